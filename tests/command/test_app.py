@@ -10,7 +10,7 @@ import pytest
 from command_cases import Run, call, class_table, error_line, pd
 
 import mercer
-from mercer_command import main, options
+from mercer_command import main
 from mercer_command.files import load_model
 from mercer_command.names import DESCRIPTIONS
 
@@ -228,15 +228,6 @@ class TestInvalidInput:
 def test_help_and_version(run: Run) -> None:
     assert "compare" in run().stdout
     assert run("--version").stdout == f"mercer {mercer.__version__}\n"
-
-
-def test_arguments_and_the_options_that_differ_from_the_defaults_are_told() -> None:
-    given = options.Fit(Path("t.csv"), "y", test_size=0.3, out=Path("m.skops"))
-    assert given.words() == (
-        *("mercer", "fit", "t.csv", "--target", "y"),
-        *("--out", "m.skops", "--test-size", "0.3"),
-    )
-    assert options.Demo().words() == ("mercer", "demo")
 
 
 def test_tables_on_the_standard_input(run: Run, classes: Any) -> None:

@@ -157,15 +157,6 @@ def test_bad_options(run: Run, folder: Path) -> None:
     assert not Path("why.csv").exists()
 
 
-def test_saved_models_are_explained_in_python(folder: Path) -> None:
-    """The reader of tables handles each column by itself."""
-    model, cells = typed(folder)
-    found = shapley_values(model, cells[:5])
-    expected = shapley_values(model[1:], model["reader"].transform(cells)[:5])
-    np.testing.assert_allclose(found.values, expected.values)
-    assert found.data[0].tolist() == cells.iloc[0, :3].tolist()
-
-
 @pytest.mark.parametrize("name", ["m.skops", "s.skops"])
 def test_columns_matter_by_contributions_where_no_target_is_known(
     run: Run, folder: Path, name: str

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import FunctionTransformer
 
-from mercer.inspection import kernel_terms, report
+from mercer.inspection import report
 from mercer_command.contributions import ColumnImportance
 from mercer_command.figures import dependence_section, error_figure
 from mercer_command.held_out_figures import prediction_section
@@ -18,7 +18,6 @@ from mercer_command.models import Trial
 from mercer_command.output import Section, Table
 from mercer_command.pipelines import make_model
 from mercer_command.problem import as_problem
-from mercer_command.sections import kernel_section
 from mercer_command.table_model import TableModel
 
 N = 200
@@ -141,12 +140,3 @@ def test_times_of_day_are_drawn_in_hours(trial: Trial) -> None:
     hours = drawn_axes(section)[0].lines[0].get_xdata()
     assert 0.0 <= hours.min() < 3.0
     assert 21.0 < hours.max() <= 24.0
-
-
-def test_shares_of_kernels_are_drawn(trial: Trial) -> None:
-    section = kernel_section(trial)
-    [drawn] = drawn_axes(section)
-    shares = kernel_terms(trial.model).shares
-    np.testing.assert_allclose(section.parts[0].lengths, -np.sort(-shares))
-    assert np.ptp(shares) > 0.01
-    np.testing.assert_allclose(sorted(bar.get_width() for bar in drawn.patches), sorted(shares))

@@ -108,12 +108,9 @@ class TestFit:
         assert max(map(len, result.stdout.splitlines())) <= 80
         assert "responses in 90% intervals" in result.stdout
         model = load_model(Path("m.skops"))
-        page = Elements("r.html")
-        assert "Coverage of 90% intervals by width" in page.text
-        assert "Confusion" not in page.text
-        for candidate in model[-1].candidates_:
-            assert candidate.description in " ".join(page.text.split())
-            assert f"{candidate.loo_error:#.3g}" in result.stdout
+        page = " ".join(Elements("r.html").text.split())
+        assert "Coverage of 90% intervals by width" in page
+        assert all(candidate.description in page for candidate in model[-1].candidates_)
         arguments = ("predict", "m.skops", "t.csv", "--out", "p.csv")
         assert run(*arguments, "--intervals").exit_code == 0
         wide = pd.read_csv("p.csv")

@@ -47,22 +47,6 @@ def test_classification(run: Run) -> None:
     assert "script" not in page.tags
 
 
-def test_a_saved_model_is_explained(run: Run, model: str) -> None:
-    result = run("explain", "m.skops", "table.csv", "--report", "e.html")
-    assert result.exit_code == 0, result.output
-    assert "Columns that matter" in result.stdout
-    assert (
-        "tried on 20 rows with their targets; 60 of 80 rows equal rows that the model"
-        in " ".join(result.stdout.split())
-    )
-    assert "Confusion matrix" in Elements("e.html").text
-    class_table().drop(columns="kind").to_csv("new.csv", index=False)
-    result = run("explain", "m.skops", "new.csv", "--report", "e.html")
-    assert result.exit_code == 0, result.output
-    assert "without their targets" in " ".join(result.stdout.split())
-    assert "Confusion matrix" not in Path("e.html").read_text(encoding="utf-8")
-
-
 def test_axes_of_dates_are_labeled_by_dates(run: Run) -> None:
     frame = response_table()
     frame["y"] = pd.Timestamp("2024-03-01") + pd.to_timedelta(np.round(40 * frame["y"]), "D")
@@ -105,18 +89,6 @@ def test_rows_are_counted_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -
     assert "learning" in text
     assert " 70,000 rows read" in text
     assert shown(monkeypatch, is_terminal=False).strip() == ""
-
-
-def test_tables_have_bars_up_to_the_longest_and_say_what_they_leave_out(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    rows = [[name] for name in "abcd"]
-    output.show([Section("T", [Table(["N"], rows, lengths=[0.5, 0.25, 0.1, 0.1], n_shown=2)])])
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert ["a", "█" * 16] in lines
-    assert ["b", "█" * 8] in lines
-    assert ["and", "2", "more"] in lines
-    assert not any(line[:1] == ["c"] for line in lines)
 
 
 def test_files_get_lines_on_progress_at_intervals(monkeypatch: pytest.MonkeyPatch) -> None:

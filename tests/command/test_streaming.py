@@ -79,12 +79,9 @@ class TestTask:
         write_folder(frame, tmp_path / "t")
         for target, task, message in (
             ("sort", "auto", "no column 'sort'; it has 'height'"),
-            ("when", "classification", "'when' holds dates: it cannot be the target of clas"),
             ("span", "auto", "neither numbers nor categories"),
             ("dull", "auto", "the same value in every row"),
             ("wide", "classification", "cannot be the target of classification"),
-            ("kind", "regression", "cannot be the target of regression"),
-            ("kind", "ranking", "choose from auto"),
         ):
             with pytest.raises(InputError, match=message):
                 table_of(tmp_path / "t", target, task)
@@ -119,13 +116,7 @@ class TestFit:
         assert "79 rows, 4 columns to learn from, 2 classes" in result.stdout
         assert "59 training rows" in result.stdout
         assert "1 rows without 'kind' are left out" in result.stderr
-        assert "table = pd.read_parquet(&#x27;t&#x27;)" in Path("r.html").read_text(
-            encoding="utf-8"
-        )
         model = load_model(Path("m.skops"))
-        names = model["columns"].get_feature_names_out().tolist()
-        assert model[-1].feature_names_in_.tolist() == names
-        assert model[-1].n_features_in_ == len(names) > 4
         accuracy = (model.predict(frame) == frame["kind"]).mean()
         assert accuracy > 0.8
 

@@ -12,12 +12,9 @@ from sklearn.preprocessing import FunctionTransformer, KernelCenterer, StandardS
 
 from mercer import (
     AlignmentMaximization,
-    BayesianMKLClassifier,
     ContinuousAlignment,
     KernelStackingClassifier,
     MKLClassifier,
-    MultipleKernelClustering,
-    TwoStageClassifier,
     UniformCombination,
 )
 from mercer.inspection import AlignmentPathDisplay, FeatureRelevanceDisplay, KernelWeightsDisplay
@@ -40,26 +37,6 @@ def test_bars_are_shares_in_the_trace(data: tuple[Any, Any]) -> None:
     assert tick_labels(display) == ["Gaussian, width 1", "Gaussian, width 2.5", "Linear"]
     assert display.ax_.get_xlabel() == "Share of the learned kernel's trace"
     assert display.figure_ is display.ax_.figure
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        TwoStageClassifier(UniformCombination([Gaussian(1.0), Linear()])),
-        BayesianMKLClassifier([Gaussian(1.0), Linear()]),
-        ContinuousAlignment(max_kernels=3),
-        MultipleKernelClustering([Gaussian(1.0), Linear()], 2, random_state=0),
-    ],
-    ids=lambda model: type(model).__name__,
-)
-def test_shares_of_every_estimator_sum_to_one(data: tuple[Any, Any], model: Any) -> None:
-    X, y = data
-    display = KernelWeightsDisplay.from_estimator(
-        model.fit(X, np.unique(y, return_inverse=True)[1])
-    )
-    assert np.abs(display.shares).sum() == pytest.approx(1.0)
-    assert len(display.ax_.patches) == display.shares.size
-    assert display.ax_.get_xlim()[0] == 0.0
 
 
 def test_negative_weights_are_bars_to_the_left(data: tuple[Any, Any]) -> None:

@@ -9,7 +9,7 @@ from scipy import stats
 
 from mercer.inspection import _checks
 from mercer.inspection._all_checks import lag_one, target_orders, time_order
-from mercer.inspection._columns import Column, columns_of, losses_by_column, quantile_bins
+from mercer.inspection._columns import Column, columns_of, losses_by_column
 from mercer.inspection._held_out import Truth
 from mercer.inspection._leakage import determining_sets, leakage
 
@@ -122,31 +122,7 @@ class TestDeterminingSets:
         assert not determining_sets(columns(a=a, b=b), np.zeros(N), "classification")
 
 
-class TestCopies:
-    def test_copies_of_training_rows_are_counted(self) -> None:
-        rng = np.random.default_rng(0)
-        X, y = rng.normal(size=(100, 3)), rng.normal(size=100)
-        X[90:], y[90:] = X[:10], y[:10]
-        losses = np.r_[np.full(10, 2.0), np.full(10, 0.5)]
-        [text] = _checks.copied_rows(columns_of(X), y, losses, "mean absolute error").warnings
-        told = "50.0% of the held-out rows (10 of 20) are copies of training rows"
-        assert text == (
-            f"{told}: mean absolute error 0.5 on these, 2 on the others, as on new rows"
-        )
-
-
 class TestIdentifiers:
-    def test_a_column_of_subjects_is_named(self) -> None:
-        rng = np.random.default_rng(0)
-        subjects = np.repeat(np.arange(40), 8)
-        y = rng.normal(size=40)[subjects] + rng.normal(size=320)
-        table = columns(subject=[f"s{k}" for k in subjects], other=rng.normal(size=320))
-        [text] = _checks.identifiers(table, y, "regression").warnings
-        assert text.startswith("rows of equal 'subject' have similar targets")
-        found = _checks.identifiers(table, y > 0, "classification")
-        assert len(found.warnings) == 1
-        assert "pass it as groups" in found.advice
-
     def test_clean_columns_are_not(self) -> None:
         def noise(rng: Any) -> Any:
             table = columns(subject=np.repeat(np.arange(40), 8), code=rng.integers(0, 60, 320))
@@ -178,13 +154,6 @@ class TestIdentifiers:
 
 
 class TestTimeOrder:
-    def test_residuals_that_drift_are_told(self) -> None:
-        rng = np.random.default_rng(0)
-        walk = np.cumsum(rng.normal(size=200))
-        found = time_order({"of the rows": walk, "by 'day'": rng.normal(size=200)})
-        [text] = found.warnings
-        assert "neighbors of the rows are alike" in text
-
     def test_independent_residuals_are_not(self) -> None:
         def drawn(rng: Any) -> Any:
             residuals = rng.random((2, 80)) < 0.1
@@ -222,14 +191,6 @@ class TestTimeOrder:
 
 
 class TestShift:
-    def test_the_column_that_moves_is_named(self) -> None:
-        rng = np.random.default_rng(0)
-        still, moved = rng.normal(size=(2, 400))
-        moved[300:] += 1.5
-        for values in (moved, np.where(moved > 1.0, "a", "b")):
-            found = _checks.shift(columns(still=still, moved=values), 300, np.arange(400))
-            assert "'moved' differs most" in found.warnings[0]
-
     def test_rows_of_one_distribution_are_not_told_apart(self) -> None:
         def grouped(rng: Any) -> Any:
             """Rows of a group are nearly equal."""
@@ -282,11 +243,3 @@ class TestLossesByColumn:
         assert [one.column for one in found] == ["x"]
         assert found[0].labels[-1] == "missing"
         assert found[0].counts[-1] == 20
-
-
-def test_equal_values_share_a_bin() -> None:
-    values = np.r_[np.zeros(60), np.arange(1.0, 41.0)]
-    codes = quantile_bins(values)
-    assert len(set(codes[:60])) == 1
-    assert codes.max() == 4
-    assert np.bincount(quantile_bins(np.arange(100.0))).tolist() == [10] * 10

@@ -9,6 +9,7 @@ import pytest
 from display_cases import bar_lengths, tick_labels
 from matplotlib.colors import to_hex
 from numpy.testing import assert_allclose
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
 from mercer import (
@@ -24,7 +25,7 @@ from mercer.inspection import (
     shapley_values,
 )
 from mercer.inspection._display import BAR_COLOR, WARM_COLOR
-from mercer.kernels import Gaussian
+from mercer.kernels import Gaussian, Linear
 from mercer.preprocessing import table_encoder
 
 pytestmark = pytest.mark.usefixtures("few_folds_throughout")
@@ -102,6 +103,14 @@ class TestOneRow:
         other = ImportanceDisplay(found, 0, output=0).plot()
         assert other.ax_.get_title().startswith("Probability of 0 ")
 
+    def test_bad_input(self, values: Any) -> None:
+        with pytest.raises(IndexError):
+            ImportanceDisplay(values, N)
+        with pytest.raises(ValueError, match="max_columns"):
+            ImportanceDisplay(values).plot(max_columns=0)
+        with pytest.raises(NotFittedError):
+            ImportanceDisplay.from_estimator(TwoStageRegressor(), np.zeros((3, 2)))
+
 
 class TestImportance:
     def test_bars_are_mean_absolute_contributions(self, values: Any) -> None:
@@ -140,8 +149,6 @@ class TestInteractions:
         assert display.ax_.get_title() == "What pairs of columns do together, 3 of 4"
 
     def test_columns_without_interactions(self) -> None:
-        from mercer.kernels import Linear
-
         X = np.random.default_rng(0).normal(size=(40, 3))
         model = TwoStageRegressor(UniformCombination([Linear()])).fit(X, X[:, 0])
         display = InteractionsDisplay.from_estimator(model, X[:5])

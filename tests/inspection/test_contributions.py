@@ -97,10 +97,6 @@ def test_cells(value: Any, text: str) -> None:
 
 
 class TestHeadlines:
-    def test_responses(self) -> None:
-        found = values([[2.314, -4.0]], base=1234.5)
-        assert found.headline(unit="kg") == "Prediction 1,232.81 kg, average row 1,234.50 kg"
-
     def test_probabilities(self) -> None:
         two = values([[np.log(2.0), np.log(3.0)]], "log-odds", ["yes"], 0.0)
         assert two.headline() == "Probability of yes 85.7%, average row 50%"

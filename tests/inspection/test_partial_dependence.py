@@ -55,16 +55,6 @@ X_TABLE, Y_TABLE = responses(60, 4)
 LABELS = np.digitize(Y_TABLE[:, 0], [-0.5, 0.5])
 
 
-def test_stacks_also_far_from_their_training_rows() -> None:
-    model = KernelStackingRegressor([Gaussian(2.0)]).fit(X_TABLE, Y_TABLE[:, 0])
-    for X in (X_TABLE, 6.0 * X_TABLE):
-        found = partial_dependence(model, X, 0)
-        given = {0: found.grid_values[0]}
-        expected = by_predictions(model, X, [0], custom_values=given, kind="both", method="brute")
-        np.testing.assert_allclose(found.average, expected["average"], atol=1e-8)
-        np.testing.assert_allclose(found.individual, expected["individual"], atol=1e-8)
-
-
 @pytest.mark.parametrize(
     ("estimator", "labels"),
     [(TwoStageClassifier(), LABELS > 0), (KernelStackingClassifier([Gaussian(2.0)]), LABELS)],

@@ -217,13 +217,6 @@ def test_responses(estimator: Any) -> None:
     np.testing.assert_allclose(found.predictions, model.predict(rows), atol=1e-8)
 
 
-def test_stacks_say_what_they_add_far_from_the_training_rows() -> None:
-    model = KernelStackingRegressor([Gaussian(2.0)]).fit(X_RESPONSE, Y_RESPONSE)
-    near, far = shapley_values(model, X_RESPONSE[:4]), shapley_values(model, 9.0 * X_RESPONSE[:4])
-    assert not near.shrinkage.any()
-    assert far.shrinkage.any()
-
-
 def test_the_latent_mean_of_bayesian_classifiers() -> None:
     model = BayesianMKLClassifier().fit(X_CANCER, Y_CANCER[:120])
     found = shapley_values(model, X_CANCER[:5], 20)

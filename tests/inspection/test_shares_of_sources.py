@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose
 
 from mercer import (
     BayesianMKLRegressor,
-    MKLClassifier,
     MKLRegressor,
     TwoStageClassifier,
     TwoStageRegressor,
@@ -68,15 +67,6 @@ def test_responses(estimator: Any) -> None:
     assert_allclose(found.values[0], naive(model.predict, NEW[0], GRAMS[:9])[:, 0], atol=1e-9)
     assert not found.values[:, 2].any()
     assert not found.standard_errors.any()
-
-
-def test_scores_of_three_classes() -> None:
-    model = MKLClassifier("precomputed").fit(GRAMS, LABELS)
-    found = shapley_values(model, NEW, GRAMS[:9], n_permutations="all")
-    logs = np.log(model.predict_proba(NEW))
-    scores = found.predictions - found.predictions.mean(axis=1)[:, None]
-    assert_allclose(scores, logs - logs.mean(axis=1)[:, None], atol=1e-9)
-    assert np.abs(found.values[:, 2]).max() < 1e-12
 
 
 def test_votes_of_machines_are_those_of_the_definition() -> None:
