@@ -49,12 +49,9 @@ def check(transformer: Any, X: Any) -> None:
     [
         StandardScaler(),
         make_pipeline(MinMaxScaler(), QuantileTransformer(n_quantiles=20)),
-        make_pipeline("passthrough", StandardScaler()),
         SelectKBest(k=2),
-        FunctionTransformer(),
         FunctionTransformer(np.tanh, feature_names_out="one-to-one"),
         make_column_transformer((StandardScaler(), [2]), ("drop", [0]), remainder="passthrough"),
-        make_column_transformer((StandardScaler(), slice(1, 3)), (MinMaxScaler(), [0, 1])),
     ],
     ids=repr,
 )
@@ -72,9 +69,8 @@ def test_categories(options: Any) -> None:
     check(OneHotEncoder(sparse_output=False, **options).fit(codes), codes)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_means_of_the_target(n_classes: int) -> None:
-    labels = (CODES[:, 0] + CODES[:, 1] + RNG.integers(0, 2, N)) % n_classes
+def test_means_of_the_target() -> None:
+    labels = (CODES[:, 0] + CODES[:, 1] + RNG.integers(0, 2, N)) % 3
     check(TargetEncoder(random_state=0).fit(CODES, labels), CODES)
 
 
