@@ -55,6 +55,24 @@ class TestFit:
         assert "report in" not in result.stdout
         assert load_model(Path("m.skops"))
 
+    def test_a_full_disk_leaves_the_old_model_and_shows_the_result(
+        self, run: Run, classes: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(fd: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        classes.to_csv("table.csv", index=False)
+        Path("m.skops").write_text("old")
+        monkeypatch.setattr("os.fsync", full)
+        options = ("--learner", "uniform", "--out", "m.skops", "--report", "r.html")
+        result = run("fit", "table.csv", "--target", "kind", *options)
+        assert "cannot write m.skops: No space left on device; cannot write r.html" in error_line(
+            result
+        )
+        assert "Error (share misclassified)" in result.stdout
+        assert Path("m.skops").read_text() == "old"
+        assert sorted(path.name for path in Path().iterdir()) == ["m.skops", "table.csv"]
+
 
 class TestPredict:
     def test_the_target_is_ignored(self, run: Run, model: str) -> None:
@@ -68,6 +86,17 @@ class TestPredict:
         assert list(predictions) == ["prediction", *names]
         assert set(predictions["prediction"]) == {"cat & dog", "<none>"}
         assert ((predictions["prediction"] == "cat & dog") == (predictions.iloc[:, 1] > 0)).all()
+
+    def test_every_failure_to_predict_is_one_line(
+        self, run: Run, model: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*arguments: Any) -> None:
+            raise AttributeError("no attribute\nmore")
+
+        monkeypatch.setattr("mercer_command.predictions.predict", fail)
+        line = error_line(run("predict", model, "table.csv", "--out", "p.csv"))
+        assert "cannot predict table.csv by m.skops (AttributeError: no attribute)" in line
+        assert not Path("p.csv").exists()
 
     def test_inputs_are_not_overwritten_and_coverages_are_shares(
         self, run: Run, model: str

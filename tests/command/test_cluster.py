@@ -91,6 +91,11 @@ def test_workers_predict_all_rows_in_order(run: Run, model: str) -> None:
     assert "ignored: 'kind'" in notes
 
 
+def test_workers_predict_parquet_only(run: Run, model: str) -> None:
+    line = error_line(run("predict", model, "table.csv", "--out", "p.csv", "--workers", 2))
+    assert "are for Parquet files, and table.csv is none" in line
+
+
 @dataclass(frozen=True)
 class Dying:
     """A prediction, in which the worker of the last rows dies, once or each time."""

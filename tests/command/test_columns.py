@@ -58,6 +58,13 @@ def test_a_guess_is_a_warning() -> None:
     assert column.format == "%d/%m/%Y"
 
 
+def test_cells_that_cannot_be_read_are_named() -> None:
+    column = recognized([*map(str, range(0, 200, 3)), "unknown"])
+    assert column.role == "number"
+    assert column.warnings == ("1 cell counts as missing, not being a number: 'unknown'",)
+    assert "missing" in column.describe()
+
+
 def test_choices_are_followed_and_checked() -> None:
     frame = pd.DataFrame({"c": [str(i) for i in range(N)], "d": ["1.2.2024", "2.2.2024"] * 30})
     _, [number, date] = recognize_columns(

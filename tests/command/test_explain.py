@@ -77,6 +77,20 @@ def test_the_error_comes_first_where_the_target_is_known(run: Run, folder: Path)
     assert places == sorted(places)
 
 
+def test_rows_without_their_target_are_explained(run: Run, folder: Path) -> None:
+    weights().assign(**{"weight (kg)": [""] * 30 + ["70.5"] * 30}).to_csv("t.csv", sep=";")
+    result = run("explain", folder / "m.skops", "t.csv", "--out", "why.csv")
+    assert "Error (RMSE) of 30" in result.stdout
+    assert len(pd.read_csv("why.csv")) == N
+
+
+def test_few_rows_have_no_error(run: Run, folder: Path) -> None:
+    weights()[:3].to_csv("t.csv", sep=";", index=False)
+    result = run("explain", folder / "m.skops", "t.csv", "--report", "e.html")
+    assert result.exit_code == 0, result.output
+    assert "RMSE" not in result.stdout
+
+
 def test_a_page_has_a_card_for_each_of_fifty_rows(run: Run, folder: Path) -> None:
     run("explain", folder / "m.skops", folder / "table.csv", "--report", "e.html")
     page = Elements("e.html")
@@ -155,6 +169,15 @@ def test_bad_options(run: Run, folder: Path) -> None:
     line = error_line(run("explain", model, "t.csv", "--out", "why.csv"))
     assert "lacks columns of the model: 'age'" in line
     assert not Path("why.csv").exists()
+
+
+def test_saved_models_are_explained_in_python(folder: Path) -> None:
+    """The reader of tables handles each column by itself."""
+    model, cells = typed(folder)
+    found = shapley_values(model, cells[:5])
+    expected = shapley_values(model[1:], model["reader"].transform(cells)[:5])
+    np.testing.assert_allclose(found.values, expected.values)
+    assert found.data[0].tolist() == cells.iloc[0, :3].tolist()
 
 
 @pytest.mark.parametrize("name", ["m.skops", "s.skops"])

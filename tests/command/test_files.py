@@ -49,6 +49,11 @@ def test_folders_in_which_nothing_can_be_written_are_named(
         pytest.fail("the block must not run")
 
 
+def test_errors_of_other_files_keep_their_message(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"table\.csv"), replacing(tmp_path / "p.csv"):
+        (tmp_path / "table.csv").read_text()
+
+
 def test_links_modes_and_suffixes_are_kept(tmp_path: Path) -> None:
     real, link = tmp_path / "model.v2.csv.gz", tmp_path / "latest"
     real.write_text("old")

@@ -37,6 +37,16 @@ def test_groups_are_on_one_side(target: str) -> None:
         assert len(train) + len(test) == len(frame)
 
 
+def test_another_seed_divides_groups_otherwise() -> None:
+    problem = as_problem(visits(), "pain", group="patient")
+    one, again, other = (
+        [test.tolist() for _, test in splits(problem, test_size=0.25, repeats=2, seed=seed)]
+        for seed in (1, 1, 2)
+    )
+    assert one == again
+    assert one != other
+
+
 def test_the_fit_and_its_report_leave_out_groups(run: Run) -> None:
     visits().drop(columns="severe").to_csv("t.csv", index=False)
     result = run("fit", "t.csv", "--target", "pain", "--group", "patient", "--out", "m.skops")

@@ -47,6 +47,13 @@ def test_classification(run: Run) -> None:
     assert "script" not in page.tags
 
 
+def test_a_model_that_learned_nothing_is_said_to_have(run: Run) -> None:
+    rng = np.random.default_rng(0)
+    pd.DataFrame({"a": rng.normal(size=90), "y": rng.normal(size=90)}).to_csv("table.csv")
+    result = run("fit", "table.csv", "--target", "y", "--learner", "cka")
+    assert "not better than a constant prediction" in " ".join(result.stderr.split())
+
+
 def test_axes_of_dates_are_labeled_by_dates(run: Run) -> None:
     frame = response_table()
     frame["y"] = pd.Timestamp("2024-03-01") + pd.to_timedelta(np.round(40 * frame["y"]), "D")

@@ -63,6 +63,14 @@ def test_deviations_are_those_of_new_responses() -> None:
     assert (found["std"] > noise).all()
 
 
+def test_missing_categories_are_not_new() -> None:
+    frame = class_table()
+    known = frame[frame["color"].notna()]
+    changed = frame.assign(color=frame["color"].where(frame.index != 7, "violet"))
+    _, _, found = predicted("uniform", known, "kind", changed)
+    assert found == {"color": {"violet": 1}}
+
+
 def test_an_interruption_leaves_no_incomplete_file(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

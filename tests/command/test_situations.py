@@ -82,6 +82,15 @@ def test_dates_that_order_the_rows(run: Run) -> None:
     assert type(folds).__name__ == "TimeSeriesSplit"
 
 
+def test_a_counter_that_orders_the_rows(run: Run) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"instant": np.arange(1, 161), "temp": rng.normal(size=160)})
+    frame["y"] = (100.0 + 10.0 * walk(160) + 5.0 * frame["temp"]).round(2)
+    said = told(run, frame)
+    assert "warning: rows follow each other by 'instant'" in said
+    assert "--time 'instant' learns from the past" in said
+
+
 def wine(n: int = 160) -> Frame:
     """A quarter of the rows are copies of others."""
     rng = np.random.default_rng(0)
@@ -123,6 +132,30 @@ def test_unequal_classes_are_scored_by_ranking_and_costs(run: Run) -> None:
     assert (model.predict(X) == expected).all()
     assert run("predict", "m.skops", "t.csv", "--out", "p.csv").exit_code == 0
     assert (pd.read_csv("p.csv")["prediction"] == expected).all()
+
+
+def test_a_simple_predictor_that_is_better_is_said_to_be(run: Run) -> None:
+    """A trend goes on, which a kernel of one width does not follow."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"day": pd.date_range("2023-01-01", periods=200).astype(str)})
+    frame["level"] = np.linspace(0.0, 9.0, 200) + rng.normal(size=200)
+    frame["y"] = 3.0 * np.linspace(0.0, 9.0, 200) + 0.1 * rng.normal(size=200)
+    said = told(run, frame, "--time", "day", "--learner", "hsic")
+    assert re.search(
+        r"linear \(ridge\), has [\d.,]+, clearly better than the model, and always", said
+    )
+    assert "coverage" in re.findall(r"wrong with these figures \((.*?)\)", said)[0]
+
+
+def test_noise_is_no_better_than_a_constant(run: Run) -> None:
+    frame = rare().assign(x=np.random.default_rng(7).normal(size=900))
+    said = told(run, frame)
+    assert (
+        "the model is not better than a constant prediction, beyond what chance explains: its"
+        in said
+    )
+    assert "squared error of the probabilities is" in said
+    assert "could be wrong with these figures" in said
 
 
 def test_prices_with_a_heavy_tail_are_compared_by_logarithms(run: Run) -> None:
@@ -220,6 +253,15 @@ def test_grades_and_counts_are_checked(run: Run) -> None:
     assert "'sugar' holds no counts" in refused("--target", "sugar", "--task", "count")
 
 
+def test_comparisons_of_grades_have_their_score(run: Run) -> None:
+    rated().drop(columns="visits").to_csv("t.csv", index=False)
+    options = ("--task", "ordinal", "--methods", "ordinal,linear", "--repeats", 1)
+    result = run("compare", "t.csv", "--target", "grade", *options)
+    assert result.exit_code == 0, result.output
+    assert "MAE" in result.stdout
+    assert "nan" not in result.stdout
+
+
 def test_a_file_of_splits(run: Run) -> None:
     frame = recordings()
     part = np.where(frame["subject#"] > 20, "test", "train")
@@ -238,7 +280,7 @@ def test_a_file_of_splits(run: Run) -> None:
         assert message in error_line(run("fit", "t.csv", "--target", "y", "--split", "s.csv"))
 
 
-def test_comparisons_hold_out_groups(run: Run) -> None:
+def test_comparisons_hold_out_groups_and_later_rows(run: Run) -> None:
     recordings().to_csv("t.csv", index=False)
     options = ("--target", "y", "--methods", "ca,uniform", "--repeats", "2", "--csv", "r.csv")
     errors = {}
@@ -246,6 +288,12 @@ def test_comparisons_hold_out_groups(run: Run) -> None:
         assert run("compare", "t.csv", *options, *group).exit_code == 0
         errors[bool(group)] = pd.read_csv("r.csv")["rmse"].min()
     assert errors[True] > 3.0 * errors[False]
+    prices().to_csv("t.csv", index=False)
+    errors = {}
+    for time in ((), ("--time", "Date")):
+        assert run("compare", "t.csv", *options, *time).exit_code == 0
+        errors[bool(time)] = pd.read_csv("r.csv")["rmse"].min()
+    assert errors[True] > errors[False]
 
 
 @pytest.mark.parametrize(
@@ -259,6 +307,7 @@ def test_comparisons_hold_out_groups(run: Run) -> None:
         (("--missing", "none=3"), "--missing names a column 'none', and the table has"),
         (("--columns", "none=number"), "--columns names a column 'none'"),
         (("--columns", "kind=size"), "there is no role 'size'"),
+        (("--cost", "1"), "--cost takes two positive numbers"),
         (("--cost", "1,2"), "--cost is for two classes; the target has a response"),
         (("--target", "kind", "--metric", "mae"), "mae is for classes that are numbers"),
         (("--metric", "roc_auc"), "there is no metric of regression 'roc_auc'; choose from rmse"),

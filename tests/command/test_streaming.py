@@ -120,6 +120,19 @@ class TestFit:
         accuracy = (model.predict(frame) == frame["kind"]).mean()
         assert accuracy > 0.8
 
+    def test_a_small_folder_is_fitted_exactly(self, run: Run) -> None:
+        frame = response_table()[:30]
+        write_folder(frame, Path("t"))
+        frame.to_parquet("t.parquet")
+        lines = {}
+        for table in ("t", "t.parquet"):
+            result = run("fit", table, "--target", "y", "--learner", "cka", "--seed", 3)
+            assert result.exit_code == 0, result.output
+            [lines[table]] = [
+                line for line in result.stdout.splitlines() if line.startswith(" model")
+            ]
+        assert lines["t"] == lines["t.parquet"]
+
     def test_folders_and_large_files_are_read_in_parts(self, tmp_path: Path) -> None:
         response_table().to_parquet(tmp_path / "t.parquet")
         assert is_streamed(tmp_path)

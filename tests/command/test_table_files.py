@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mercer_command.pipelines import make_model
+
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
@@ -60,6 +62,16 @@ def test_columns_without_information_are_left_out_and_named() -> None:
     assert "a code of its own in every row: 'name'" in problem.notes[0]
     assert "neither numbers nor categories: 'list'" in " ".join(problem.notes)
     assert "no cell is filled: 'void'" in " ".join(problem.notes)
+
+
+def test_columns_whose_names_clash_after_encoding_are_kept() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"a": ["b", "c"] * 20, "a_b": rng.normal(size=40), "y": rng.choice(["u", "v"], size=40)}
+    )
+    problem = as_problem(frame, "y")
+    model = make_model("uniform", problem, np.arange(40)).fit(problem.features, problem.target)
+    assert model[-1].n_features_in_ == 3
 
 
 def test_types_of_parquet_are_read(tmp_path: Path) -> None:

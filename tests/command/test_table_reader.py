@@ -73,6 +73,25 @@ def test_equal_rows_have_equal_hashes_and_others_have_not() -> None:
     assert (swapped != found).all()
 
 
+def test_missing_cells_and_zeros_of_both_signs_are_equal() -> None:
+    first = pd.DataFrame({"a": [0.0, np.nan], "b": ["x", None], "d": [pd.NaT, pd.NaT]})
+    second = pd.DataFrame({"a": [-0.0, np.nan], "b": ["x", np.nan], "d": [pd.NaT, pd.NaT]})
+    np.testing.assert_array_equal(row_hashes(first, COLUMNS), row_hashes(second, COLUMNS))
+
+
+def test_saved_models_recognize_rows_of_text_and_of_types(run: Run) -> None:
+    frame = class_table()
+    frame.to_csv("t.csv", index=False)
+    options = ("--target", "kind", "--learner", "uniform", "--out", "m.skops")
+    assert run("fit", "t.csv", *options).exit_code == 0
+    reader = load_model(Path("m.skops"))["reader"]
+    for table in (pd.read_csv("t.csv", dtype=str, keep_default_na=False), pd.read_csv("t.csv")):
+        seen = reader.learned_from(reader.transform(table))
+        assert seen.sum() == 60
+    moved = frame.assign(height=frame["height"] + 1e-9)
+    assert not reader.learned_from(reader.transform(moved))[frame["height"].notna()].any()
+
+
 def test_rows_that_the_model_learned_from_are_never_called_held_out(run: Run) -> None:
     frame = class_table()
     frame.to_csv("t.csv", index=False)

@@ -37,6 +37,11 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
     assert bool(found.notes) == (encoding == "latin-1")
 
 
+def test_utf16_needs_a_byte_order_mark(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no text does but UTF-16 without a byte order mark"):
+        cells(tmp_path / "t.csv", TEXT.encode("utf-16-le"))
+
+
 def test_compression(tmp_path: Path) -> None:
     content = TEXT.encode()
     for suffix, compress in (
@@ -109,6 +114,16 @@ def test_titles_above_the_header(tmp_path: Path, separator: str) -> None:
         assert frame.shape == (12, 3)
         assert found.n_skipped == n_lines
         assert "above the header" in found.notes[0]
+
+
+def test_single_columns_have_no_titles(tmp_path: Path) -> None:
+    content = b"text\n" + b"one, two\nthree\nfour, five, six\n" * 3
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"said\n" + b"yes\nno\n" * 5)
+    assert read_text_table(path)[1].n_skipped == 0
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="line 4 has 3 cells, and the lines above it have 2"):
+        read_text_table(path)
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,16 @@ class TestDeterminingSets:
         assert not determining_sets(columns(a=a, b=b), np.zeros(N), "classification")
 
 
+class TestCopies:
+    def test_copies_within_the_training_rows_and_equal_categories_are_not(self) -> None:
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(100, 3)), rng.normal(size=100)
+        X[:10], y[:10] = X[10:20], y[10:20]
+        assert not _checks.copied_rows(columns_of(X), y, np.ones(20), "").warnings
+        few, labels = rng.integers(0, 3, (100, 2)), rng.integers(0, 2, 100)
+        assert not _checks.copied_rows(columns_of(few), labels, np.ones(20), "").warnings
+
+
 class TestIdentifiers:
     def test_clean_columns_are_not(self) -> None:
         def noise(rng: Any) -> Any:

@@ -18,6 +18,7 @@ from mercer.inspection._baselines import (
 from mercer.inspection._held_out import (
     Predictions,
     Truth,
+    estimate,
     scores,
     share,
 )
@@ -82,6 +83,16 @@ def test_intervals_hold_the_truth_in_about_their_share_of_draws(n_each: int) -> 
     assert all(0.92 <= share <= 0.98 for share in shares.values()), shares
 
 
+def test_groups_of_one_row_are_rows() -> None:
+    rng = np.random.default_rng(1)
+    y, predicted = rng.normal(size=(2, 40))
+    names = rng.permutation(40)
+    for alone, grouped in zip(
+        responses(y, predicted).values(), responses(y, predicted, names).values(), strict=True
+    ):
+        assert_allclose([alone.low, alone.high], [grouped.low, grouped.high])
+
+
 def test_extremes() -> None:
     found = share(np.zeros(20), np.arange(20))
     assert (found.value, found.low) == (0.0, 0.0)
@@ -104,6 +115,24 @@ def test_classes_without_errors_have_an_interval(groups: Any) -> None:
     assert found["balanced_accuracy"].value == found["balanced_accuracy"].high == 1.0
 
 
+def test_chance_is_not_better() -> None:
+    rng, units = np.random.default_rng(1), np.arange(200)
+    losses = rng.random(200)
+    assert is_better(losses, losses + 0.1, units)
+    assert not is_better(losses, losses, units)
+    assert not is_better(losses, rng.permutation(losses), units)
+
+
+def test_a_few_groups_of_large_losses_do_not_hide_that_a_model_is_better() -> None:
+    """Its losses are a hundredth of the others in each of 12 groups, one of which is odd."""
+    rng, units = np.random.default_rng(0), np.repeat(np.arange(12), 5)
+    others = rng.random(60) * np.where(units == 3, 500.0, 1.0)
+    assert is_better(others / 100.0, others, units)
+    differences = 0.99 * others
+    mean = differences.mean()
+    assert estimate(mean, differences - mean, units).low < 0.0
+
+
 def test_equal_models_are_seldom_better() -> None:
     """Losses with heavy tails, of five rows in each group."""
     units, found = np.repeat(np.arange(12), 5), 0
@@ -122,6 +151,12 @@ def test_a_mean_difference_is_better_beyond_its_interval() -> None:
     assert is_better(np.zeros(9), wave + 2.4 * error, np.arange(9))
 
 
+def test_ends_are_infinite_for_one_unit() -> None:
+    found = estimate(1.0, np.array([0.5, -0.5]), np.zeros(2, int))
+    assert (found.low, found.high) == (-np.inf, np.inf)
+    assert share(np.array([0.0, 1.0]), np.zeros(2, int)).high == 1.0
+
+
 def test_a_model_that_ranks_a_rare_class_is_better_than_a_constant() -> None:
     """One in fifty rows is of the second class, and no probability exceeds one half."""
     rng = np.random.default_rng(0)
@@ -138,6 +173,16 @@ def test_a_model_that_ranks_a_rare_class_is_better_than_a_constant() -> None:
     assert ratio.low < ratio.value < ratio.high < 1.0
     ranked = Predictions(own.values, None, own.decisions)
     assert against_constant(truth, ranked, constant) == (True, None)
+    assert not against_constant(truth, constant, constant)[0]
+
+
+def test_labels_alone_are_compared_by_balanced_accuracy() -> None:
+    """All rows of a rare class are found, and as many others, so that the share of errors rises."""
+    y = np.r_[np.ones(20, int), np.zeros(980, int)]
+    labels = np.r_[np.ones(50, int), np.zeros(950, int)]
+    truth, constant = Truth("classification", y, np.arange(2)), Predictions(np.zeros(1000, int))
+    assert not is_better(truth.losses(Predictions(labels)), truth.losses(constant), truth.units)
+    assert against_constant(truth, Predictions(labels), constant) == (True, None)
     assert not against_constant(truth, constant, constant)[0]
 
 
@@ -192,3 +237,10 @@ def test_simple_predictors_are_those_of_scikit_learn(task: Any) -> None:
         assert_allclose(constant.probabilities, np.tile(counts / 150, (50, 1)))
     else:
         assert_allclose(constant.values, y[:150].mean())
+
+
+def test_many_rows_are_drawn_for_the_rbf_machine() -> None:
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(100, 2)), np.r_[np.zeros(99), 1.0].astype(int)
+    found, _ = baselines((X, y), X, Truth("classification", y, np.arange(2)), max_rows=30)
+    assert [one.note for one in found][:2] == ["", "learned from 30 rows"]

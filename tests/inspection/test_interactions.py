@@ -141,6 +141,17 @@ def combinations_of(background: np.ndarray, players: list[list[int]]) -> np.ndar
     return np.array(found)
 
 
+def test_columns_of_a_group_keep_together() -> None:
+    X, Y = responses(25, 5)
+    model = ridge_on(Gaussian(2.0), X, Y)
+    players = [[3, 1], [0], [2], [4]]
+    found = shapley_values(model, X[:2], X[5:9], [[3, 1]], independent=True)
+    every = combinations_of(X[5:9], players)
+    for row, values in zip(X[:2], found.values, strict=True):
+        expected = naive_values(model.predict, row, every, players)
+        np.testing.assert_allclose(values, expected, atol=1e-10)
+
+
 @pytest.mark.parametrize("name", ["polynomial", "sum"])
 def test_independent_columns_have_all_combinations_as_background(name: str) -> None:
     X, Y = responses()

@@ -155,6 +155,18 @@ class TestTables:
             partial_dependence(model, self.frame, "same")
 
 
+def test_sparse_tables() -> None:
+    from scipy.sparse import csr_matrix
+
+    X = np.where(np.abs(X_TABLE) > 0.7, X_TABLE, 0.0)
+    dense, sparse = (
+        ridge_on(Gaussian(2.0), X, Y_TABLE),
+        ridge_on(Gaussian(2.0), csr_matrix(X), Y_TABLE),
+    )
+    found = partial_dependence(sparse, csr_matrix(X), 1)
+    np.testing.assert_allclose(found.average, partial_dependence(dense, X, 1).average, atol=1e-10)
+
+
 class TestBadInput:
     X, Y = responses()
     model = ridge_on(Gaussian(1.0), X, Y)

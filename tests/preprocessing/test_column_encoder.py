@@ -42,6 +42,11 @@ class TestColumnEncoder:
         new = FRAME.assign(job=["priest", "cook", "nun", None])
         assert_array_equal(encoder.transform(new)[:, -1], [-1.0, 0.0, -1.0, np.nan])
 
+    def test_numbers_may_be_ordered_categories(self) -> None:
+        table = np.array([[1.0, 10.0], [3.0, 20.0], [1.0, 40.0]])
+        encoder = column_encoder(table, {1: [10, 20, 40]})
+        assert_array_equal(encoder.fit_transform(table)[:, 1], [0.0, 1.0, 2.0])
+
     def test_bad_orders_and_tables_are_refused(self) -> None:
         encoder = column_encoder(FRAME, GRADES).fit(FRAME)
         for call, message in (

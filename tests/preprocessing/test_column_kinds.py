@@ -60,6 +60,10 @@ class TestKind:
         for dtype, kind in ((bool, "category"), ("S2", "number"), ("timedelta64[s]", "date")):
             assert kind_of(np.array([0, 1, 0]).astype(dtype)) == kind
 
+    def test_of_what_pandas_calls_categories(self) -> None:
+        pd = pytest.importorskip("pandas")
+        assert kind_of(pd.Series([1, 2, 1], dtype="category")) == "category"
+
 
 @pytest.mark.parametrize(
     ("X", "message"),
@@ -104,6 +108,10 @@ class TestConversion:
         pd = pytest.importorskip("pandas")
         frame = pd.DataFrame({"a": pd.to_datetime(["1970-01-02 00:00+02:00", None])})
         np.testing.assert_allclose(as_days(frame), [[1.0 - 2 / 24], [np.nan]])
+
+    def test_durations_are_days(self) -> None:
+        cells = column([timedelta(hours=6), None, np.timedelta64(1, "D")])[:, None]
+        np.testing.assert_array_equal(as_days(cells), [[0.25], [np.nan], [1.0]])
 
     def test_categories_are_text_without_a_decimal_point(self) -> None:
         cells = column([1.0, 2.5, None, "x", True, 3])[:, None]

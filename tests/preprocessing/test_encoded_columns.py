@@ -69,8 +69,9 @@ def test_categories(options: Any) -> None:
     check(OneHotEncoder(sparse_output=False, **options).fit(codes), codes)
 
 
-def test_means_of_the_target() -> None:
-    labels = (CODES[:, 0] + CODES[:, 1] + RNG.integers(0, 2, N)) % 3
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_means_of_the_target(n_classes: int) -> None:
+    labels = (CODES[:, 0] + CODES[:, 1] + RNG.integers(0, 2, N)) % n_classes
     check(TargetEncoder(random_state=0).fit(CODES, labels), CODES)
 
 

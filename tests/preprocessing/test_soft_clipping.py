@@ -83,6 +83,13 @@ class TestValues:
         X = 0.3 + np.spacing(0.3) * np.array([[0], [1], [0], [-1], [2]])
         np.testing.assert_array_equal(SoftClippingScaler().fit_transform(X), 0.0)
 
+    def test_missing_values_stay_missing_and_change_nothing_else(self) -> None:
+        X = heavy()
+        gaps = np.vstack([X, [[np.nan]] * 7])
+        Z = SoftClippingScaler().fit_transform(gaps)
+        np.testing.assert_array_equal(Z[:-7], SoftClippingScaler().fit_transform(X))
+        assert np.isnan(Z[-7:]).all()
+
 
 class TestProperties:
     def test_it_is_increasing_and_smooth(self) -> None:

@@ -93,6 +93,11 @@ class TestDataFrames:
         columns = {name: known[name].tolist() for name in known}
         np.testing.assert_allclose(encoded(pl.DataFrame(columns)), encoded(frame))
 
+    def test_the_order_of_rows_does_not_matter(self) -> None:
+        frame = mixed()
+        order = np.random.default_rng(1).permutation(len(frame))
+        np.testing.assert_allclose(encoded(frame.iloc[order]), encoded(frame)[order], atol=1e-12)
+
     def test_columns_are_found_by_their_names(self) -> None:
         frame = mixed()
         encoder = table_encoder().fit(frame)
@@ -119,6 +124,12 @@ class TestNewData:
         assert out.shape == (3, 30)
         np.testing.assert_array_equal(out.argmax(axis=1), [0, 29, 29])
         np.testing.assert_array_equal(out.sum(axis=1), 1.0)
+
+    def test_numbers_in_columns_of_text_are_text(self) -> None:
+        encoder = table_encoder().fit(np.array([["1"], ["2"], ["x"]], dtype=object))
+        new = np.array([[1], [2]])
+        np.testing.assert_array_equal(encoder.transform(new), [[1, 0, 0], [0, 1, 0]])
+        np.testing.assert_array_equal(encoder.transform(new.astype(float)), encoder.transform(new))
 
 
 @pytest.mark.parametrize(("value", "expected"), [("a", 1.0), (True, 1.0), (1e300, 0.0)])
