@@ -143,15 +143,20 @@ def test_classes() -> None:
     assert choose(Gaussian(), X, np.digitize(y, [-0.5, 0.5]), True).best > 0
 
 
-@pytest.mark.parametrize(("kernel", "diagonal"), SETTINGS[1:])
+@every_setting
 def test_difficult_tables_end_in_finite_maps(kernel: Kernel, diagonal: bool) -> None:
     X, y = problem(40)
+    rng = np.random.default_rng(0)
     tables = {
+        "constant column": np.column_stack([X, np.ones(40)]),
         "all columns constant": np.ones((40, 3)),
+        "duplicated column": np.column_stack([X, X]),
         "duplicated rows": np.vstack([X[:20], X[:20]]),
-        "more features than samples": np.random.default_rng(0).normal(size=(40, 60)),
+        "indicators": np.column_stack([X, np.eye(4)[np.arange(40) % 4]]),
+        "more features than samples": rng.normal(size=(40, 60)),
         "different units": X * np.array([1e-8, 1.0, 1e8, 1.0, 1.0, 1.0]),
-        "large offset": np.column_stack([X, X[:, :2]]) + 1e6,
+        "large offset": X + 1e6,
+        "one column": X[:, :1],
     }
     for name, table in tables.items():
         found = choose(kernel, table, y, diagonal)

@@ -224,6 +224,16 @@ def test_stopping_is_a_search_of_so_many_iterations(criterion: str) -> None:
     assert_array_equal(fit.kernel_.theta, free.kernel_.theta)
 
 
+def test_stops_are_iterations_of_one_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = table(2, n=30)
+    learner = ard_learner(early_stopping=True)
+    found = kernels_by_fold(monkeypatch, learner, X, y)
+    train = shuffled(5, X, y)[0][0]
+    for stop, kernel in zip((0, *STOPS), found[0], strict=True):
+        alone = ard_learner(early_stopping=stop).fit(X[train], y[train])
+        assert_array_equal(kernel.theta + np.zeros(3), alone.kernel_.theta)
+
+
 @pytest.mark.parametrize("asked", [True, False])
 def test_numpys_truth_values_are_no_numbers_of_iterations(asked: bool) -> None:
     X, y = table(1)
@@ -277,9 +287,18 @@ def test_nested_folds_learn_with_the_penalty_that_was_chosen(
         assert_array_equal(auto.cv_results_[name], scores)
 
 
+def chosen_strength(X: np.ndarray, y: np.ndarray) -> float:
+    learner = clone(AUTOMATIC["sum"]).set_params(width_penalty_on="widths")
+    return float(learner.fit(X, y).selected_params()["width_penalty"])
+
+
 def test_the_largest_of_equally_good_penalties_of_widths_is_chosen() -> None:
     """Where all features matter alike, common widths are best, and no penalty is too large."""
     X = np.random.default_rng(1).normal(size=(40, 2))
     y = (np.square(X).sum(axis=1) > 2.0).astype(int)
-    learner = clone(AUTOMATIC["sum"]).set_params(width_penalty_on="widths")
-    assert learner.fit(X, y).selected_params()["width_penalty"] == PENALTIES[-1]
+    assert chosen_strength(X, y) == PENALTIES[-1]
+
+
+def test_penalties_of_widths_are_chosen_where_a_class_has_one_sample() -> None:
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    assert chosen_strength(X, np.r_[np.zeros(19, dtype=int), 1]) in PENALTIES

@@ -48,6 +48,17 @@ def test_scales_are_proportional_to_sizes() -> None:
     assert found.of(new[:, :1]).min() >= found.left_out.min()
 
 
+def test_missing_values_are_means() -> None:
+    X, e = residuals(400, 0, 1.0)
+    X[::9, 1], new = np.nan, np.array([[0.5, np.nan]])
+    found, of_means = learned_scale(X, e), np.nanmean(X, axis=0)
+    same = learned_scale(np.where(np.isnan(X), of_means, X), e)
+    assert found is not None
+    assert same is not None
+    assert_array_equal(found.left_out, same.left_out)
+    assert_allclose(found.of(new), same.of(np.array([[0.5, of_means[1]]])))
+
+
 def test_intervals_of_a_kernel_of_missing_values() -> None:
     X, e = residuals(1150, 0, 1.0)
     X[::9, 1] = np.nan
