@@ -89,17 +89,14 @@ def test_bad_groups_are_refused(run: Run) -> None:
     few = np.where(frame["pain"] > 0, "a", "b")
     unknown = frame["patient"].where(frame.index != 3, "")
     for groups, options, message in (
-        (
-            frame["patient"],
-            "doctor",
-            "no column 'doctor' of groups; choose from 'patient'",
-        ),
+        (frame["patient"], "doctor", "no column 'doctor' of groups; choose from 'patient'"),
         (frame["patient"], "severe", "there is no column 'severe' of groups"),
         (few, "patient", "'patient' holds 2 groups; at least 4 are needed"),
         (unknown, "patient", "the group 'patient' is missing in 1 rows"),
     ):
         frame.assign(patient=groups).to_csv("t.csv", index=False)
         assert message in error_line(run("fit", "t.csv", "--target", "severe", "--group", options))
+    frame.to_csv("t.csv", index=False)
     line = error_line(
         run("fit", "t.csv", "--target", "severe", "--group", "patient", "--learner", "mkl")
     )

@@ -132,6 +132,8 @@ def test_unequal_classes_are_scored_by_ranking_and_costs(run: Run) -> None:
     assert (model.predict(X) == expected).all()
     assert run("predict", "m.skops", "t.csv", "--out", "p.csv").exit_code == 0
     assert (pd.read_csv("p.csv")["prediction"] == expected).all()
+    line = error_line(run("fit", "t.csv", "--target", "y", "--cost", "1"))
+    assert "--cost takes two positive numbers" in line
 
 
 def test_a_simple_predictor_that_is_better_is_said_to_be(run: Run) -> None:
@@ -307,7 +309,6 @@ def test_comparisons_hold_out_groups_and_later_rows(run: Run) -> None:
         (("--missing", "none=3"), "--missing names a column 'none', and the table has"),
         (("--columns", "none=number"), "--columns names a column 'none'"),
         (("--columns", "kind=size"), "there is no role 'size'"),
-        (("--cost", "1"), "--cost takes two positive numbers"),
         (("--cost", "1,2"), "--cost is for two classes; the target has a response"),
         (("--target", "kind", "--metric", "mae"), "mae is for classes that are numbers"),
         (("--metric", "roc_auc"), "there is no metric of regression 'roc_auc'; choose from rmse"),
