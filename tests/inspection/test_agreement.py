@@ -28,9 +28,15 @@ def test_coverage_far_from_its_target_is_told() -> None:
     assert "surer than it should be" in text
     [text] = coverage_check(coverage(400, 2.5), "regression").warnings
     assert "wider than they need to be" in text
+    assert not coverage_check(coverage(400, 2.5), "classification").warnings
     assert not coverage_check(coverage(100_000, 1.55), "regression").warnings
-    alike = [coverage_check(coverage(200, 1.645, k), "regression") for k in range(100)]
-    assert sum(bool(one.warnings) for one in alike) <= 5
+    assert not coverage_check(None, "regression").warnings
+    assert (
+        sum(
+            bool(coverage_check(coverage(200, 1.645, k), "regression").warnings) for k in range(100)
+        )
+        <= 5
+    )
 
 
 def own_scores(n_rows: int, size: float, seed: int, note: str = "") -> PredictorScores:
@@ -42,12 +48,17 @@ def own_scores(n_rows: int, size: float, seed: int, note: str = "") -> Predictor
 
 def test_scores_far_apart_are_told() -> None:
     new, old = own_scores(200, 2.0, 0), own_scores(600, 1.0, 1)
+    [text] = left_out_check(new, old).warnings
+    assert "held-out rows differ" in text
     [text] = left_out_check(old, new).warnings
     assert "too much like those of the fit" in text
+    assert not left_out_check(new, None).warnings
     assert not left_out_check(new, own_scores(600, 1.0, 1, "chosen on these rows")).warnings
     assert not left_out_check(own_scores(99_999, 1.1, 0), own_scores(99_999, 1.0, 1)).warnings
-    pairs = [(own_scores(50, 1.0, k), own_scores(150, 1.0, 999 + k)) for k in range(100)]
-    assert sum(bool(left_out_check(*pair).warnings) for pair in pairs) <= 5
+    alike = [
+        left_out_check(own_scores(50, 1.0, k), own_scores(150, 1.0, 999 + k)) for k in range(100)
+    ]
+    assert sum(bool(one.warnings) for one in alike) <= 5
 
 
 @pytest.mark.parametrize("moved", [False, True])
