@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from mercer_command import output
-from mercer_command.output import Section, Table, Text, write_page
+from mercer_command.output import Figure, Section, Table, Text, write_page
 
 KINDS = ("p", "note", "code", "warning")
 
@@ -69,12 +69,19 @@ def test_axes_of_dates_are_labeled_by_dates(run: Run) -> None:
 def test_the_title_and_all_parts_of_a_page_are_text(tmp_path: Path) -> None:
     marked = "<b>&</b>"
     table = Table([marked], [[marked]])
-    parts = [marked, table, replace(table, summary=marked), *(Text(marked, kind) for kind in KINDS)]
+    parts: list[output.Part] = [marked, table, replace(table, summary=marked)]
+    parts += [Figure(lambda ax: None, marked), *(Text(marked, kind) for kind in KINDS)]
     write_page(tmp_path / "r.html", marked, marked, [Section(marked, parts)])
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "<b>" not in page
-    assert page.count("&lt;b&gt;&amp;&lt;/b&gt;") == 14
+    assert page.count("&lt;b&gt;&amp;&lt;/b&gt;") == 15
     assert (page.count("<table>"), page.count("<details>")) == (2, 1)
+
+
+def test_marks_of_the_terminal_are_text(capsys: pytest.CaptureFixture[str]) -> None:
+    marked = "[bold]a[/]"
+    output.show([Section(marked, [Table([marked], [[marked]])])])
+    assert capsys.readouterr().out.count(marked) == 3
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, is_terminal: bool) -> str:
