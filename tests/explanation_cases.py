@@ -9,6 +9,18 @@ import numpy as np
 
 from mercer import TwoStageRegressor, UniformCombination
 
+EXPLAINED = (
+    "gaussian-ard",
+    "laplacian",
+    "polynomial",
+    "weighted-sum",
+    "nested",
+    "forest",
+    "gp",
+    "missing-in-product",
+)
+"""Names of kernels of `kernel_cases`: products over columns, sums of both, and of other forms."""
+
 
 def responses(n: int = 30, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Rows, and two responses with interactions."""

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from command_cases import Run, call, class_table, error_line, pd
 
-from mercer_command import main, options
+import mercer
+from mercer_command import main
 from mercer_command.files import load_model
 from mercer_command.names import DESCRIPTIONS
 
@@ -97,58 +98,45 @@ class TestPredict:
         assert "cannot predict table.csv by m.skops (AttributeError: no attribute)" in line
         assert not Path("p.csv").exists()
 
-    def test_intervals_need_a_coverage_and_a_model_that_predicts_them(
+    def test_inputs_are_not_overwritten_and_coverages_are_shares(
         self, run: Run, model: str
     ) -> None:
-        arguments = ("predict", model, "table.csv", "--out", "p.csv", "--interval")
-        assert "the model predicts no intervals" in error_line(run(*arguments, 0.9))
-        assert "between 0 and 1; got 90" in error_line(run(*arguments, 90))
+        before = Path("table.csv").read_bytes()
+        arguments = ("predict", model, "table.csv", "--out")
+        for words, message in (
+            (("p.csv", "--interval", 0.9), "the model predicts no intervals"),
+            (("p.csv", "--interval", 90), "between 0 and 1; got 90"),
+            (("table.csv",), "would overwrite"),
+        ):
+            assert message in error_line(run(*arguments, *words))
+        assert Path("table.csv").read_bytes() == before
         assert not Path("p.csv").exists()
 
-    def test_inputs_are_not_overwritten(self, run: Run, model: str) -> None:
-        before = Path("table.csv").read_bytes()
-        line = error_line(run("predict", model, "table.csv", "--out", "table.csv"))
-        assert "would overwrite" in line
-        assert Path("table.csv").read_bytes() == before
 
-
-class TestCompare:
-    def test_methods_are_ranked_by_error(self, run: Run, classes: Any) -> None:
-        classes.to_csv("table.csv", index=False)
-        result = run(
-            *("compare", "table.csv", "--target", "kind", "--methods", "uniform, cka,hsic"),
-            *("--repeats", 2, "--csv", "c.csv", "--report", "r.html"),
-        )
-        assert result.exit_code == 0, result.output
-        assert max(map(len, result.stdout.splitlines())) <= 80
-        table = pd.read_csv("c.csv")
-        first = re.findall(r"after 1 of 2 splits: (.*)", result.stderr)[0]
-        ranked = table.sort_values(["error_split_1"], kind="stable")
-        assert sorted(re.findall(r"([a-z]+) [0-9]", first)) == sorted(ranked["method"])
-        percents = [float(number) for number in re.findall(r"([0-9.]+) ?%", first)]
-        np.testing.assert_allclose(percents, 100.0 * ranked["error_split_1"], atol=0.051)
-        assert "2 of 2" not in result.stderr
-        assert set(table["method"]) == {"uniform", "cka", "hsic"}
-        np.testing.assert_allclose(
-            table["error"], table[["error_split_1", "error_split_2"]].mean(axis=1)
-        )
-        assert table["rank"].is_monotonic_increasing
-        assert table["rank"].sum() == 6
-        assert table["test_alignment"].between(0, 1).all()
-        page = Path("r.html").read_text(encoding="utf-8")
-        assert page.count("<svg") == 2
-        assert DESCRIPTIONS["hsic"] in page
-        assert "±" in result.stdout
-        result = run("compare", "table.csv", "--target", "kind", "--methods", "cka", "--repeats", 1)
-        assert "±" not in result.stdout
-        assert re.search(r"^Rank: ", result.stdout, flags=re.MULTILINE)
-
-    def test_unknown_methods_are_errors(self, run: Run, classes: Any) -> None:
-        classes.to_csv("table.csv", index=False)
-        line = error_line(run("compare", "table.csv", "--target", "kind", "--methods", "ca,girdd"))
-        assert "no method 'girdd'" in line
-        line = error_line(run("compare", "table.csv", "--target", "kind", "--methods", ","))
-        assert "no method was named" in line
+def test_methods_are_compared_by_rank(run: Run, classes: Any) -> None:
+    classes.to_csv("table.csv", index=False)
+    result = run(
+        *("compare", "table.csv", "--target", "kind", "--methods", "uniform, cka,hsic"),
+        *("--repeats", 2, "--csv", "c.csv", "--report", "r.html"),
+    )
+    assert result.exit_code == 0, result.output
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert "±" in result.stdout
+    table = pd.read_csv("c.csv")
+    first = re.findall(r"after 1 of 2 splits: (.*)", result.stderr)[0]
+    ranked = table.sort_values(["error_split_1"], kind="stable")
+    assert sorted(re.findall(r"([a-z]+) [0-9]", first)) == sorted(ranked["method"])
+    percents = [float(number) for number in re.findall(r"([0-9.]+)%", first)]
+    np.testing.assert_allclose(percents, 100.0 * ranked["error_split_1"], atol=0.051)
+    assert "2 of 2" not in result.stderr
+    assert set(table["method"]) == {"uniform", "cka", "hsic"}
+    np.testing.assert_allclose(
+        table["error"], table[["error_split_1", "error_split_2"]].mean(axis=1)
+    )
+    assert table["rank"].is_monotonic_increasing
+    assert table["rank"].sum() == 6
+    assert table["test_alignment"].between(0, 1).all()
+    assert DESCRIPTIONS["hsic"] in Path("r.html").read_text(encoding="utf-8")
 
 
 def test_the_demo_compares_then_fits(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,9 +225,16 @@ class TestInvalidInput:
         classes.loc[2, "height"] = np.inf
         assert "infinite numbers: height" in self.fit(run, classes, "kind")
 
-    def test_commands_that_are_not_complete(self, run: Run) -> None:
-        assert "Missing option '--target'" in error_line(run("fit", "table.csv"))
-        assert "No such command" in error_line(run("fti"))
+    def test_commands_and_their_methods(self, run: Run, classes: Any) -> None:
+        classes.to_csv("table.csv", index=False)
+        compared = ("compare", "table.csv", "--target", "kind", "--methods")
+        for words, message in (
+            (("fit", "table.csv"), "Missing option '--target'"),
+            (("fti",), "No such command"),
+            ((*compared, "ca,girdd"), "no method 'girdd'"),
+            ((*compared, ","), "no method was named"),
+        ):
+            assert message in error_line(run(*words))
 
     @pytest.mark.parametrize(("package", "extra"), [("matplotlib", "plot"), ("skops", "cli")])
     def test_missing_packages(
@@ -265,19 +260,9 @@ class TestInvalidInput:
         assert capsys.readouterr().err == expected
 
 
-def test_no_command_shows_the_help(run: Run) -> None:
-    result = run()
-    assert result.exit_code == 0
-    assert "compare" in result.stdout
-
-
-def test_arguments_and_the_options_that_differ_from_the_defaults_are_told() -> None:
-    given = options.Fit(Path("t.csv"), "y", test_size=0.3, out=Path("m.skops"))
-    assert given.words() == (
-        *("mercer", "fit", "t.csv", "--target", "y"),
-        *("--out", "m.skops", "--test-size", "0.3"),
-    )
-    assert options.Demo().words() == ("mercer", "demo")
+def test_help_and_version(run: Run) -> None:
+    assert "compare" in run().stdout
+    assert run("--version").stdout == f"mercer {mercer.__version__}\n"
 
 
 def test_tables_on_the_standard_input(run: Run, classes: Any) -> None:

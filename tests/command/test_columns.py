@@ -27,7 +27,6 @@ def recognized(cells: Any, name: str = "c", **others: Any) -> Column:
         ("c", [str(i) for i in RNG.permutation(N) + 100_001], "identifier"),
         ("year", [str(i) for i in range(1960, 1960 + N)], "number"),
         ("customer_id", [str(i) for i in RNG.choice(10**6, N, replace=False)], "identifier"),
-        ("PassengerId", RNG.choice(10**6, N, replace=False), "identifier"),
         ("income", [str(i) for i in RNG.choice(10**6, N, replace=False)], "number"),
         ("c", [f"{i / 2}" for i in range(N)], "number"),
         ("c", [f"A-{i:04d}" for i in range(N)], "identifier"),
@@ -35,8 +34,6 @@ def recognized(cells: Any, name: str = "c", **others: Any) -> Column:
         ("c", ["the red car"] * 30 + ["a blue boat"] * 30, "category"),
         ("c", ["x"] * N, "constant"),
         ("c", [""] * N, "empty"),
-        ("c", ["x", *[""] * (N - 1)], "category"),
-        ("c", ["yes ", " no"] * (N // 2), "category"),
         ("c", ["true", "FALSE"] * (N // 2), "category"),
         ("c", [f"2024010{i % 9 + 1}" for i in range(N)], "date"),
         ("c", [f"{i % 24:02d}:15" for i in range(N)], "time"),
@@ -59,8 +56,6 @@ def test_a_guess_is_a_warning() -> None:
     # Where decimals have a comma, days stand before months.
     column = recognized(["01/02/2024", "03/04/2024"], other=["1,5", "2,25"])
     assert column.format == "%d/%m/%Y"
-    assert recognized(["1,234", "5,678"], other=["1,5", "2,25"]).warnings == ()
-    assert recognized(["01/02/2024", "03/04/2024"], other=["13/02/2024"] * 2).warnings == ()
 
 
 def test_cells_that_cannot_be_read_are_named() -> None:

@@ -9,7 +9,6 @@ import pytest
 from command_cases import Elements, Run, call, class_table, error_line, pd, write_folder
 
 from mercer.inspection import shapley_values
-from mercer_command.contributions import unit_of_target
 from mercer_command.files import load_model
 
 N = 60
@@ -76,10 +75,6 @@ def test_the_error_comes_first_where_the_target_is_known(run: Run, folder: Path)
     titles = ["Error (RMSE) of 15 held-out rows", "Why: ", "Columns that matter", "Kernels found"]
     places = [result.stdout.index(title) for title in titles]
     assert places == sorted(places)
-    weights().drop(columns="weight (kg)").to_csv("new.csv", index=False, sep=";")
-    result = run("explain", folder / "m.skops", "new.csv")
-    assert "RMSE" not in result.stdout
-    assert "Why: " in result.stdout
 
 
 def test_rows_without_their_target_are_explained(run: Run, folder: Path) -> None:
@@ -99,21 +94,11 @@ def test_few_rows_have_no_error(run: Run, folder: Path) -> None:
 def test_a_page_has_a_card_for_each_of_fifty_rows(run: Run, folder: Path) -> None:
     run("explain", folder / "m.skops", folder / "table.csv", "--report", "e.html")
     page = Elements("e.html")
-    for told in (
-        "Row 1<",
-        "Row 50<",
-        "Contribution to the prediction, kg<",
-        "Prediction ",
-        "kg above the average row",
-        "How predictions depend on columns",
-        "Strongest pairs",
-    ):
-        assert told.rstrip("<") in page.text
+    for told in ("Row 1", "Row 50", "Contribution to the prediction, kg", "Strongest pairs"):
+        assert told in page.text
     assert page.text.count("average row ") >= 50
     assert "Row 51" not in page.text
     assert "script" not in page.tags
-    run("explain", folder / "m.skops", folder / "table.csv", "--report", "e.html", "--out", "w.csv")
-    assert "10 more rows are not shown" in Elements("e.html").text
 
 
 def test_predictions_have_reasons(run: Run, folder: Path) -> None:
@@ -124,7 +109,7 @@ def test_predictions_have_reasons(run: Run, folder: Path) -> None:
     run("explain", folder / "m.skops", folder / "table.csv", "--out", "why.csv")
     expected = pd.read_csv("why.csv")
     assert found["why_1"].tolist() == expected["why_1"].tolist()
-    run("predict", folder / "m.skops", folder / "table.csv", "--out", "p.csv", "--why", 5)
+    run("predict", folder / "m.skops", folder / "table.csv", "--out", "p.csv", "--why", 4)
     found = pd.read_csv("p.csv", keep_default_na=False)
     assert found["why_3"].ne("").all()
     assert found["why_4"].eq("").all()
@@ -155,9 +140,8 @@ def test_predicted_classes_are_explained(run: Run, model: str) -> None:
     other = class_table()
     other.loc[:3, "kind"] = "bird"
     other.to_csv("t.csv", index=False)
-    result = run("explain", model, "t.csv")
+    result = run("explain", model, "t.csv", "--report", "e.html")
     assert "Error (share misclassified) of 18 held-out rows" in result.stdout
-    run("explain", model, "t.csv", "--report", "e.html")
     told = "2 rows of classes that the model was not fitted to are left out"
     assert told in Elements("e.html").text
 
@@ -196,21 +180,6 @@ def test_saved_models_are_explained_in_python(folder: Path) -> None:
     assert found.data[0].tolist() == cells.iloc[0, :3].tolist()
 
 
-@pytest.mark.parametrize(
-    ("name", "role", "unit"),
-    [
-        ("weight (kg)", "number", "kg"),
-        ("rent [CHF] ", "number", "CHF"),
-        ("weight", "number", ""),
-        ("(kg) weight", "number", ""),
-        ("due (day)", "date", "days"),
-        ("a (very long remark)", "number", ""),
-    ],
-)
-def test_units(name: str, role: str, unit: str) -> None:
-    assert unit_of_target(name, role) == unit
-
-
 @pytest.mark.parametrize("name", ["m.skops", "s.skops"])
 def test_columns_matter_by_contributions_where_no_target_is_known(
     run: Run, folder: Path, name: str
@@ -221,7 +190,6 @@ def test_columns_matter_by_contributions_where_no_target_is_known(
     assert result.exit_code == 0, result.output
     told = result.stdout[result.stdout.index("Columns that matter") :]
     assert "how far they take predictions" in told
-    assert "not measured" not in told
     values = shapley_values(model[1:], model["reader"].transform(cells[:6]))
     sizes = dict(zip(values.feature_names, np.abs(values.values).mean(axis=0), strict=True))
     shown = [re.search(rf"{re.escape(column)} +([\d.]+)", told) for column in sizes]

@@ -5,21 +5,19 @@ from typing import Any
 import numpy as np
 import pytest
 from command_cases import drawn_axes, pd
-from scipy.special import logit
 from scipy.stats import norm
 from sklearn.base import BaseEstimator
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import FunctionTransformer
 
-from mercer.inspection import kernel_terms, report
+from mercer.inspection import report
 from mercer_command.contributions import ColumnImportance
 from mercer_command.figures import dependence_section, error_figure
 from mercer_command.held_out_figures import prediction_section
 from mercer_command.models import Trial
-from mercer_command.output import Figure, Section, Table, _svg
+from mercer_command.output import Section, Table
 from mercer_command.pipelines import make_model
 from mercer_command.problem import as_problem
-from mercer_command.sections import kernel_section
 from mercer_command.table_model import TableModel
 
 N = 200
@@ -55,18 +53,6 @@ class Scores(Fitted):
         return np.column_stack([1.0 - p, p])
 
 
-class Decisions(Fitted):
-    """The only column is the probability of the second class, whose logit is predicted alone."""
-
-    classes_ = Scores.classes_
-
-    def predict(self, X: Any) -> Any:
-        return self.classes_[(self.decision_function(X) > 0.0).astype(int)]
-
-    def decision_function(self, X: Any) -> Any:
-        return logit(np.asarray(X)[:, 0])
-
-
 class Reader(FunctionTransformer):
     target = ("y", "number", "point")
 
@@ -94,7 +80,6 @@ def test_curves_are_those_of_the_rarer_class(rare: str) -> None:
     p = RNG.random(N)
     p = 0.5 * p if rare == "yes" else 0.5 + 0.5 * p
     y = np.where(RNG.random(N) < p, "yes", "no")
-    assert np.mean(y == rare) < 0.4
     own = p if rare == "yes" else 1.0 - p
     axes = drawn_axes(section_of(Scores(), pd.DataFrame({"p": p}), y, "classification"))
     false, true = titled("ROC curve", axes).lines[0].get_data()
@@ -103,61 +88,6 @@ def test_curves_are_those_of_the_rarer_class(rare: str) -> None:
     assert precision[recall == 1.0].min() == pytest.approx(np.mean(y == rare))
     predicted, share = titled("Calibration", axes).lines[0].get_data()
     assert np.corrcoef(predicted, share)[0, 1] > 0.6
-
-
-@pytest.mark.parametrize("rare", ["yes", "no"])
-def test_decision_values_have_curves_and_no_calibration(rare: str) -> None:
-    p = RNG.random(N)
-    p = 0.5 * p if rare == "yes" else 0.5 + 0.5 * p
-    y = np.where(RNG.random(N) < p, "yes", "no")
-    axes = drawn_axes(section_of(Decisions(), pd.DataFrame({"p": p}), y, "classification"))
-    false, true = titled("ROC curve", axes).lines[0].get_data()
-    own = p if rare == "yes" else 1.0 - p
-    assert np.trapezoid(true, false) == pytest.approx(roc_auc_score(y == rare, own))
-    assert "Calibration" not in [ax.get_title() for ax in axes]
-
-
-class Three(Scores):
-    """Three classes of long names, by three columns of probabilities."""
-
-    classes_ = np.array(["a class of a long name", "another one of these", "third"])
-
-    def predict(self, X: Any) -> Any:
-        return self.classes_[np.asarray(X).argmax(axis=1)]
-
-    def predict_proba(self, X: Any) -> Any:
-        return np.asarray(X)
-
-
-def test_legends_of_several_classes_hide_no_curve_and_names_do_not_overlap() -> None:
-    p = RNG.dirichlet(np.ones(3), N)
-    y = Three().predict(p + 0.3 * RNG.random(p.shape))
-    axes = drawn_axes(section_of(Three(), pd.DataFrame(p), y, "classification"))
-    for title in ("ROC curve", "Precision and recall", "Calibration"):
-        ax = titled(title, axes)
-        ax.figure.draw_without_rendering()
-        legend = ax.get_legend().get_window_extent()
-        assert legend.y1 < ax.get_window_extent().y0
-    names = titled("Confusion matrix", axes).get_xticklabels()
-    assert {name.get_rotation() for name in names} == {90.0}
-
-
-def test_long_labels_of_axes_are_wrapped() -> None:
-    label = "Mean absolute contribution, to the log-odds of a higher grade"
-    page = _svg(Figure(lambda ax: ax.set(xlabel=label, ylabel=label), ""))
-    assert ">to the log-odds of a higher grade<" in page or "a higher grade" in page
-    assert f">{label}<" not in page
-
-
-def test_coverage_by_width_needs_widths_that_differ() -> None:
-    y = RNG.normal(size=N)
-    X = pd.DataFrame({"x": y})
-    model = TableModel([("reader", Reader()), ("step", Normal())]).fit(X, y)
-    trial = Trial(model, "y", "regression", "units of 'y'", X, y, report=report(model, X, y))
-    titles = [ax.get_title() for ax in drawn_axes(prediction_section(trial))]
-    assert "Intervals of 90% coverage" in titles
-    assert "Coverage by decile of width" not in titles
-    assert "Coverage of 90% intervals" in [one.title for one in trial.report.sections()]
 
 
 def test_bars_of_scores_end_where_their_intervals_do() -> None:
@@ -210,12 +140,3 @@ def test_times_of_day_are_drawn_in_hours(trial: Trial) -> None:
     hours = drawn_axes(section)[0].lines[0].get_xdata()
     assert 0.0 <= hours.min() < 3.0
     assert 21.0 < hours.max() <= 24.0
-
-
-def test_shares_of_kernels_are_drawn(trial: Trial) -> None:
-    section = kernel_section(trial)
-    [drawn] = drawn_axes(section)
-    shares = kernel_terms(trial.model).shares
-    np.testing.assert_allclose(section.parts[0].lengths, -np.sort(-shares))
-    assert np.ptp(shares) > 0.01
-    np.testing.assert_allclose(sorted(bar.get_width() for bar in drawn.patches), sorted(shares))

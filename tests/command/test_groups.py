@@ -86,26 +86,27 @@ def test_text_and_categories_tell_no_noise_of_groups(run: Run, column: str) -> N
 
 def test_bad_groups_are_refused(run: Run) -> None:
     frame = visits()
+    few = np.where(frame["pain"] > 0, "a", "b")
+    unknown = frame["patient"].where(frame.index != 3, "")
+    for groups, options, message in (
+        (frame["patient"], "doctor", "no column 'doctor' of groups; choose from 'patient'"),
+        (frame["patient"], "severe", "there is no column 'severe' of groups"),
+        (few, "patient", "'patient' holds 2 groups; at least 4 are needed"),
+        (unknown, "patient", "the group 'patient' is missing in 1 rows"),
+    ):
+        frame.assign(patient=groups).to_csv("t.csv", index=False)
+        assert message in error_line(run("fit", "t.csv", "--target", "severe", "--group", options))
     frame.to_csv("t.csv", index=False)
-
-    def refused(*options: Any) -> str:
-        return error_line(run("fit", "t.csv", "--target", "severe", *options))
-
-    assert "there is no column 'doctor' of groups; choose from 'patient'" in refused(
-        "--group", "doctor"
+    line = error_line(
+        run("fit", "t.csv", "--target", "severe", "--group", "patient", "--learner", "mkl")
     )
-    assert "there is no column 'severe' of groups" in refused("--group", "severe")
-    line = refused("--group", "patient", "--learner", "mkl")
     assert "mkl takes no groups; choose from stacking, ca" in line
-    frame["patient"] = np.where(frame["pain"] > 0, "a", "b")
-    frame.to_csv("t.csv", index=False)
-    assert "'patient' holds 2 groups; at least 4 are needed" in refused("--group", "patient")
+
+
+def test_classes_of_one_group_are_learned_from() -> None:
+    frame = visits()
     frame["patient"] = np.repeat(list("abcd"), 30)
     frame["severe"] = np.where(frame["patient"] == "a", "yes", "no")
-    frame.loc[3, "patient"] = ""
-    frame.to_csv("t.csv", index=False)
-    assert "the group 'patient' is missing in 1 rows" in refused("--group", "patient")
-    frame.loc[3, "patient"] = "a"
     pairs = splits(as_problem(frame, "severe", group="patient"), test_size=0.01, repeats=5, seed=0)
     assert all("a" not in set(frame["patient"][test]) for _, test in pairs)
     assert all(len(test) == 60 for _, test in pairs)

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from campaign import in_campaign
 from command_cases import (
     Elements,
     Run,
@@ -18,7 +17,7 @@ from command_cases import (
 )
 from sklearn.exceptions import FitFailedWarning
 
-from mercer import ContinuousAlignment, EvidenceMaximization, GradientOuterProduct
+from mercer import GradientOuterProduct
 from mercer._estimators.two_stage.learner_choice import FORMS
 from mercer._search.records import MixingStep, WeightStep
 from mercer_command.commands import DEMONSTRATED
@@ -40,14 +39,10 @@ def learners(task: Any) -> list[str]:
     return [name for name in LEARNERS if task in METHODS[name].makers]
 
 
-def halved(task: Any, turn: int) -> list[Any]:
-    """Learners of a task; the campaign has those that the ordinary run fits to the other."""
-    ordinary = {*LEARNERS[turn::2], *SEARCHED, "stacking", "bayes", "l1-svm", "l2-krr"}
-    names = learners(task)
-    return [
-        *(name for name in names if name in ordinary),
-        *in_campaign(*(name for name in names if name not in ordinary)),
-    ]
+def half(task: Any, turn: int) -> list[str]:
+    """Learners of a task: every second one, as the others are fitted to the other task."""
+    chosen = {*LEARNERS[turn::2], *SEARCHED, "stacking", "bayes", "l1-svm", "l2-krr"}
+    return [name for name in learners(task) if name in chosen]
 
 
 @pytest.fixture
@@ -60,7 +55,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 class TestFit:
-    @pytest.mark.parametrize("learner", halved("classification", 0))
+    @pytest.mark.parametrize("learner", half("classification", 0))
     def test_classes_are_predicted(self, run: Run, learner: str) -> None:
         arguments = ("--target", "kind", "--learner", learner, "--out", "m.skops")
         result = run("fit", "classes.csv", *arguments)
@@ -84,7 +79,7 @@ class TestFit:
             steps = model[-1].best_estimator_.history_
             assert all(type(step) is SEARCHED[learner] for step in steps)
 
-    @pytest.mark.parametrize("learner", halved("regression", 1))
+    @pytest.mark.parametrize("learner", half("regression", 1))
     def test_responses_are_predicted(self, run: Run, learner: str) -> None:
         arguments = ("--target", "y", "--learner", learner, "--out", "m.skops")
         report = ("--report", "r.html") if learner in SEARCHED else ()
@@ -113,20 +108,9 @@ class TestFit:
         assert max(map(len, result.stdout.splitlines())) <= 80
         assert "responses in 90% intervals" in result.stdout
         model = load_model(Path("m.skops"))
-        page = Elements("r.html")
-        for told in (
-            "Residuals",
-            "Predicted and true",
-            "Coverage of 90% intervals by width",
-            "RBF kernel ridge",
-        ):
-            assert told in page.text
-        assert "Confusion" not in page.text
-        for candidate in model[-1].candidates_:
-            assert candidate.description in " ".join(page.text.split())
-            assert f"{candidate.loo_error:#.3g}" in result.stdout
-        # Errors, four of predictions, importance, three of dependence, candidates, Gram matrix.
-        assert page.tags.count("svg") == 11
+        page = " ".join(Elements("r.html").text.split())
+        assert "Coverage of 90% intervals by width" in page
+        assert all(candidate.description in page for candidate in model[-1].candidates_)
         arguments = ("predict", "m.skops", "t.csv", "--out", "p.csv")
         assert run(*arguments, "--intervals").exit_code == 0
         wide = pd.read_csv("p.csv")
@@ -135,32 +119,25 @@ class TestFit:
         predicted, y = pd.read_csv("p.csv"), response_table()["y"]
         assert list(predicted) == list(wide) == ["prediction", "lower", "upper"]
         assert (wide["lower"] < predicted["lower"]).all()
-        text = pd.read_csv("t.csv", dtype=str, keep_default_na=False)
-        np.testing.assert_allclose(model.predict(text), predicted["prediction"])
         assert predicted["prediction"].between(predicted["lower"], predicted["upper"]).all()
         assert y.between(predicted["lower"], predicted["upper"]).mean() >= 0.8
         expected = model[-1].predict_interval(model[:-1].transform(pd.read_csv("t.csv")), 0.8)
         np.testing.assert_allclose(predicted[["lower", "upper"]], expected)
 
-    @pytest.mark.parametrize(
-        "kind",
-        [GradientOuterProduct, *in_campaign(ContinuousAlignment, EvidenceMaximization)],
-    )
-    def test_every_automatic_choice_is_saved_and_reported(
-        self, run: Run, monkeypatch: pytest.MonkeyPatch, kind: Any
+    def test_an_automatic_choice_is_saved_and_reported(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Columns have relevances unless the kernel has one width."""
-        form = next(form for form in FORMS[::-1] if isinstance(form, kind))
-        monkeypatch.setattr("mercer._estimators.two_stage.two_stage.choose_form", lambda *_: form)
+        choice = "mercer._estimators.two_stage.two_stage.choose_form"
+        monkeypatch.setattr(choice, lambda *_: FORMS[-1])
         arguments = ("--learner", "auto", "--out", "m.skops", "--report", "r.html")
         result = run("fit", "responses.csv", "--target", "y", *arguments)
         assert result.exit_code == 0, result.output
         model = load_model(Path("m.skops"))
         learner = model[-1].learner_
+        assert isinstance(learner, GradientOuterProduct)
+        # Columns have relevances unless the kernel has one width.
         differs = bool(np.ptp(learner.kernel_.relevance(learner.n_features_in_)) > 0.0)
         assert np.isnan(list(column_relevances(model).values())).any() != differs
-        assert differs or kind is not EvidenceMaximization
-        assert isinstance(learner, kind)
 
     @pytest.mark.parametrize("name", [*ONE_STAGE, "grid"])
     @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
@@ -180,15 +157,10 @@ class TestFit:
 
 
 class TestCompare:
-    @pytest.mark.parametrize(
-        ("table", "target"), [("classes", "kind"), *in_campaign(("responses", "y"))]
-    )
-    def test_suitable_methods_are_compared_by_default(
-        self, run: Run, table: str, target: str
-    ) -> None:
-        pd.read_csv(f"{table}.csv")[::2].to_csv("half.csv", index=False)
+    def test_suitable_methods_are_compared_by_default(self, run: Run) -> None:
+        class_table()[::2].to_csv("half.csv", index=False)
         files = ("--csv", "c.csv", "--report", "r.html")
-        result = run("compare", "half.csv", "--target", target, "--repeats", 1, *files)
+        result = run("compare", "half.csv", "--target", "kind", "--repeats", 1, *files)
         assert result.exit_code == 0, result.output
         assert max(map(len, result.stdout.splitlines())) <= 80
         figures = pd.read_csv("c.csv")
@@ -199,13 +171,6 @@ class TestCompare:
         assert figures["test_alignment"][~learns].isna().all()
         assert "one-stage" in Path("r.html").read_text(encoding="utf-8")
 
-    def test_l1_svm_is_mkl_with_norm_one(self, run: Run) -> None:
-        arguments = ("--methods", "mkl,l1-svm", "--repeats", 1, "--csv", "c.csv")
-        result = run("compare", "classes.csv", "--target", "kind", *arguments)
-        assert result.exit_code == 0, result.output
-        first, second = pd.read_csv("c.csv").drop(columns=["method", "fit_seconds"]).to_numpy()
-        np.testing.assert_array_equal(first, second)
-
     def test_default_methods_support_both_tasks(self) -> None:
         for task in ("classification", "regression"):
             check_fit(COMPARED, task)
@@ -214,21 +179,13 @@ class TestCompare:
         assert set(METHODS) - set(COMPARED) == {"ca-nd", "l1-svm", "l2-krr", "ordinal", "count"}
 
 
-class TestUnsupportedTask:
-    def test_fit_suggests_the_learners_of_the_task(self, run: Run) -> None:
-        line = error_line(run("fit", "classes.csv", "--target", "kind", "--learner", "l2-krr"))
-        assert "not for classification: 'l2-krr'; choose from stacking, " in line
-        offered = line.split("choose from ")[1].strip().split(", ")
-        assert offered == learners("classification")
-        line = error_line(run("fit", "responses.csv", "--target", "y", "--learner", "l1-svm"))
-        assert "not for regression: 'l1-svm'" in line
-
-    def test_compare_fails_before_any_work(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.delattr("mercer_command.comparison.make_model")
-        arguments = ("--target", "kind", "--methods", "ca,l2-krr")
-        assert "not for classification: 'l2-krr'" in error_line(
-            run("compare", "classes.csv", *arguments)
-        )
+def test_learners_of_the_other_task_are_refused(run: Run) -> None:
+    line = error_line(run("fit", "classes.csv", "--target", "kind", "--learner", "l2-krr"))
+    assert "not for classification: 'l2-krr'; choose from stacking, " in line
+    offered = line.split("choose from ")[1].strip().split(", ")
+    assert offered == learners("classification")
+    line = error_line(run("compare", "classes.csv", "--target", "kind", "--methods", "ca,l2-krr"))
+    assert "not for classification: 'l2-krr'" in line
 
 
 def test_packages_that_are_absent_are_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,25 +204,10 @@ def test_a_method_rejects_too_many_rows() -> None:
         check_size(["count"], 5001)
 
 
-@pytest.mark.parametrize(
-    ("errors", "names", "ranks"),
-    [
-        ([[0.1, 0.2], [0.1, 0.1], [0.3, 0.3]], ["b", "a", "c"], [1.25, 1.75, 3.0]),
-        # The first method is better on two splits of three, and much worse on the third.
-        ([[0.2, 0.2, 0.2], [0.1, 0.1, 0.9]], ["b", "a"], [4 / 3, 5 / 3]),
-    ],
-)
-def test_methods_are_ordered_by_ranks_which_equal_errors_share(
-    errors: list[list[float]], names: list[str], ranks: list[float]
-) -> None:
-    values = np.array(errors)
-    table = comparison_table(list("abc")[: len(values)], values, values, values)
-    assert table["method"].tolist() == names
-    np.testing.assert_allclose(table["rank"], ranks, rtol=1e-15)
-
-
-@pytest.mark.parametrize(("n_splits", "deviation"), [(3, np.sqrt(0.07)), (1, 0.0)])
-def test_deviations_are_those_of_a_sample_of_splits(n_splits: int, deviation: float) -> None:
-    errors = np.array([[0.1, 0.2, 0.6]])[:, :n_splits]
-    table = comparison_table(["a"], errors, errors, errors)
-    np.testing.assert_allclose(table[["error_std", "test_alignment_std"]], [[deviation] * 2])
+def test_methods_are_ordered_by_ranks_which_equal_errors_share() -> None:
+    # The first method is the second on one split of two; deviations are those of a sample.
+    errors = np.array([[0.1, 0.2], [0.1, 0.1], [0.3, 0.3]])
+    table = comparison_table(list("abc"), errors, errors, errors)
+    assert table["method"].tolist() == ["b", "a", "c"]
+    np.testing.assert_allclose(table["rank"], [1.25, 1.75, 3.0], rtol=1e-15)
+    np.testing.assert_allclose(table["error_std"], [0.0, 0.1 / np.sqrt(2.0), 0.0])

@@ -123,7 +123,6 @@ def rare(n: int = 900) -> Frame:
 def test_unequal_classes_are_scored_by_ranking_and_costs(run: Run) -> None:
     said = told(run, rare(), "--cost", "1,20", "--out", "m.skops")
     assert "Its area under the ROC curve, which is 1 for a perfect ranking" in said
-    assert "not better than a constant" not in said
     assert "Decisions for yes by what errors cost" in said
     model = load_model(Path("m.skops"))
     assert model.threshold is not None
@@ -133,8 +132,6 @@ def test_unequal_classes_are_scored_by_ranking_and_costs(run: Run) -> None:
     assert (model.predict(X) == expected).all()
     assert run("predict", "m.skops", "t.csv", "--out", "p.csv").exit_code == 0
     assert (pd.read_csv("p.csv")["prediction"] == expected).all()
-    line = error_line(run("fit", "t.csv", "--target", "x", "--cost", "1,2"))
-    assert "--cost is for two classes; the target has a response" in line
     line = error_line(run("fit", "t.csv", "--target", "y", "--cost", "1"))
     assert "--cost takes two positive numbers" in line
 
@@ -169,8 +166,6 @@ def test_prices_with_a_heavy_tail_are_compared_by_logarithms(run: Run) -> None:
     frame = pd.DataFrame({"x": x, "y": np.exp(8.0 + 1.2 * x + 0.3 * rng.normal(size=200)).round(2)})
     assert "Error (RMSE of the logarithms) of 50 held-out rows" in told(run, frame)
     assert "Error (mean absolute) of 50 held-out rows" in told(run, frame, "--metric", "mae")
-    line = error_line(run("fit", "t.csv", "--target", "y", "--metric", "roc_auc"))
-    assert "there is no metric of regression 'roc_auc'; choose from rmse, mae, r2" in line
 
 
 def sensors(n: int = 200) -> Frame:
@@ -220,25 +215,6 @@ def test_whole_numbers_that_name_things(run: Run) -> None:
     assert "7 levels; as --columns says" in said
 
 
-def test_columns_that_determine_the_target_together(run: Run) -> None:
-    rng = np.random.default_rng(0)
-    parts = {"Treatment": "sm", "Genotype": "ct", "Behavior": "AB"}
-    frame = pd.DataFrame({name: rng.choice(list(values), 200) for name, values in parts.items()})
-    frame["protein"] = rng.normal(size=200)
-    frame["y"] = frame["Genotype"] + "-" + frame["Behavior"] + "-" + frame["Treatment"]
-    said = told(run, frame)
-    assert "together determine the target (100.0% of the rows)" in said
-    start = said.index("warning: columns ")
-    assert all(name in said[start : start + 90] for name in parts)
-
-
-def test_grades_that_are_taken_for_classes(run: Run) -> None:
-    frame = wine().assign(y=np.random.default_rng(0).integers(3, 8, len(wine())))
-    said = told(run, frame)
-    assert "note: 'y' holds 5 different whole numbers, 3 to 7, which are taken for classes" in said
-    assert "--task ordinal keeps the order of grades, and --task regression predicts a num" in said
-
-
 def rated(n: int = 200, seed: int = 0) -> Frame:
     """Grades, and counts, that two columns tell with noise."""
     rng = np.random.default_rng(seed)
@@ -248,30 +224,23 @@ def rated(n: int = 200, seed: int = 0) -> Frame:
     return frame.assign(grade=grade, visits=rng.poisson(np.exp(1.0 + 0.7 * frame["sugar"])))
 
 
-def test_grades_in_their_order(run: Run) -> None:
-    frame = rated().drop(columns="visits")
-    said = told(
-        run, frame, "--task", "ordinal", "--learner", "ordinal", "--out", "m.skops", target="grade"
-    )
-    assert "2 columns to learn from, 5 ordered grades to predict" in said
-    assert "Its mean absolute error, in grades, is 0." in said
-    assert "Kernels found by ordinal (ordered grades)" in said
-    assert "odds x" in said
-    model = load_model(Path("m.skops"))
-    assert type(model[-1]).__name__ == "KernelOrdinalClassifier"
-    assert "without an order" not in said
-
-
-def test_counts(run: Run) -> None:
-    frame = rated().drop(columns="grade")
-    said = told(
-        run, frame, "--task", "count", "--learner", "count", "--out", "m.skops", target="visits"
-    )
-    assert "2 columns to learn from, a count to predict" in said
-    assert "Its mean Poisson deviance is" in said
-    assert "count x" in said
-    model = load_model(Path("m.skops"))
-    assert (model.predict(frame[["sugar", "acidity"]]) > 0.0).all()
+@pytest.mark.parametrize(
+    ("task", "target", "lines"),
+    [
+        (
+            "ordinal",
+            "grade",
+            ["5 ordered grades to predict", "Its mean absolute error, in grades, is 0.", "odds x"],
+        ),
+        ("count", "visits", ["a count to predict", "Its mean Poisson deviance is", "count x"]),
+    ],
+)
+def test_grades_and_counts(run: Run, task: str, target: str, lines: list[str]) -> None:
+    frame = rated()[["sugar", "acidity", target]]
+    said = told(run, frame, "--task", task, "--learner", task, "--out", "m.skops", target=target)
+    assert all(line in said for line in lines)
+    predicted = load_model(Path("m.skops")).predict(frame[["sugar", "acidity"]])
+    assert np.corrcoef(predicted, frame[target])[0, 1] > 0.7
 
 
 def test_grades_and_counts_are_checked(run: Run) -> None:
@@ -284,8 +253,6 @@ def test_grades_and_counts_are_checked(run: Run) -> None:
     assert kept in refused("--target", "grade", "--task", "ordinal", "--learner", "ca")
     assert "'name' holds no whole numbers" in refused("--target", "name", "--task", "ordinal")
     assert "'sugar' holds no counts" in refused("--target", "sugar", "--task", "count")
-    noise = refused("--target", "name", "--metric", "mae")
-    assert "mae is for classes that are numbers" in noise
 
 
 def test_comparisons_of_grades_have_their_score(run: Run) -> None:
@@ -307,12 +274,12 @@ def test_a_file_of_splits(run: Run) -> None:
     assert "learned from 152 rows" in said
     result = run("compare", "t.csv", "--target", "y", "--split", "s.csv", "--methods", "cka,ka")
     assert "Test rows of 2 splits" in result.stdout
-    pd.DataFrame({"first": part[1:]}).to_csv("s.csv", index=False)
-    line = error_line(run("fit", "t.csv", "--target", "y", "--split", "s.csv"))
-    assert "s.csv has 191 lines, and the table 192 rows" in line
-    pd.DataFrame({"first": np.where(part == "", "later", part)}).to_csv("s.csv", index=False)
-    line = error_line(run("fit", "t.csv", "--target", "y", "--split", "s.csv"))
-    assert "the cells of s.csv say train, test or nothing; got 'later'" in line
+    for cells, message in (
+        (part[1:], "s.csv has 191 lines, and the table 192 rows"),
+        (np.where(part == "", "later", part), "say train, test or nothing; got 'later'"),
+    ):
+        pd.DataFrame({"first": cells}).to_csv("s.csv", index=False)
+        assert message in error_line(run("fit", "t.csv", "--target", "y", "--split", "s.csv"))
 
 
 def test_comparisons_hold_out_groups_and_later_rows(run: Run) -> None:
@@ -342,6 +309,9 @@ def test_comparisons_hold_out_groups_and_later_rows(run: Run) -> None:
         (("--missing", "none=3"), "--missing names a column 'none', and the table has"),
         (("--columns", "none=number"), "--columns names a column 'none'"),
         (("--columns", "kind=size"), "there is no role 'size'"),
+        (("--cost", "1,2"), "--cost is for two classes; the target has a response"),
+        (("--target", "kind", "--metric", "mae"), "mae is for classes that are numbers"),
+        (("--metric", "roc_auc"), "there is no metric of regression 'roc_auc'; choose from rmse"),
     ],
 )
 def test_bad_options_are_refused(run: Run, options: tuple[str, ...], line: str) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mercer_command.pipelines import make_model
+
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
@@ -14,7 +16,6 @@ from command_cases import read_table  # noqa: E402
 
 from mercer.preprocessing._column_kinds import kind_of  # noqa: E402
 from mercer_command.files import appended_table  # noqa: E402
-from mercer_command.pipelines import make_model  # noqa: E402
 from mercer_command.problem import as_problem  # noqa: E402
 
 
@@ -39,13 +40,8 @@ def test_whole_numbers_that_could_be_either_get_a_note() -> None:
         return as_problem(pd.DataFrame({"x": np.arange(len(y)) / 2, "y": y}), "y", task).notes
 
     assert notes([1, 2] * 30) == notes([0.5, *range(59)]) == notes([*range(60)] * 2) == ()
-    [grades] = notes([3, 4, 5, 6, 7, 8] * 10)
-    assert grades == (
-        "'y' holds 6 different whole numbers, 3 to 8, which are taken for classes without an "
-        "order; --task ordinal keeps the order of grades, and --task regression predicts a number"
-    )
-    [counts] = notes([*range(30)] * 2)
-    assert "are taken for quantities; --task classification predicts one of them" in counts
+    assert "order; --task ordinal keeps the order of grades" in notes([3, 4, 5, 6, 7, 8] * 10)[0]
+    assert "are taken for quantities; --task class" in notes([*range(30)] * 2)[0]
     assert notes([3, 4, 5, 6, 7, 8] * 10, "regression") == ()
 
 

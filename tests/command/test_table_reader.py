@@ -1,11 +1,16 @@
-"""Reading of data frames as the training table was read."""
+"""Data frames are read as the training table was, whose rows a model recognizes."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 pd = pytest.importorskip("pandas")
 
-from mercer_command.table_reader import TableReader  # noqa: E402
+from command_cases import Run, class_table  # noqa: E402
+
+from mercer_command.files import load_model  # noqa: E402
+from mercer_command.table_reader import TableReader, row_hashes  # noqa: E402
 
 
 def read(cells: list[str], role: str = "number", notation: str = "point", **others: list[str]):  # type: ignore[no-untyped-def]
@@ -13,30 +18,13 @@ def read(cells: list[str], role: str = "number", notation: str = "point", **othe
     return TableReader(columns).fit(None).transform(pd.DataFrame({"a": cells, **others}))["a"]
 
 
-def test_cells_that_allow_two_notations_are_read_as_in_training() -> None:
+def test_ambiguous_cells_are_read_as_in_training_unless_other_columns_tell() -> None:
     assert read(["1,234", "5,678"]).tolist() == [1234.0, 5678.0]
     assert read(["1,234", "5,678"], notation="comma").tolist() == [1.234, 5.678]
-    assert read(["1,5", "2,5"]).tolist() == [1.5, 2.5]
-
-
-def test_other_columns_of_the_table_tell_the_notation() -> None:
     assert read(["1,234", "5,678"], b=["1,5", "2,25"]).tolist() == [1.234, 5.678]
-
-
-def test_dates_that_allow_two_orders_are_read_as_in_training() -> None:
     cells = ["01/02/2024", "03/04/2024"]
     for notation, month in (("%d/%m/%Y", 2), ("%m/%d/%Y", 1)):
         assert read(cells, "date", notation).iloc[0].month == month
-    assert read(["13/02/2024"], "date", "%m/%d/%Y").iloc[0].month == 2
-
-
-def test_types_remain_and_numbers_are_days() -> None:
-    frame = pd.DataFrame({"a": [1, 2], "d": [0.0, 1.5]})
-    reader = TableReader([("a", "number", "point"), ("d", "date", "%Y-%m-%d")]).fit(frame)
-    out = reader.transform(frame)
-    assert out["a"].tolist() == [1, 2]
-    assert out["d"].tolist() == [pd.Timestamp("1970-01-01"), pd.Timestamp("1970-01-02 12:00")]
-    pd.testing.assert_frame_equal(reader.transform(out), out)
 
 
 def test_text_and_flags() -> None:
@@ -44,8 +32,7 @@ def test_text_and_flags() -> None:
     assert read(["TRUE", "false", ""], "category", "flag").tolist() == [True, False, None]
 
 
-def test_polars(  # The reader's output is a data frame of pandas.
-) -> None:
+def test_frames_of_polars_become_those_of_pandas() -> None:
     pl = pytest.importorskip("polars")
     reader = TableReader([("a", "number", "comma")]).fit(None)
     assert reader.transform(pl.DataFrame({"a": ["1,5"], "b": ["x"]}))["a"].tolist() == [1.5]
@@ -67,3 +54,71 @@ def test_a_few_unreadable_cells_are_missing_with_a_warning() -> None:
     with pytest.warns(UserWarning, match="1 cells of 'a' count as missing"):
         out = read([*map(str, range(40)), "unknown"])
     assert out.isna().sum() == 1
+
+
+COLUMNS = [("a", "number", "point"), ("b", "category", ""), ("d", "date", "")]
+
+
+def test_equal_rows_have_equal_hashes_and_others_have_not() -> None:
+    rng = np.random.default_rng(0)
+    days = pd.date_range("2024-01-01", periods=500)
+    frame = pd.DataFrame({"a": rng.normal(size=500), "b": rng.choice(list("xy"), 500), "d": days})
+    found = row_hashes(frame, COLUMNS)
+    assert len(np.unique(found)) == 500
+    order = rng.permutation(500)
+    np.testing.assert_array_equal(row_hashes(frame.iloc[order], COLUMNS), found[order])
+    for name, value in (("a", -1.0), ("b", "z"), ("d", pd.Timestamp("2020-02-02"))):
+        assert (row_hashes(frame.assign(**{name: value}), COLUMNS) != found).all()
+    swapped = row_hashes(frame, [("b", "category", ""), COLUMNS[0], COLUMNS[2]])
+    assert (swapped != found).all()
+
+
+def test_missing_cells_and_zeros_of_both_signs_are_equal() -> None:
+    first = pd.DataFrame({"a": [0.0, np.nan], "b": ["x", None], "d": [pd.NaT, pd.NaT]})
+    second = pd.DataFrame({"a": [-0.0, np.nan], "b": ["x", np.nan], "d": [pd.NaT, pd.NaT]})
+    np.testing.assert_array_equal(row_hashes(first, COLUMNS), row_hashes(second, COLUMNS))
+
+
+def test_saved_models_recognize_rows_of_text_and_of_types(run: Run) -> None:
+    frame = class_table()
+    frame.to_csv("t.csv", index=False)
+    options = ("--target", "kind", "--learner", "uniform", "--out", "m.skops")
+    assert run("fit", "t.csv", *options).exit_code == 0
+    reader = load_model(Path("m.skops"))["reader"]
+    for table in (pd.read_csv("t.csv", dtype=str, keep_default_na=False), pd.read_csv("t.csv")):
+        seen = reader.learned_from(reader.transform(table))
+        assert seen.sum() == 60
+    moved = frame.assign(height=frame["height"] + 1e-9)
+    assert not reader.learned_from(reader.transform(moved))[frame["height"].notna()].any()
+
+
+def test_rows_that_the_model_learned_from_are_never_called_held_out(run: Run) -> None:
+    frame = class_table()
+    frame.to_csv("t.csv", index=False)
+    options = ("--target", "kind", "--learner", "uniform", "--out", "m.skops")
+    assert run("fit", "t.csv", *options).exit_code == 0
+    reader = load_model(Path("m.skops"))["reader"]
+    seen = reader.learned_from(reader.transform(pd.read_csv("t.csv", dtype=str)))
+
+    def said(*options: object) -> str:
+        result = run("explain", "m.skops", *options)
+        assert result.exit_code == 0, result.output
+        return " ".join((result.stdout + result.stderr).split())
+
+    told = said("t.csv")
+    assert "60 of 80 rows equal rows that the model learned from, and are left out" in told
+    assert "Error (share misclassified) of 20 held-out rows" in told
+    frame[seen].to_csv("old.csv", index=False)
+    told = said("old.csv", "--report", "r.html")
+    assert "errors of these known rows are not those of new rows" in told
+    assert "Error (share misclassified) of 60 known rows" in told
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert "held-out" not in told.lower() + page.lower()
+    assert "Predictions of known rows" in page
+    frame[~seen].to_csv("new.csv", index=False)
+    assert "known rows" not in said("new.csv")
+    part = np.where(np.arange(80) % 2, "test", "")
+    pd.DataFrame({"part": part}).to_csv("s.csv", index=False)
+    assert "of 40 rows equal rows" in said("t.csv", "--split", "s.csv")
+    frame.assign(who=[f"p{k // 4}" for k in range(80)]).to_csv("g.csv", index=False)
+    assert "held-out rows of" in said("g.csv", "--group", "who")

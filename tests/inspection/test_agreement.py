@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.metrics import log_loss
+from sklearn.model_selection import TimeSeriesSplit
 
-from mercer import KernelStackingRegressor
+from mercer import KernelStackingRegressor, TwoStageClassifier
 from mercer.inspection import report
 from mercer.inspection._all_checks import coverage_check, left_out_check
 from mercer.inspection._coverage import coverage_of
@@ -71,3 +73,19 @@ def test_the_report_tells_of_rows_unlike_those_of_the_fit(moved: bool) -> None:
     told = " ".join(found.warnings)
     assert ("surer than it should be" in told) == moved
     assert ("held-out rows differ from those of the fit" in told) == moved
+
+
+@pytest.mark.parametrize("model", [TwoStageClassifier(), TwoStageClassifier(cv=TimeSeriesSplit(3))])
+def test_classifiers_of_two_stages_have_left_out_scores(model: Any) -> None:
+    X = np.random.default_rng(0).normal(size=(160, 3))
+    y = np.where(np.sin(2.0 * X[:, 0]) + X[:, 1] > 0, "yes", "no")
+    train, test = (X[:120], y[:120]), (X[120:], y[120:])
+    found = report(model.fit(*train), *test, train=train)
+    held_out = model.held_out_classifier()
+    rows = held_out.samples_[:, 0]
+    assert found.left_out is not None
+    expected = log_loss(y[rows], held_out.predict_proba(held_out.samples_))
+    assert found.left_out.scores["log_loss"].value == pytest.approx(expected)
+    assert "which makes their scores too good" in found.to_markdown()
+    # Other rows than those of the fit have no left-out scores.
+    assert report(model, *test, train=(X[119::-1], y[119::-1])).left_out is None

@@ -9,7 +9,7 @@ from scipy import stats
 
 from mercer.inspection import _checks
 from mercer.inspection._all_checks import lag_one, target_orders, time_order
-from mercer.inspection._columns import Column, columns_of, losses_by_column, quantile_bins
+from mercer.inspection._columns import Column, columns_of, losses_by_column
 from mercer.inspection._held_out import Truth
 from mercer.inspection._leakage import determining_sets, leakage
 
@@ -63,20 +63,21 @@ class TestLeakage:
         assert self.named(np.datetime64("2024-01-01") + np.where(self.Y, 9, 0), labels)
         assert self.named(2 * response + 1, response)
 
-    def texts(self, words: Any) -> list[str]:
-        """Sentences of different ends, each with one of the given words."""
-        rng = np.random.default_rng(3)
-        fillers = ["north", "south", "east", "west", "river", "bridge", "market", "garden"]
-        return [
-            f"the {word} case {' '.join(rng.choice(fillers, 5))} {n}"
-            for n, word in enumerate(words)
-        ]
-
     def test_text_that_tells_the_target_is_named(self) -> None:
+        """Sentences of different ends, of which one word tells the class."""
+        fillers = np.random.default_rng(3).choice(["north", "south", "river", "market"], (N, 5))
+
+        def texts(told: Any) -> list[str]:
+            words = np.where(told, "resolved", "pending")
+            return [
+                f"the {w} case {' '.join(f)} {n}"
+                for n, (w, f) in enumerate(zip(words, fillers, strict=True))
+            ]
+
         labels = np.where(self.Y, "left", "stays")
-        assert self.named(self.texts(np.where(self.Y, "resolved", "pending")), labels)
+        assert self.named(texts(self.Y), labels)
         flipped = np.where(np.random.default_rng(4).random(N) < 0.1, ~self.Y, self.Y)
-        assert not self.named(self.texts(np.where(flipped, "resolved", "pending")), labels)
+        assert not self.named(texts(flipped), labels)
 
     def test_good_columns_are_not(self) -> None:
         rng, labels = np.random.default_rng(5), np.where(self.Y, "left", "stays")
@@ -95,11 +96,7 @@ class TestDeterminingSets:
         rng = np.random.default_rng(0)
         a, b, c = rng.choice(["u", "v"], (3, N))
         table = columns(a=a, b=b, c=c, size=rng.integers(0, 6, N), x=rng.normal(size=N))
-        pair, triple = np.char.add(a, b), np.char.add(np.char.add(a, b), c)
-        [(names, share)] = determining_sets(table, pair, "classification")
-        assert (set(names), share) == ({"a", "b"}, "100.0% of the rows")
-        [(names, share)] = determining_sets(table, triple, "classification")
-        assert set(names) == {"a", "b", "c"}
+        triple = np.char.add(np.char.add(a, b), c)
         y = 2.0 * (a == "u") + (b == "u") + 0.01 * rng.normal(size=N)
         [(names, share)] = determining_sets(table, y, "regression")
         assert (set(names), share) == ({"a", "b"}, "R² 1.000")
@@ -108,15 +105,14 @@ class TestDeterminingSets:
         [exclusive] = determining_sets(table, (a == "u") ^ (b == "u"), "classification")
         assert set(exclusive[0]) == {"a", "b"}
 
-    @pytest.mark.parametrize("n_rows", [20, 60])
-    def test_chance_is_not(self, n_rows: int) -> None:
+    def test_chance_is_not(self) -> None:
         """Among some hundred sets, some have one class for each of their values by chance."""
         named = 0
-        for seed in range(50):
+        for seed in range(20):
             rng = np.random.default_rng(seed)
-            table = columns_of(rng.integers(0, 4, (n_rows, 10)).astype(object))
-            named += bool(determining_sets(table, rng.integers(0, 2, n_rows), "classification"))
-        assert named <= 3
+            table = columns_of(rng.integers(0, 4, (20, 10)).astype(object))
+            named += bool(determining_sets(table, rng.integers(0, 2, 20), "classification"))
+        assert named <= 1
 
     def test_nearly_is_not(self) -> None:
         rng = np.random.default_rng(0)
@@ -127,19 +123,6 @@ class TestDeterminingSets:
 
 
 class TestCopies:
-    def test_copies_of_training_rows_are_counted(self) -> None:
-        rng = np.random.default_rng(0)
-        X, y = rng.normal(size=(100, 3)), rng.normal(size=100)
-        X[90:], y[90:] = X[:10], y[:10]
-        losses = np.r_[np.full(10, 2.0), np.full(10, 0.5)]
-        [text] = _checks.copied_rows(columns_of(X), y, losses, "mean absolute error").warnings
-        told = "50.0% of the held-out rows (10 of 20) are copies of training rows"
-        assert text == (
-            f"{told}: mean absolute error 0.5 on these, 2 on the others, as on new rows"
-        )
-        [text] = _checks.copied_rows(columns_of(X), y, losses / 4, "error").warnings
-        assert text == f"{told}: error 12.5% on these, 50.0% on the others, as on new rows"
-
     def test_copies_within_the_training_rows_and_equal_categories_are_not(self) -> None:
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(100, 3)), rng.normal(size=100)
@@ -150,35 +133,6 @@ class TestCopies:
 
 
 class TestIdentifiers:
-    def test_a_column_of_subjects_is_named(self) -> None:
-        rng = np.random.default_rng(0)
-        subjects = np.repeat(np.arange(40), 8)
-        y = rng.normal(size=40)[subjects] + rng.normal(size=320)
-        for names in (subjects, [f"s{k}" for k in subjects]):
-            table = columns(subject=names, other=rng.normal(size=320))
-            [text] = _checks.identifiers(table, y, "regression").warnings
-            assert text.startswith("rows of equal 'subject' have similar targets")
-            correlation = float(text.split("correlation ")[1].split(")")[0])
-            assert 0.3 < correlation < 0.7
-        found = _checks.identifiers(table, y > 0, "classification")
-        assert len(found.warnings) == 1
-        assert "pass it as groups" in found.advice
-
-    def test_parts_of_codes_before_a_separator_are_named(self) -> None:
-        rng = np.random.default_rng(0)
-        mice = np.repeat(np.arange(40), 8)
-        codes = [f"{300 + mouse}_{k % 8}" for k, mouse in enumerate(mice)]
-        y = rng.normal(size=40)[mice] + rng.normal(size=320)
-        pd = pytest.importorskip("pandas")
-        table = columns_of(
-            pd.DataFrame({"MouseID": codes, "x": rng.normal(size=320)}), prefixes=True
-        )
-        found = _checks.identifiers(table, y, "regression")
-        assert found.columns == ("MouseID before '_'",)
-        assert "rows of equal 'MouseID before '_'' have similar targets" in found.warnings[0]
-        unlike = [f"{k}-{mouse}" for k, mouse in enumerate(mice)]
-        assert [c.name for c in columns(MouseID=unlike, x=y)] == ["x"]
-
     def test_clean_columns_are_not(self) -> None:
         def noise(rng: Any) -> Any:
             table = columns(subject=np.repeat(np.arange(40), 8), code=rng.integers(0, 60, 320))
@@ -210,17 +164,9 @@ class TestIdentifiers:
 
 
 class TestTimeOrder:
-    def test_residuals_that_drift_are_told(self) -> None:
-        rng = np.random.default_rng(0)
-        walk = np.cumsum(rng.normal(size=200))
-        found = time_order({"of the rows": walk, "by 'day'": rng.normal(size=200)})
-        [text] = found.warnings
-        assert "neighbors of the rows are alike" in text
-
-    @pytest.mark.parametrize("kind", ["normal", "few values"])
-    def test_independent_residuals_are_not(self, kind: str) -> None:
+    def test_independent_residuals_are_not(self) -> None:
         def drawn(rng: Any) -> Any:
-            residuals = rng.normal(size=(2, 80)) if kind == "normal" else rng.random((2, 80)) < 0.1
+            residuals = rng.random((2, 80)) < 0.1
             return time_order({"a": residuals[0], "b": residuals[1]})
 
         assert n_warnings(drawn) <= MOST
@@ -235,9 +181,6 @@ class TestTimeOrder:
         check = time_order({}, found)
         assert check.columns == ("day", "nr")
         assert "rows follow each other by 'day', and targets of neighbors" in check.warnings[0]
-        order = rng.permutation(200)
-        mixed = [column.take(order) for column in table]
-        assert set(target_orders(mixed, Truth("regression", walk[order], np.empty(0)))) == {"day"}
         assert not target_orders(table, Truth("regression", np.sort(walk), np.empty(0)))
 
     def test_targets_of_no_order_are_not(self) -> None:
@@ -258,40 +201,14 @@ class TestTimeOrder:
 
 
 class TestShift:
-    def test_the_column_that_moves_is_named(self) -> None:
-        rng = np.random.default_rng(0)
-        still, moved = rng.normal(size=(2, 400))
-        moved[300:] += 1.5
-        kind = np.where(rng.random(400) < 0.5, "a", "b")
-        found = _checks.shift(columns(still=still, moved=moved, kind=kind), 300, np.arange(400))
-        [text] = found.warnings
-        assert "'moved' differs most" in text
-        kind[300:] = "b"
-        found = _checks.shift(columns(still=still, kind=kind), 300, np.arange(400))
-        assert "'kind' differs most" in found.warnings[0]
-
     def test_rows_of_one_distribution_are_not_told_apart(self) -> None:
-        def drawn(rng: Any) -> Any:
-            table = columns(a=rng.normal(size=200), b=rng.integers(0, 4, 200).astype(str))
-            return _checks.shift(table, 150, np.arange(200))
-
         def grouped(rng: Any) -> Any:
             """Rows of a group are nearly equal."""
             groups = np.repeat(np.arange(40), 5)
             marks = rng.normal(size=(40, 2))[groups] + 0.01 * rng.normal(size=(200, 2))
             return _checks.shift(columns_of(marks), 150, groups)
 
-        assert n_warnings(drawn, 10) <= 1
-        assert n_warnings(grouped, 10) <= 1
-
-    def test_single_rows_are_not_compared(self) -> None:
-        assert not _checks.shift(columns_of(np.zeros((5, 1))), 4, np.arange(5)).warnings
-
-
-def test_groups_on_both_sides_are_counted() -> None:
-    found = _checks.shared_groups(np.array(["a", "b", "b"]), np.array(["b", "c"]))
-    assert found.warnings[0].startswith("1 of 2 groups have rows in the training rows as well")
-    assert not _checks.shared_groups(np.array(["a"]), np.array(["b"])).warnings
+        assert n_warnings(grouped, 5) == 0
 
 
 class TestLossesByColumn:
@@ -308,18 +225,16 @@ class TestLossesByColumn:
         assert found[1].losses[2] == pytest.approx(losses[rows].mean())
         assert found[1].counts[2] == len(rows)
 
-    @pytest.mark.parametrize("n_each", [1, 4])
-    def test_noise_is_listed_at_the_false_discovery_rate(self, n_each: int) -> None:
+    def test_noise_is_listed_at_the_false_discovery_rate(self) -> None:
         """Rows of a group share their loss and the values of a column."""
-        listed, groups = 0, np.repeat(np.arange(120 // n_each), n_each)
-        for seed in range(100):
+        listed, groups = 0, np.repeat(np.arange(30), 4)
+        for seed in range(50):
             rng = np.random.default_rng(seed)
-            n = 120 // n_each
-            table = columns_of(rng.normal(size=(n, 5))[groups])
-            losses = np.abs(rng.normal(size=n))[groups]
+            table = columns_of(rng.normal(size=(30, 5))[groups])
+            losses = np.abs(rng.normal(size=30))[groups]
             listed += bool(losses_by_column(table, losses, groups))
-        # 5% of 100 draws, and three standard errors.
-        assert listed <= 5 + 3 * np.sqrt(100 * 0.05 * 0.95)
+        # 5% of 50 draws, and two standard errors.
+        assert listed <= 2.5 + 2 * np.sqrt(50 * 0.05 * 0.95)
 
     def test_p_values_are_those_of_kruskal_and_wallis(self) -> None:
         rng = np.random.default_rng(0)
@@ -338,17 +253,3 @@ class TestLossesByColumn:
         assert [one.column for one in found] == ["x"]
         assert found[0].labels[-1] == "missing"
         assert found[0].counts[-1] == 20
-
-    def test_dates_are_dates(self) -> None:
-        days = np.datetime64("2024-01-01") + np.arange(100)
-        losses = np.arange(100.0)
-        [found] = losses_by_column(columns(day=days), losses, np.arange(100))
-        assert found.labels[0] == "2024-01-01 to 2024-01-10"
-
-
-def test_equal_values_share_a_bin() -> None:
-    values = np.r_[np.zeros(60), np.arange(1.0, 41.0)]
-    codes = quantile_bins(values)
-    assert len(set(codes[:60])) == 1
-    assert codes.max() == 4
-    assert np.bincount(quantile_bins(np.arange(100.0))).tolist() == [10] * 10

@@ -1,7 +1,6 @@
 """Displays of contributions draw their numbers, name columns and units, and refuse bad input."""
 
 import sys
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,7 +25,7 @@ from mercer.inspection import (
     shapley_values,
 )
 from mercer.inspection._display import BAR_COLOR, WARM_COLOR
-from mercer.kernels import Gaussian
+from mercer.kernels import Gaussian, Linear
 from mercer.preprocessing import table_encoder
 
 pytestmark = pytest.mark.usefixtures("few_folds_throughout")
@@ -90,12 +89,6 @@ class TestOneRow:
         title = f"Prediction {prediction:.2f} kg, average row {base:.2f} kg"
         assert display.ax_.get_title() == title
 
-    def test_few_of_the_columns(self, values: Any) -> None:
-        display = ImportanceDisplay(values, -1).plot(max_columns=2, color="gray")
-        assert len(display.ax_.patches) == 2
-        assert display.ax_.get_title().endswith(", 2 of 4")
-        assert display.features[0] == values.largest(N - 1, 1)[0].cell
-
     def test_rows_far_from_the_training_rows(self, far: Any) -> None:
         display = ImportanceDisplay(far, 1).plot()
         position = tick_labels(display).index("far from training rows")
@@ -110,11 +103,13 @@ class TestOneRow:
         other = ImportanceDisplay(found, 0, output=0).plot()
         assert other.ax_.get_title().startswith("Probability of 0 ")
 
-    def test_rows_that_do_not_exist(self, values: Any) -> None:
+    def test_bad_input(self, values: Any) -> None:
         with pytest.raises(IndexError):
             ImportanceDisplay(values, N)
         with pytest.raises(ValueError, match="max_columns"):
             ImportanceDisplay(values).plot(max_columns=0)
+        with pytest.raises(NotFittedError):
+            ImportanceDisplay.from_estimator(TwoStageRegressor(), np.zeros((3, 2)))
 
 
 class TestImportance:
@@ -153,18 +148,7 @@ class TestInteractions:
         assert label == "Mean absolute interaction in the prediction, kg"
         assert display.ax_.get_title() == "What pairs of columns do together, 3 of 4"
 
-    def test_classes_are_named(self, classifier: Any, table: Any) -> None:
-        display = InteractionsDisplay.from_estimator(
-            classifier, table[:5], output=1, independent=True
-        )
-        label = display.figure_.axes[1].get_ylabel()
-        assert label == "Mean absolute interaction in the log-odds of 1"
-        with pytest.raises(ValueError, match="output must be one of 0, 1, 2; got None"):
-            InteractionsDisplay.from_estimator(classifier, table[:5])
-
     def test_columns_without_interactions(self) -> None:
-        from mercer.kernels import Linear
-
         X = np.random.default_rng(0).normal(size=(40, 3))
         model = TwoStageRegressor(UniformCombination([Linear()])).fit(X, X[:, 0])
         display = InteractionsDisplay.from_estimator(model, X[:5])
@@ -195,11 +179,6 @@ class TestObjectsOfShap:
         assert_allclose(shown.error_std, found.standard_errors)
         assert shown.output_names is None
 
-    def test_columns_in_groups_are_text(self, model: Any, table: Any) -> None:
-        found = shapley_values(model, table[:9], groups={"both": ["age", "height"]})
-        data = found.to_shap().data[:, found.feature_names.index("both")]
-        assert data.tolist() == found.data[:, found.feature_names.index("both")].tolist()
-
     def test_shrinkage_is_a_column(self, far: Any) -> None:
         shown = far.to_shap()
         assert shown.feature_names == ["x0", "x1", "x2", "far from training rows"]
@@ -213,25 +192,3 @@ class TestObjectsOfShap:
         assert shown.output_names == ["0", "1", "2"]
         one = found.of_output(2).to_shap()
         assert (one.values.shape, one.output_names) == ((5, 4), ["2"])
-
-    def test_tables_of_numbers(self, far: Any) -> None:
-        shown = replace(far, shrinkage=np.zeros(len(far.values))).to_shap()
-        assert shown.data.dtype == float
-        assert_allclose(shown.data, far.data.astype(float))
-
-
-def test_given_axes_and_models_without_a_fit(values: Any) -> None:
-    import matplotlib.pyplot as plt
-
-    figure, ax = plt.subplots()
-    for display in (
-        ImportanceDisplay(values, 0),
-        ImportanceDisplay(values),
-    ):
-        ax.clear()
-        assert display.plot(ax=ax) is display
-        assert (display.ax_, display.figure_) == (ax, figure)
-    X = np.zeros((3, 2))
-    for kind in (ImportanceDisplay, InteractionsDisplay):
-        with pytest.raises(NotFittedError):
-            kind.from_estimator(TwoStageRegressor(), X)

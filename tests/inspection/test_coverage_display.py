@@ -56,24 +56,23 @@ def test_intervals_are_those_of_the_estimator() -> None:
     X = rng.uniform(-1, 1, (N, 1))
     y = X[:, 0] + (1.1 + X[:, 0]) * rng.normal(size=N)
     model = make_pipeline(StandardScaler(), KernelStackingRegressor()).fit(X[:100], y[:100])
-    for settings in ({}, {"scale": None}):
-        step = model[-1]
-        intervals = step.predict_interval(model[0].transform(X[100:]), 0.8, **settings)
-        expected = CoverageDisplay.from_intervals(y[100:], intervals, coverage=0.8)
-        found = CoverageDisplay.from_estimator(model, X[100:], y[100:], coverage=0.8, **settings)
-        assert_allclose(found.shares, expected.shares)
-        assert_allclose(found.widths, expected.widths)
-        assert found.coverage == 0.8
+    intervals = model[-1].predict_interval(model[0].transform(X[100:]), 0.8, scale=None)
+    expected = CoverageDisplay.from_intervals(y[100:], intervals, coverage=0.8)
+    found = CoverageDisplay.from_estimator(model, X[100:], y[100:], coverage=0.8, scale=None)
+    assert_allclose(found.shares, expected.shares)
+    assert_allclose(found.widths, expected.widths)
+    assert found.coverage == 0.8
 
 
 def test_bad_input_is_refused(known: Any) -> None:
     y, intervals = known
-    with pytest.raises(ValueError, match="two finite ends for each response"):
-        CoverageDisplay.from_intervals(y[1:], intervals)
-    with pytest.raises(ValueError, match="two finite ends for each response"):
-        CoverageDisplay.from_intervals(y, np.full((N, 2), np.inf))
-    with pytest.raises(ValueError, match="coverage must be between 0 and 1"):
-        CoverageDisplay.from_intervals(y, intervals, coverage=1.5)
+    for responses, ends, coverage, message in (
+        (y[1:], intervals, 0.9, "two finite ends for each response"),
+        (y, np.full((N, 2), np.inf), 0.9, "two finite ends for each response"),
+        (y, intervals, 1.5, "coverage must be between 0 and 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            CoverageDisplay.from_intervals(responses, ends, coverage=coverage)
     with pytest.raises(ValueError, match="one entry for each bin"):
         CoverageDisplay([1.0], [0.9, 0.8], [0.8], [1.0])
     with pytest.raises(NotFittedError):

@@ -57,7 +57,6 @@ def test_values_are_those_of_scikit_learn() -> None:
 def test_intervals_hold_the_truth_in_about_their_share_of_draws(n_each: int) -> None:
     """Rows are independent, or five rows of a group share a part of their errors."""
     rng, n_groups = np.random.default_rng(n_each), 120
-    groups = np.repeat(np.arange(n_groups), n_each)
 
     def shared(n: int) -> Any:
         own = rng.normal(size=n * n_each)
@@ -79,7 +78,6 @@ def test_intervals_hold_the_truth_in_about_their_share_of_draws(n_each: int) -> 
             for name, one in found.items():
                 hits.setdefault(name, []).append(one.low <= truths[name] <= one.high)
     shares = {name: np.mean(values) for name, values in hits.items()}
-    assert len(groups) == n_groups * n_each
     assert len(shares) == 7
     # Two standard errors of 400 draws are .022.
     assert all(0.92 <= share <= 0.98 for share in shares.values()), shares
@@ -99,15 +97,11 @@ def test_extremes() -> None:
     found = share(np.zeros(20), np.arange(20))
     assert (found.value, found.low) == (0.0, 0.0)
     assert 0.1 < found.high < 0.2
-    groups = np.repeat(np.arange(4), 5)
-    # Wilson's end for four rows, with Student's quantile for four groups.
-    quantile = stats.t.ppf(0.975, 3)
-    assert share(np.zeros(20), groups).high == pytest.approx(quantile**2 / (4 + quantile**2))
     perfect = responses(np.arange(20.0), np.arange(20.0))["rmse"]
     assert (perfect.value, perfect.low, perfect.high) == (0.0, 0.0, 0.0)
-    single = responses(np.array([2.0]), np.array([0.0]))["rmse"]
-    assert (single.value, single.low, single.high) == (2.0, 0.0, np.inf)
-    assert "r2" not in responses(np.array([2.0]), np.array([0.0]))
+    single = responses(np.array([2.0]), np.array([0.0]))
+    assert (single["rmse"].low, single["rmse"].high) == (0.0, np.inf)
+    assert "r2" not in single
 
 
 @pytest.mark.parametrize("groups", [None, np.repeat(np.arange(10), 2)])
@@ -119,24 +113,6 @@ def test_classes_without_errors_have_an_interval(groups: Any) -> None:
     expected = size / (size + quantile**2)
     assert_allclose(found["balanced_accuracy"].low, expected, rtol=1e-12)
     assert found["balanced_accuracy"].value == found["balanced_accuracy"].high == 1.0
-
-
-def test_intervals_have_the_unit_of_the_response() -> None:
-    rng = np.random.default_rng(0)
-    y, predicted = rng.normal(size=(2, 30))
-    for name, factor in (("rmse", 1e3), ("mae", 1e3), ("r2", 1.0)):
-        small = responses(y, predicted)[name]
-        large = responses(1e3 * y, 1e3 * predicted)[name]
-        expected = factor * np.array([small.value, small.low, small.high])
-        assert_allclose([large.value, large.low, large.high], expected)
-
-
-def test_single_classes_have_no_ranking() -> None:
-    y, own = class_predictions(np.random.default_rng(0), 30)
-    rows = np.flatnonzero(y == 1)
-    found = scores(Truth("classification", y[rows], np.arange(2)), own.take(rows))
-    assert set(found) == {"error", "balanced_accuracy", "log_loss"}
-    assert found["balanced_accuracy"].value == pytest.approx(1.0 - found["error"].value)
 
 
 def test_chance_is_not_better() -> None:
@@ -157,12 +133,11 @@ def test_a_few_groups_of_large_losses_do_not_hide_that_a_model_is_better() -> No
     assert estimate(mean, differences - mean, units).low < 0.0
 
 
-@pytest.mark.parametrize("n_groups", [12, 60])
-def test_equal_models_are_seldom_better(n_groups: int) -> None:
+def test_equal_models_are_seldom_better() -> None:
     """Losses with heavy tails, of five rows in each group."""
-    units, found = np.repeat(np.arange(n_groups), 5), 0
+    units, found = np.repeat(np.arange(12), 5), 0
     for seed in range(400):
-        noise = np.random.default_rng(seed).standard_t(5, size=(3, 5 * n_groups))
+        noise = np.random.default_rng(seed).standard_t(5, size=(3, 60))
         found += is_better((noise[0] + noise[1]) ** 2, (noise[0] + noise[2]) ** 2, units)
     # 2.5% of 400 draws, and three standard errors.
     assert found <= 10 + 3 * np.sqrt(400 * 0.025 * 0.975)
@@ -182,20 +157,14 @@ def test_ends_are_infinite_for_one_unit() -> None:
     assert share(np.array([0.0, 1.0]), np.zeros(2, int)).high == 1.0
 
 
-def rare(seed: int) -> tuple[Truth, Predictions, Predictions]:
-    """One in fifty rows is of the second class, and no probability exceeds one half."""
-    rng = np.random.default_rng(seed)
-    y = (rng.random(1000) < 0.02).astype(int)
-    p = np.clip(0.02 + 0.3 * y + 0.05 * rng.random(1000), 0.0, 0.45)
-    own = Predictions(np.zeros(1000, int), np.column_stack([1.0 - p, p]), p)
-    constant = Predictions(
-        np.zeros(1000, int), np.tile([0.98, 0.02], (1000, 1)), np.full(1000, 0.5)
-    )
-    return Truth("classification", y, np.arange(2)), own, constant
-
-
 def test_a_model_that_ranks_a_rare_class_is_better_than_a_constant() -> None:
-    truth, own, constant = rare(0)
+    """One in fifty rows is of the second class, and no probability exceeds one half."""
+    rng = np.random.default_rng(0)
+    y, nothing = (rng.random(1000) < 0.02).astype(int), np.zeros(1000, int)
+    p = np.clip(0.02 + 0.3 * y + 0.05 * rng.random(1000), 0.0, 0.45)
+    own = Predictions(nothing, np.column_stack([1.0 - p, p]), p)
+    constant = Predictions(nothing, np.tile([0.98, 0.02], (1000, 1)), np.full(1000, 0.5))
+    truth = Truth("classification", y, np.arange(2))
     assert not is_better(truth.losses(own), truth.losses(constant), truth.units)
     assert scores(truth, own)["roc_auc"].value > 0.98
     better, ratio = against_constant(truth, own, constant)
@@ -261,11 +230,7 @@ def test_simple_predictors_are_those_of_scikit_learn(task: Any) -> None:
     classes = np.unique(y) if task == "classification" else np.empty(0)
     truth = Truth(task, y[150:], classes)
     found, constant = baselines((X[:150], y[:150]), X[150:], truth)
-    name = "error" if task == "classification" else "rmse"
-    errors = [one.scores[name] for one in found]
     assert len(found) == 4
-    assert errors[-1].value == max(one.value for one in errors)
-    assert all(one.low <= one.value <= one.high for one in errors)
     if task == "classification":
         values, counts = np.unique(y[:150], return_counts=True)
         assert set(constant.values) == {values[counts.argmax()]}

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from explanation_cases import responses, ridge_on
+from explanation_cases import EXPLAINED, responses, ridge_on
 from kernel_cases import KERNELS
 from sklearn.exceptions import NotFittedError
 from sklearn.inspection import partial_dependence as by_predictions
@@ -18,7 +18,7 @@ from mercer import (
     TwoStageRegressor,
 )
 from mercer.inspection import partial_dependence
-from mercer.kernels import Gaussian, OnColumns
+from mercer.kernels import Gaussian
 from mercer.preprocessing import table_encoder
 
 pytestmark = pytest.mark.usefixtures("few_folds_throughout")
@@ -30,7 +30,7 @@ def replaced(X: np.ndarray, columns: list[int], values: Any) -> np.ndarray:
     return mixed
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", EXPLAINED)
 def test_curves_are_predictions_of_replaced_values(name: str) -> None:
     X, Y = responses()
     model = ridge_on(KERNELS[name], X, Y)
@@ -51,30 +51,15 @@ def test_curves_are_predictions_of_replaced_values(name: str) -> None:
             np.testing.assert_allclose(two.average[:, i, j], values.mean(axis=0), atol=size)
 
 
-def test_columns_that_the_kernel_ignores_change_nothing() -> None:
-    X, Y = responses(30, 4)
-    model = ridge_on(OnColumns(Gaussian(1.0), [0, 2]), X, Y)
-    for features in (3, (1, 3)):
-        found = partial_dependence(model, X, features)
-        assert np.ptp(found.average.reshape(2, -1), axis=1).max() == 0.0
-
-
 X_TABLE, Y_TABLE = responses(60, 4)
 LABELS = np.digitize(Y_TABLE[:, 0], [-0.5, 0.5])
 
 
-def test_stacks_also_far_from_their_training_rows() -> None:
-    model = KernelStackingRegressor().fit(X_TABLE, Y_TABLE[:, 0])
-    for X in (X_TABLE, 6.0 * X_TABLE):
-        found = partial_dependence(model, X, 0)
-        given = {0: found.grid_values[0]}
-        expected = by_predictions(model, X, [0], custom_values=given, kind="both", method="brute")
-        np.testing.assert_allclose(found.average, expected["average"], atol=1e-8)
-        np.testing.assert_allclose(found.individual, expected["individual"], atol=1e-8)
-
-
-@pytest.mark.parametrize("estimator", [TwoStageClassifier(), KernelStackingClassifier()], ids=repr)
-@pytest.mark.parametrize("labels", [LABELS, LABELS > 0], ids=["three classes", "two classes"])
+@pytest.mark.parametrize(
+    ("estimator", "labels"),
+    [(TwoStageClassifier(), LABELS > 0), (KernelStackingClassifier([Gaussian(2.0)]), LABELS)],
+    ids=["two classes", "three classes"],
+)
 def test_probabilities(estimator: Any, labels: Any) -> None:
     model = estimator.fit(X_TABLE, labels)
     for X in (X_TABLE, 6.0 * X_TABLE):
@@ -130,15 +115,10 @@ class TestTables:
         assert kinds == [(kind,) for kind in expected]
         assert found["town"].grid_values[0].tolist() == ["Basel", "Bern", "missing"]
         assert found["member"].grid_values[0].tolist() == ["False", "True"]
-        ages = found["age"].grid_values[0]
-        np.testing.assert_array_equal(ages, np.round(ages))
-        assert set(ages) <= set(self.frame["age"])
-        dates = found["since"].grid_values[0]
-        assert dates.dtype.kind == "M"
-        assert (np.diff(dates) > np.timedelta64(0)).all()
+        assert set(found["age"].grid_values[0]) <= set(self.frame["age"])
+        assert found["since"].grid_values[0].dtype.kind == "M"
         heights = found["height"].grid_values[0]
         low, high = self.frame["height"].quantile([0.05, 0.95])
-        assert len(heights) > 30
         assert low - 2.0 < heights[0] < heights[-1] < high + 2.0
 
     def test_codes_may_be_categories(self, model: Any) -> None:
@@ -149,21 +129,16 @@ class TestTables:
         assert found.average.shape == (1, 20, 3)
         assert found.data[0].tolist() == self.frame["age"].astype(str).tolist()
 
-    def test_frames_of_polars(self, model: Any) -> None:
+    def test_frames_go_in_and_come_out(self, model: Any) -> None:
         pl = pytest.importorskip("polars")
-        table = pl.from_pandas(self.frame)
-        for name in ("town", "age"):
-            found = partial_dependence(model, table, name)
-            expected = partial_dependence(model, self.frame, name)
-            np.testing.assert_allclose(found.average, expected.average, atol=1e-10)
-
-    def test_numbers_as_a_frame(self, model: Any) -> None:
         found = partial_dependence(model, self.frame, ("town", "age"), grid_resolution=4)
         frame = found.to_frame()
         assert list(frame) == ["town", "age", "average"]
         np.testing.assert_array_equal(frame["average"], found.average.ravel())
-        assert frame["town"][0] == "Basel"
-        assert frame["age"][0] == frame["age"].min()
+        assert (frame["town"][0], frame["age"][0]) == ("Basel", frame["age"].min())
+        table = pl.from_pandas(self.frame)
+        same = partial_dependence(model, table, ("town", "age"), grid_resolution=4)
+        np.testing.assert_allclose(same.average, found.average, atol=1e-10)
 
     def test_rows_are_drawn(self, model: Any) -> None:
         found = partial_dependence(model, self.frame, "age", subsample=20)
@@ -205,34 +180,25 @@ class TestBadInput:
             partial_dependence(latent, self.X, 0, response_method="predict_proba")
 
     @pytest.mark.parametrize(
-        ("features", "message"),
+        ("settings", "message"),
         [
-            ("age", "'age' is absent"),
-            (3, "Column 3 is absent"),
-            ((0, 1, 2), "one column, or two that differ"),
-            ((0, 0), "one column, or two that differ"),
-            ((), "No column is chosen"),
-        ],
-    )
-    def test_features(self, features: Any, message: str) -> None:
-        with pytest.raises(ValueError, match=message):
-            partial_dependence(self.model, self.X, features)
-
-    @pytest.mark.parametrize(
-        "settings",
-        [
-            {"percentiles": (0.9, 0.1)},
-            {"percentiles": (0.1, 1.1)},
-            {"grid_resolution": 1},
-            {"subsample": 0},
-            {"response_method": "predict"},
-            {"categorical_features": ["age"]},
+            ({"features": "age"}, "'age' is absent"),
+            ({"features": 3}, "Column 3 is absent"),
+            ({"features": (0, 1, 2)}, "one column, or two that differ"),
+            ({"features": (0, 0)}, "one column, or two that differ"),
+            ({"features": ()}, "No column is chosen"),
+            ({"percentiles": (0.9, 0.1)}, "percentiles"),
+            ({"percentiles": (0.1, 1.1)}, "percentiles"),
+            ({"grid_resolution": 1}, "grid_resolution"),
+            ({"subsample": 0}, "subsample"),
+            ({"response_method": "predict"}, "response_method"),
+            ({"categorical_features": ["age"]}, "'age' is absent"),
         ],
         ids=repr,
     )
-    def test_settings(self, settings: Any) -> None:
-        with pytest.raises(ValueError, match=next(iter(settings)) + "|'age' is absent"):
-            partial_dependence(self.model, self.X, 0, **settings)
+    def test_settings(self, settings: Any, message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            partial_dependence(self.model, self.X, **{"features": 0, **settings})
 
     def test_tables(self) -> None:
         with pytest.raises(ValueError, match="features"):

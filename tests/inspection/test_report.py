@@ -1,7 +1,6 @@
 """The report on a fitted model: its parts, what is absent, its texts, and bad input."""
 
 import json
-from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -9,10 +8,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
+from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import log_loss, r2_score, root_mean_squared_error
+from sklearn.metrics import log_loss, r2_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -26,8 +26,6 @@ from mercer import (
     UniformCombination,
 )
 from mercer.inspection import ModelReport, report
-from mercer.inspection._coverage import Bin
-from mercer.inspection._report_text import formatted
 
 N_TRAIN, N = 120, 200
 
@@ -68,7 +66,6 @@ def test_scores_of_responses(responses: Any, regression: Any) -> None:
     (X, y), (model, found) = responses, regression
     own = found.held_out[0].scores
     predicted = model.predict(X[N_TRAIN:])
-    assert own["rmse"].value == pytest.approx(root_mean_squared_error(y[N_TRAIN:], predicted))
     assert own["r2"].value == pytest.approx(r2_score(y[N_TRAIN:], predicted))
     assert found.left_out.scores["r2"].value == pytest.approx(
         r2_score(y[:N_TRAIN], model.loo_predictions_)
@@ -99,8 +96,6 @@ def test_scores_of_classes(classes: Any, classification: Any) -> None:
     sets = model.predict_set(X[N_TRAIN:])
     covered = sets[np.arange(len(p)), (y[N_TRAIN:] == "yes").astype(int)]
     assert found.coverage.share.value == pytest.approx(covered.mean())
-    left_out = model.classes_[model.loo_predictions_.argmax(axis=1)]
-    assert found.left_out.scores["error"].value == pytest.approx(np.mean(left_out != y[:N_TRAIN]))
 
 
 def test_residuals_of_two_stages_are_left_out_predictions(responses: Any) -> None:
@@ -117,12 +112,10 @@ def test_parts_that_are_absent_are_named(responses: Any, classes: Any) -> None:
     assert (found.left_out, len(found.held_out)) == (None, 1)
     text = found.to_markdown()
     assert "The model predicts no probabilities".lower() in text.lower()
-    assert "LinearSVC has no predict_set" in text
     assert "pass train=(X, y)" in text
     assert "log_loss" not in found.held_out[0].scores
     assert "roc_auc" in found.held_out[0].scores
     found = reported(TwoStageRegressor(UniformCombination(["rbf"]), alpha=0.1), responses)
-    assert found.coverage is None
     assert any("There is no coverage: Intervals need residuals" in text for text in found.remarks)
 
 
@@ -157,7 +150,6 @@ def test_groups_widen_intervals_and_are_counted() -> None:
     widths = [one.held_out[0].scores["mae"] for one in (grouped, plain)]
     assert widths[0].high - widths[0].low > 1.3 * (widths[1].high - widths[1].low)
     assert grouped.n_groups == 15
-    assert "60" not in grouped.to_markdown().splitlines()[0]
     assert "75 held-out rows of 15 groups" in grouped.to_markdown()
     assert grouped.warnings == ()
     # Rows of a group follow each other, and their residuals are alike.
@@ -179,7 +171,8 @@ def test_made_faults_are_all_told() -> None:
     frame.iloc[390:] = frame.iloc[:10].to_numpy()
     frame = frame.astype({"x": float, "answer": float, "day": "datetime64[ns]"})
     y[390:] = y[:10]
-    model = make_pipeline(_Columns(["x"]), Ridge()).fit(frame[:250], y[:250])
+    chosen = make_column_transformer((StandardScaler(), ["x"]))
+    model = make_pipeline(chosen, Ridge()).fit(frame[:250], y[:250])
     found = report(model, frame[250:], y[250:], train=(frame[:250], y[:250]))
     told = " ".join(found.warnings)
     for part in (
@@ -192,35 +185,16 @@ def test_made_faults_are_all_told() -> None:
     ):
         assert part in told
     new = frame[250:390], y[250:390]
-    told = [
-        " ".join(report(model, *new, train=(frame[:250], y[:250]), later=k).warnings)
-        for k in (0, 1)
-    ]
-    assert ["by 'day'" in text for text in told] == [True, False]
-    assert ["'day' differs most" in text for text in told] == [True, False]
-
-
-class _Columns(StandardScaler):
-    """It keeps some columns, scaled."""
-
-    def __init__(self, names: Any = ()) -> None:
-        super().__init__()
-        self.names = names
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        return super().fit(X[self.names], y)
-
-    def transform(self, X: Any, copy: Any = None) -> Any:
-        return super().transform(X[self.names])
+    later = report(model, *new, train=(frame[:250], y[:250]), later=1)
+    assert "by 'day'" not in " ".join(later.warnings)
 
 
 def test_rows_that_are_sorted_by_their_target_have_no_order() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))
     y = X[:, 0] + rng.normal(size=200)
-    for target, model in ((np.sort(y), Ridge()), (np.sort(y > 0), LogisticRegression())):
-        found = report(model.fit(X, target), X[np.argsort(y)], target)
-        assert found.warnings == ()
+    found = report(Ridge().fit(X, np.sort(y)), X[np.argsort(y)], np.sort(y))
+    assert found.warnings == ()
 
 
 def test_clean_data_are_clean() -> None:
@@ -259,21 +233,6 @@ class _Tags(HTMLParser):
         self.texts.append(data)
 
 
-def test_empty_sets_are_explained(classification: Any) -> None:
-    _, found = classification
-    bins = (Bin(0.0, found.coverage.share, 3), Bin(1.0, found.coverage.share, 40))
-    empty = replace(found, coverage=replace(found.coverage, bins=bins))
-    assert "Sets are empty where the model is least sure" in empty.to_markdown()
-    assert "Sets are empty" not in replace(empty, coverage=None).to_markdown()
-
-
-def test_the_first_score_comes_first_and_none_is_minus_zero(classes: Any) -> None:
-    found = reported(LogisticRegression(), classes, metric="log_loss")
-    assert [section.rows[0][0] for section in found.sections()[:2]] == ["model", "Log-loss"]
-    assert formatted("r2", -1e-9) == "0.000"
-    assert formatted("r2", -0.001) == "-0.001"
-
-
 def test_texts_have_all_sections(classification: Any) -> None:
     _, found = classification
     page, markdown = _Tags(), found.to_markdown()
@@ -291,10 +250,6 @@ def test_names_are_text() -> None:
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     name = "<b>a|b</b>"
-    y = np.arange(300.0)
-    long = pd.DataFrame({"x" * 999: y})
-    found = report(Ridge().fit(long, y), long, y, train=(long, y))
-    assert f"column '{'x' * 30}…{'x' * 30}' alone" in found.warnings[0]
     frame = pd.DataFrame({name: rng.random(300)})
     y = frame[name].to_numpy() ** 2 * rng.normal(size=300)
     found = report(Ridge().fit(frame[:100], y[:100]), frame[100:], y[100:])
@@ -320,19 +275,14 @@ def test_one_row_has_infinite_intervals(responses: Any) -> None:
     assert "∞" in found.to_markdown()
 
 
-def test_a_single_class_has_no_ranking(classes: Any) -> None:
+def test_scores_suit_the_number_of_classes(responses: Any, classes: Any) -> None:
     X, y = classes
     rows = np.flatnonzero(y == "yes")
     model = LogisticRegression().fit(X[:50], y[:50])
-    found = report(model, X[rows], y[rows], train=(X[:50], y[:50]))
-    assert "roc_auc" not in found.held_out[0].scores
-    assert found.to_markdown()
-
-
-def test_several_classes(responses: Any) -> None:
-    X, response = responses
-    y = np.digitize(response, [-0.5, 0.5])
-    found = reported(TwoStageClassifier(UniformCombination(["rbf"])), (X, y))
+    single = report(model, X[rows], y[rows], train=(X[:50], y[:50]))
+    assert "roc_auc" not in single.held_out[0].scores
+    several = (X, np.digitize(responses[1], [-0.5, 0.5]))
+    found = reported(TwoStageClassifier(UniformCombination(["rbf"])), several)
     assert "roc_auc" not in found.held_out[0].scores
     assert "Probabilities of the predicted class differ" in found.to_markdown()
     assert found.n_classes == 3
@@ -359,30 +309,30 @@ def test_sparse_tables_are_scored() -> None:
     assert "Columns of this table are not examined one by one" in found.remarks
 
 
-def test_bad_input_is_refused(responses: Any, classes: Any) -> None:
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X, y: {"y": y[:-1]}, "inconsistent numbers of samples"),
+        (lambda X, y: {"X": X[:, :2]}, "expecting 3 features"),
+        (lambda X, y: {"y": np.column_stack([y, y])}, "y should be a 1d array"),
+        (lambda X, y: {"y": np.r_[np.nan, y[1:]]}, "Input y contains NaN"),
+        (lambda X, y: {"groups": np.r_[np.nan, y[1:]]}, "Input groups contains NaN"),
+        (lambda X, y: {"groups": y[1:]}, "inconsistent numbers of samples"),
+        (lambda X, y: {"groups": np.zeros(N)}, "groups holds one group"),
+        (lambda X, y: {"coverage": 90}, "coverage must be between 0 and 1"),
+        (lambda X, y: {"train": (X,)}, "train must hold"),
+    ],
+)
+def test_bad_input_is_refused(responses: Any, change: Any, message: str) -> None:
     X, y = responses
+    with pytest.raises(ValueError, match=message):
+        report(Ridge().fit(X, y), **{"X": X, "y": y, **change(X, y)})
+
+
+def test_unsuitable_models_are_refused(classes: Any) -> None:
+    X, labels = classes
     with pytest.raises(NotFittedError):
-        report(Ridge(), X, y)
-    model = Ridge().fit(X, y)
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        report(model, X, y[:-1])
-    with pytest.raises(ValueError, match="expecting 3 features"):
-        report(model, X[:, :2], y)
-    with pytest.raises(ValueError, match="y should be a 1d array"):
-        report(model, X, np.column_stack([y, y]))
-    with pytest.raises(ValueError, match="Input y contains NaN"):
-        report(model, X, np.r_[np.nan, y[1:]])
-    with pytest.raises(ValueError, match="Input groups contains NaN"):
-        report(model, X, y, np.r_[np.nan, np.arange(N - 1)])
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        report(model, X, y, np.arange(N - 1))
-    with pytest.raises(ValueError, match="groups holds one group"):
-        report(model, X, y, np.zeros(N))
-    with pytest.raises(ValueError, match="coverage must be between 0 and 1"):
-        report(model, X, y, coverage=90)
-    with pytest.raises(ValueError, match="train must hold"):
-        report(model, X, y, train=(X,))
-    labels = classes[1]
+        report(Ridge(), X, labels)
     classifier = LogisticRegression().fit(X, labels)
     with pytest.raises(ValueError, match="previously unseen labels: \\['maybe'\\]"):
         report(classifier, X, np.r_[["maybe"], labels[1:]])

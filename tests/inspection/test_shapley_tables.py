@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from explanation_cases import responses, ridge_on
+from explanation_cases import naive_values, responses, ridge_on
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -17,8 +17,7 @@ from mercer.preprocessing import table_encoder
 X_RESPONSE, Y_RESPONSE = responses(60, 4)
 
 
-def ridge_on_default() -> Any:
-    return TwoStageRegressor(UniformCombination([Gaussian(2.0), Linear()]), alpha=0.1)
+RIDGE = TwoStageRegressor(UniformCombination([Gaussian(2.0), Linear()]), alpha=0.1)
 
 
 @pytest.fixture(scope="module")
@@ -42,35 +41,27 @@ def table() -> Any:
 class TestTables:
     def test_players_are_the_columns_of_the_users_table(self, table: Any) -> None:
         frame, y = table
-        model = make_pipeline(table_encoder(), ridge_on_default()).fit(frame, y)
+        model = make_pipeline(table_encoder(), RIDGE).fit(frame, y)
         background = frame[20:40]
         found = shapley_values(model, frame[:5], background)
         assert found.feature_names == ["age", "town", "since", "noise"]
         np.testing.assert_allclose(found.predictions, model.predict(frame[:5]), atol=1e-9)
         assert found.data[0, 1] == frame["town"][0]
 
-        # By the definition, on the data frame itself.
-        def value(columns: list[str]) -> float:
-            mixed = background.copy()
-            for name in columns:
-                mixed[name] = [frame[name][0]] * len(mixed)
-            return float(model.predict(mixed).mean())
+        # By the definition, on the codes of rows in the data frame: the last is explained.
+        both = frame.iloc[[*range(20, 40), 0]].reset_index(drop=True)
 
-        from itertools import combinations
-        from math import comb
+        def predict(codes: np.ndarray) -> Any:
+            columns = {name: both[name].to_numpy()[codes[:, j]] for j, name in enumerate(both)}
+            return model.predict(type(both)(columns).astype(both.dtypes))
 
-        for j, name in enumerate(frame.columns):
-            others = [other for other in frame.columns if other != name]
-            expected = sum(
-                (value([*S, name]) - value(list(S))) / (4 * comb(3, size))
-                for size in range(4)
-                for S in combinations(others, size)
-            )
-            assert found.values[0, j] == pytest.approx(expected, abs=1e-10)
+        rows = np.tile(np.arange(21)[:, None], 4)
+        expected = naive_values(predict, rows[20], rows[:20], [[0], [1], [2], [3]])[:, 0]
+        np.testing.assert_allclose(found.values[0], expected, atol=1e-10)
 
     def test_groups_by_name_and_frames(self, table: Any) -> None:
         frame, y = table
-        model = make_pipeline(table_encoder(), ridge_on_default()).fit(frame, y)
+        model = make_pipeline(table_encoder(), RIDGE).fit(frame, y)
         found = shapley_values(model, frame[:3], groups={"person": ["age", "town"]})
         assert found.feature_names == ["person", "since", "noise"]
         assert found.data[:2, 0].tolist() == [
@@ -85,7 +76,7 @@ class TestTables:
 
     def test_columns_in_another_order_and_further_ones(self, table: Any) -> None:
         frame, y = table
-        model = make_pipeline(table_encoder(), ridge_on_default()).fit(frame, y)
+        model = make_pipeline(table_encoder(), RIDGE).fit(frame, y)
         other = frame[["noise", "town", "since", "age"]].assign(more=1.0)
         found, expected = (shapley_values(model, X[:5], X[20:40]) for X in (other, frame))
         np.testing.assert_array_equal(found.values, expected.values)
@@ -95,16 +86,14 @@ class TestTables:
         pl = pytest.importorskip("polars")
         frame, y = table
         found, expected = (
-            shapley_values(
-                make_pipeline(table_encoder(), ridge_on_default()).fit(X, y), X[:5], X[20:40]
-            )
+            shapley_values(make_pipeline(table_encoder(), RIDGE).fit(X, y), X[:5], X[20:40])
             for X in (pl.from_pandas(frame), frame)
         )
         np.testing.assert_allclose(found.values, expected.values, atol=1e-10)
         assert found.data.tolist()[1:] == expected.data.tolist()[1:]
 
     def test_searches_and_scalers_are_seen_through(self) -> None:
-        search = GridSearchCV(ridge_on_default(), {"alpha": [0.1, 1.0]}, cv=2)
+        search = GridSearchCV(RIDGE, {"alpha": [0.1, 1.0]}, cv=2)
         model = make_pipeline(StandardScaler(), search).fit(X_RESPONSE, Y_RESPONSE)
         found = shapley_values(model, X_RESPONSE[:2])
         np.testing.assert_allclose(found.predictions, model.predict(X_RESPONSE[:2]), atol=1e-9)

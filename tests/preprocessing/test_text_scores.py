@@ -1,9 +1,6 @@
 """Text is scored by ridge regression on its words and letter sequences, out of fold."""
 
-import pickle
-
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
@@ -81,29 +78,23 @@ def test_scores_are_those_of_ridge_regression_out_of_fold() -> None:
     assert_allclose(TextScores().fit_transform(X, response)[:, 0], expected, atol=0.02)
 
 
-@pytest.mark.parametrize("labels", [np.array(["a", "b", "c"]), np.array([3, 5, 8])])
-def test_each_of_several_classes_has_scores(labels: np.ndarray) -> None:
+def test_each_of_several_classes_has_scores() -> None:
     X, y = texts(90, 0)
     both = np.column_stack([X[:, 0], X[::-1, 0]])
-    encoder = TextScores(classification=True).fit(both, labels[(y + np.arange(90) % 2)])
+    labels = np.array(["a", "b", "c"])[y + np.arange(90) % 2]
+    encoder = TextScores(classification=True).fit(both, labels)
     assert encoder.transform(both).shape == (90, 12)
-    assert len(encoder.get_feature_names_out()) == 12
-    assert encoder.get_feature_names_out()[:3].tolist() == [
-        "x0_words_0",
-        "x0_words_1",
-        "x0_words_2",
-    ]
+    names = encoder.get_feature_names_out()
+    assert (len(names), names[2]) == (12, "x0_words_2")
     assert_array_equal(encoded_columns(encoder, 2), np.repeat([0, 1], 6))
 
 
-def test_missing_and_empty_text_and_copies() -> None:
+def test_missing_and_empty_text() -> None:
     X, y = texts(40, 0)
     X = X.astype(object)
     X[::7] = None
     encoder = TextScores(classification=True).fit(X, y)
     assert np.isfinite(encoder.transform(X)).all()
-    loaded = pickle.loads(pickle.dumps(encoder))
-    assert_array_equal(loaded.transform(X), encoder.transform(X))
     empty = np.full((40, 1), "", dtype=object)
     assert_array_equal(TextScores(classification=True).fit_transform(empty, y), np.zeros((40, 2)))
     assert_allclose(TextScores(classification=True).fit(empty, y).transform(empty), 0.0)
