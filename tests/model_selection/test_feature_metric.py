@@ -190,7 +190,7 @@ def test_more_features_than_samples_are_mapped_from_the_span_of_the_samples(
     monkeypatch.setattr(feature_metric, "_LEAST_SCALE", 1e-8)
     X, y = problem(40, 70)
     X, y = X + 5.0, (y - y.mean())[:, None]
-    found = metric_after(Gaussian(), X, y, n_iter=2, diagonal=False)
+    found = metric_after(Gaussian(), X, y, n_iter=2)
     assert found.map.shape == (70, 40)
     resampling = feature_metric.as_resampling(None, len(X))
     whole = [

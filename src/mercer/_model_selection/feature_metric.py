@@ -173,45 +173,37 @@ def choose_metric(
 
 @serial_algebra()
 def metric_after(
-    kernel: Kernel,
-    X: Features,
-    Y: Array,
-    *,
-    n_iter: int,
-    diagonal: bool,
-    resampling: Resampling | None = None,
+    kernel: Kernel, X: Features, Y: Array, *, n_iter: int, resampling: Resampling | None = None
 ) -> FeatureMetric:
-    """Compute the metric after a fixed number of iterations; see :func:`choose_metric`.
+    """Compute the matrix of a metric after a fixed number of iterations; see `choose_metric`.
 
     Parameters
     ----------
     kernel : Kernel
+        A function of the Euclidean distance.
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     Y : ndarray of shape (n_samples, n_targets)
         Centered targets.
     n_iter : int
-    diagonal : bool
     resampling : Resampling, default=None
         Which samples are left out together; by default each is left out alone.
 
     Notes
     -----
-    A matrix of the metric takes O(min(n, d)^3) time for n samples and d features. If there are more
-    features than samples, it has a column for each sample, and the kernel of new samples depends on
-    their projections onto the span of the samples.
+    The matrix takes O(min(n, d)^3) time for n samples and d features. If there are more features
+    than samples, it has a column for each sample, and the kernel of new samples depends on their
+    projections onto the span of the samples.
     """
     rows = spread_rows(X, Y, MAX_SAMPLES)
     X = X[rows].toarray() if sp.issparse(X) else X[rows]
-    resampling = as_resampling(resampling, len(Y)).take(rows)
-    settings: dict[str, Any] = {"n_iter": n_iter, "diagonal": diagonal}
-    assert isinstance(kernel.structure, RadialFunction)
-    if diagonal or X.shape[1] <= len(X) or kernel.structure.norm != 2.0:
-        *_, last = _iterates(kernel, X, Y[rows], resampling, **settings)
-        return last.metric
-    # Euclidean distances between the rows, and all gradients, depend on the span of the rows alone.
-    basis = np.linalg.svd(X, full_matrices=False)[2].T
-    *_, last = _iterates(kernel, X @ basis, Y[rows], resampling, **settings)
-    return replace(last.metric, map=basis @ last.metric.map)
+    resampling, basis = as_resampling(resampling, len(Y)).take(rows), None
+    if X.shape[1] > len(X):
+        # Distances between the rows, and all gradients, depend on the span of the rows alone.
+        basis = np.linalg.svd(X, full_matrices=False)[2].T
+        X = X @ basis
+    *_, last = _iterates(kernel, X, Y[rows], resampling, n_iter=n_iter, diagonal=False)
+    metric = last.metric
+    return metric if basis is None else replace(metric, map=basis @ metric.map)
 
 
 @dataclass(frozen=True)

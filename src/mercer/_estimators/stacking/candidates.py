@@ -210,7 +210,6 @@ def learn_projection(
         X[rows],
         some.values - some.values.mean(axis=0),
         n_iter=n_iter,
-        diagonal=False,
         resampling=some.resampling,
     )
     return [kernel_on_features(metric)]
