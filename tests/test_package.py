@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import inspect
 import pkgutil
 import re
 import subprocess
@@ -73,6 +74,15 @@ class TestPublicNames:
         imported = importlib.import_module(module)
         assert sorted(imported.__all__) == sorted(PUBLIC_NAMES[module])
         assert [name for name in imported.__all__ if not hasattr(imported, name)] == []
+
+    @pytest.mark.parametrize("module", PUBLIC_NAMES)
+    def test_signatures_name_types_in_short(self, module: str) -> None:
+        """Annotations that are evaluated show all members of a union, in help and in notebooks."""
+        for name in PUBLIC_NAMES[module]:
+            value = getattr(importlib.import_module(module), name)
+            if inspect.isclass(value) or inspect.isfunction(value):
+                parameters = inspect.signature(value).parameters.values()
+                assert max((len(str(one)) for one in parameters), default=0) < 100, name
 
 
 def layout() -> list[str]:

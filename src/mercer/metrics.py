@@ -1,8 +1,9 @@
-"""Measures of dependence between two kernels, or a kernel and a target, from Gram matrices.
+"""Dependence of two kernels, or of a kernel and a target, in O(n^2) time and memory.
 
-Each function takes a Gram matrix A and, as B, another Gram matrix, or labels or responses, which
-stand for the Gram matrix of their output kernel. Time and memory are O(n^2).
+Labels or responses stand for the Gram matrix of their output kernel.
 """
+
+from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -322,9 +323,8 @@ def alignment_bounds(
     Here s = sqrt(E[(y y')_c^2]), the variance of y: the paper's proofs take E[y h(x)] for rho,
     which holds for s = 1, that is, for standardized responses and for classes of equal size. Both
     theorems hold for any distribution. For the distribution of the sample, with rho_m for rho, they
-    bound the error of h on the sample itself with certainty. For new samples, the bounds are
-    subject to the deviation, and to the errors of Gamma and s, which are estimated from the sample,
-    too.
+    bound the error of h on the sample itself with certainty. For new samples, the bounds depend on
+    the deviation, and on errors of Gamma and s, which are also estimated from the sample.
 
     References
     ----------

@@ -1,5 +1,7 @@
 """Checks of parameters and targets, and warnings that point at the caller's line."""
 
+from __future__ import annotations
+
 import sys
 import warnings
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """A report on a fitted model: scores of held-out rows, calibration, coverage, and checks."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from numbers import Real

@@ -1,5 +1,7 @@
 """Shapley values of the predictions of fitted models."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 import numpy as np

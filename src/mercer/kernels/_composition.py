@@ -1,5 +1,7 @@
 """Sums and products of kernels."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate

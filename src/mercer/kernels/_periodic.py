@@ -1,5 +1,7 @@
 """The kernel of periodic columns, such as hours, weekdays and angles."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 

@@ -1,5 +1,7 @@
 """Kernels of strings, given as tables of letters, that count common substrings."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import combinations, product

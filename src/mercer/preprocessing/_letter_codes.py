@@ -1,5 +1,7 @@
 """Encoding of strings as one number for each letter, and prefixes that codes share."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 from typing import Self

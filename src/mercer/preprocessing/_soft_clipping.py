@@ -1,5 +1,7 @@
 """Standardization of columns with softly clipped tails."""
 
+from __future__ import annotations
+
 from typing import Self
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Base class of the probabilistic estimators, and Gaussian-process classification."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Literal
@@ -13,12 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._data.types import Array, ClassWeight, Features, PerSample
 from mercer._data.validation import check_bool, check_choice, check_number, check_positive, warn
 from mercer._estimators.kernel_estimator import TrainingData, kernel_rows, new_samples
-from mercer._estimators.one_stage.base import (
-    Classifier,
-    LearnedMachines,
-    OneStage,
-    Report,
-)
+from mercer._estimators.one_stage.base import Classifier, LearnedMachines, OneStage, Report
 from mercer._gram.expansion import KernelExpansion
 from mercer._gram.sample_expansion import expansion_at_samples
 from mercer._model_selection.calibration import normalized_probabilities

@@ -1,5 +1,7 @@
 """Gaussian-process regression with a learned sum of kernels."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 

@@ -1,5 +1,7 @@
 """The posterior of the latent function for given weights of the kernels."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Clustering by one kernel, and the base class of kernel clusterers."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Literal, Self

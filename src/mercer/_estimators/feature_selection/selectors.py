@@ -1,5 +1,7 @@
 """Selectors of features by their dependence on the target, and their base class."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real

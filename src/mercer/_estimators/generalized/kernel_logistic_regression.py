@@ -1,5 +1,7 @@
 """Kernel logistic regression."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY, dataclass
 from typing import Self
 

@@ -1,5 +1,7 @@
 """Ordered logistic regression on a kernel."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Self
 

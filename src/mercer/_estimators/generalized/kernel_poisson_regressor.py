@@ -1,5 +1,7 @@
 """Kernel Poisson regression."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Self
 

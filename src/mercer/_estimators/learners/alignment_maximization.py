@@ -1,5 +1,7 @@
 """The learner of weights that maximize the centered alignment."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal, Self
 

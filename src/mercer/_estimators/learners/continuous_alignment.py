@@ -1,5 +1,7 @@
 """The learner that adds kernels from continuous families."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 

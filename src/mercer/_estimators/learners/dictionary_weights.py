@@ -1,5 +1,7 @@
 """Learners of the weights of a dictionary: base class, equal, alignment and HSIC weights."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal

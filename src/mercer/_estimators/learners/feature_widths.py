@@ -1,5 +1,7 @@
 """Learners of the widths of features: by marginal likelihood, and by gradients of a predictor."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The learner of a kernel of trees, and the growth of its ensemble."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, Literal, TypeAlias
 

@@ -1,5 +1,7 @@
 """The learner of one kernel's parameters."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal
 

@@ -1,5 +1,7 @@
 """Multiple kernel learning over continuous families of kernels."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal
 

@@ -1,5 +1,7 @@
 """Multiple kernel learning: joint learning of dictionary weights and kernel machines."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 

@@ -1,5 +1,7 @@
 """One-stage methods under the names used in the papers: l1-svm and l2-krr."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal
 

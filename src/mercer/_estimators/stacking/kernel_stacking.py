@@ -1,5 +1,7 @@
 """Base class of the stacking estimators: candidates, views of the table, and predictions."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,5 +1,7 @@
 """Stacked classification on kernels."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Self

@@ -1,5 +1,7 @@
 """Stacked kernel ridge regression."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,5 +1,7 @@
 """A support vector machine on a learned kernel."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import Self

@@ -1,5 +1,7 @@
 """Kernel ridge regression on a learned kernel."""
 
+from __future__ import annotations
+
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self

@@ -1,5 +1,7 @@
 """Regressors and classifiers as functions of few centers, without their training rows."""
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import replace
 from functools import partial
