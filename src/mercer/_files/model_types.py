@@ -84,7 +84,7 @@ def is_trusted(kind: str, name: str) -> bool:
     Parameters
     ----------
     kind : str
-        Kind of its description; see :mod:`mercer._files.model_schema`.
+        The `kind` in the description of an object; see :mod:`mercer._files.model_schema`.
     name : str
         Full name of its type, or of the object itself if it is a type.
     """

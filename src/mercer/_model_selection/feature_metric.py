@@ -226,7 +226,7 @@ class _MetricFit:
     ridge: Ridge
 
     def predict(self, X: Array) -> Array:
-        """Predict new samples, shape (n_samples, n_outputs)."""
+        """Return predictions for new samples, shape (n_samples, n_outputs)."""
         rows = unit_rows(self.metric.kernel, self.unit, self.metric.mapped(X), self.mapped)
         return self.ridge.predict(rows)
 

@@ -28,7 +28,7 @@ few accurate digits."""
 
 @dataclass(frozen=True)
 class NystroemFeatures:
-    """Features whose inner products approximate a kernel of unit scale, up to constants.
+    """Features whose inner products approximate a kernel of unit scale, up to additive terms.
 
     Attributes
     ----------

@@ -138,9 +138,9 @@ def marginal_likelihood_widths(
     The best common width is found on 120 samples; with 500 samples or more, the search starts on
     250. The initial noise is at least a tenth of the kernel's variance, for two reasons: a common
     width fits noise by irrelevant features, and the derivative with respect to the logarithm of a
-    small noise variance vanishes with the variance. If the marginal likelihood found is hardly
-    above that of pure noise, searches from each common width, on up to 499 samples, determine the
-    start of a second search.
+    small noise variance vanishes with the variance. If the marginal likelihood is barely better
+    than the marginal likelihood of pure noise, short searches start from each width common to all
+    features, on at most 499 samples, and a second search starts from the best result.
 
     References
     ----------

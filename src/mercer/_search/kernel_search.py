@@ -148,7 +148,7 @@ def ard_kernels(
     tol: float = 1e-5,
     max_iter: int = 200,
 ) -> Iterator[OptimizedKernel]:
-    """Find the best ARD kernel under each of several penalties, starting from the previous one.
+    """Find the best ARD kernel for each penalty; each search starts from the previous kernel.
 
     Parameters
     ----------

@@ -310,7 +310,7 @@ def _joined(columns: list[Array], most: int = 4) -> Array:
 
 @dataclass(frozen=True)
 class _Header:
-    """A table without rows, whose columns are found by name or position."""
+    """An empty table, in which columns are looked up by name or position."""
 
     columns: list[str]
 

@@ -374,7 +374,7 @@ def _compared(
 def _coverage(
     step: BaseEstimator, X: Features, truth: Truth, coverage: float
 ) -> tuple[Coverage | None, list[str]]:
-    """Return the coverage of intervals or sets, and remarks on what is missing."""
+    """Return the coverage of intervals or sets, and remarks on results that cannot be computed."""
     name = {"regression": "predict_interval", "classification": "predict_set"}[truth.task]
     remarks = []
     if truth.task == "classification" and not hasattr(step, "predict_proba"):

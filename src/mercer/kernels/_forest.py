@@ -1,4 +1,4 @@
-"""Kernels of trees: the share of trees in which two samples fall into the same leaf."""
+"""Tree kernels: the fraction of trees in which two samples fall into the same leaf."""
 
 import hashlib
 from collections.abc import Callable, Hashable, Iterator

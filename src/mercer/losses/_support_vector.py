@@ -176,7 +176,7 @@ class Hinge(_SupportVector):
         return np.minimum(self._bounds * y, 0.0), np.maximum(self._bounds * y, 0.0), y
 
     def boxes(self, Y: Array, *, intercept: bool) -> Boxes:
-        """Write c = y a, at a cost of -a; see :meth:`Loss.boxes`."""
+        """Write coefficients as c = y a, with the linear term -a; see :meth:`Loss.boxes`."""
         return Boxes(Y[None], -np.ones((1, *Y.shape)), self.C, intercept, self.weights)
 
     def _solve(self, K: Array, y: Array, *, intercept: bool, tol: float) -> Machine:

@@ -102,7 +102,7 @@ def _without_row_numbers(
     kinds : list of str
         Kinds of all columns.
     numeric : list of int
-        Positions of the columns of numbers.
+        Indices of the numeric columns.
     """
     left_out = [at for at in numeric if numbers_rows(str(columns[at][0]), columns[at][1])]
     others = {kind for position, kind in enumerate(kinds) if position not in left_out}

@@ -24,8 +24,8 @@ class LetterCodes(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     length : int, default=None
-        Number of columns, which is the largest length of a string; None for the largest length of
-        the training strings.
+        Number of columns, which is the largest length of a string; by default, the length of the
+        longest training string.
 
     Attributes
     ----------

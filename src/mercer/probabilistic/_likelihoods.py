@@ -38,7 +38,7 @@ square of the responses."""
 
 
 class Deviance:
-    """A loss on the scale of -2 ln p: twice the loss, plus a constant for each sample.
+    """A function on the scale of -2 ln p: twice a loss, plus a constant for each sample.
 
     Parameters
     ----------

@@ -173,7 +173,7 @@ def posterior(
     jitter : float, default=0.0
         Used by "map" only: added to the diagonal of the Gram matrix.
     weight_penalty, norm : float, default=1.0
-        Used by "mkl" only, which adds weight_penalty sum weights^norm.
+        Used by "mkl" only: the objective has the penalty weight_penalty * sum(weights^norm).
 
     Returns
     -------

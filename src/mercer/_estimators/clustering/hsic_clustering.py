@@ -304,8 +304,8 @@ class HSICClustering(KernelClusterer):
     kernel_ : Kernel
         The kernel, with its bandwidth, if any, derived from the data.
     history_ : list of float
-        The objective of the initial partition of the best search, and after each of its iterations;
-        it never decreases.
+        Objective of the best search: for its initial partition, and after each iteration. It never
+        decreases.
     n_iter_ : int
         Length of the history.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)

@@ -168,11 +168,12 @@ class BAHSIC(DependenceSelector):
 
     Notes
     -----
-    A Gaussian kernel of several features detects those that are informative only together, such as
-    the two features of an exclusive or. The linear kernel does not, because it ranks each feature x
-    by |x'Y|^2 alone. Redundant features may all be eliminated in the same iteration, since HSIC
-    hardly changes without one of them (`step=1` prevents this). They may also be selected together,
-    since the criterion does not penalize redundancy. Constant features are eliminated first.
+    With a Gaussian kernel on several features, features that are informative only together are
+    selected, such as the two inputs of an exclusive or. The linear kernel does not, because it
+    ranks each feature x by |x'Y|^2 alone. Redundant features may all be eliminated in the same
+    iteration, since HSIC hardly changes without one of them (`step=1` prevents this). They may also
+    be selected together, since the criterion does not penalize redundancy. Constant features are
+    eliminated first.
 
     An iteration over d features costs O(n^2 d) evaluations of the kernel in tiles, or O(n d) for
     the linear kernel, and O(n^2 r) for a target kernel of rank r, which is the number of classes or

@@ -51,7 +51,7 @@ class Candidate:
         Whether more than a single width is learned from the labels. Leave-one-out predictions are
         then unbiased only for samples from which the kernels were not learned.
     learns_widths : bool
-        Whether the widths are learned, so that they may change with more rows.
+        Whether the widths are learned, and may therefore change when rows are added.
     memorizes_labels : bool
         Whether the kernels memorize single training labels, as those of trees do, so that
         leave-one-out errors would choose too small a penalty.

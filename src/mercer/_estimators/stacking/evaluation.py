@@ -235,8 +235,8 @@ class GramMember:
         Returns
         -------
         callable
-            Function from the view of new samples to predictions less the mean, of shape (n_rows,
-            n_samples).
+            Function that takes a view of new samples and returns predictions minus the mean of the
+            target, of shape (n_rows, n_samples).
         """
         assert isinstance(self.predictor, Ridge)
         gram, _ = unit_gram(self.kernel, Z, self.unit.weights)

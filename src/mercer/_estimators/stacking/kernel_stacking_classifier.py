@@ -271,7 +271,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
 
     @property
     def _held_out(self) -> HeldOutProbabilities:  # type: ignore[override]
-        """Held-out probabilities, of one label per sample, for prediction sets and classifiers."""
+        """Held-out probabilities of a single label, for prediction sets."""
         if (found := self._left_out_result("_held_out").held_out) is None:
             raise AttributeError("Prediction sets are of one label.")
         return found

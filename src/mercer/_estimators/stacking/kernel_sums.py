@@ -129,8 +129,8 @@ def unit_sum(
     weights : ndarray of shape (n_kernels,)
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     max_samples : int, default=500
-        Scales are means over at most this many samples; their errors change the weights by a few
-        percent.
+        Maximum number of samples from which the scales of kernels are estimated. Sampling errors
+        change the weights by a few percent.
     """
     rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], max_samples)).astype(int)
     scales = np.array([unit_gram(kernel, X[rows])[1].scale for kernel in kernels])

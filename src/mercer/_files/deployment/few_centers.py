@@ -60,7 +60,7 @@ def _check_has_means(kernel: Kernel) -> None:
 def with_few_centers(
     function: KernelExpansion, views: Views, values: Array, n_centers: int
 ) -> tuple[KernelExpansion, Array, Array]:
-    """Fit a function of the same kernels at few centers to the values of a function at rows.
+    """Approximate a kernel expansion with fewer centers, by a fit to its values at rows.
 
     Parameters
     ----------

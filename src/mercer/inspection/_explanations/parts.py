@@ -285,7 +285,7 @@ class Parts:
 
 
 def _by_player(found: ColumnProduct, player_of: Array) -> dict[int, list[Factor]]:
-    """Factors of each player, in the players' order."""
+    """Factors of the products, for each player in turn."""
     groups: dict[int, list[Factor]] = {}
     for factor in found.factors:
         groups.setdefault(int(player_of[factor.columns[0]]), []).append(factor)
