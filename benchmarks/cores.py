@@ -1,0 +1,155 @@
+"""Times of the operations of a fit, and of whole fits, by the number of threads.
+
+    python benchmarks/cores.py [operations] [fits] [--rows N] [--repeats R]
+
+The linear-algebra library, OpenMP and the threads of tiles are limited to 1, 2, 4, ... threads, up
+to the cores of the machine. Each line has the shortest time in milliseconds for each number of
+threads, and the largest ratio to the time on one thread, marked if it exceeds 1.1. Lines of fits
+also have the number of tasks that all cores hand to Python threads, their mean length, and the
+share of tasks that take less than a millisecond. The script ends with status 1 if more threads make
+anything slower.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.linalg
+from common import command_line, print_table, seconds
+from sklearn.datasets import make_classification, make_friedman1
+from threadpoolctl import threadpool_limits
+
+import mercer
+from mercer._gram import tiles
+from mercer._gram.dense import to_unit_scale
+from mercer._solvers.conjugate_gradients import PreconditionedRidge
+from mercer._solvers.left_out_fits import left_out_residuals
+from mercer.kernels import Gaussian, Laplacian
+
+N_CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+THREADS = [2**k for k in range(N_CORES.bit_length()) if 2**k < N_CORES] + [N_CORES]
+
+FITS = {
+    "TwoStageRegressor()": (400, 3000),
+    "TwoStageClassifier()": (400, 3000),
+    "KernelStackingRegressor()": (400, 3000, 4000),
+    "KernelStackingClassifier()": (400, 3000, 4000),
+    "EvidenceMaximization()": (400,),
+    "KernelLogisticRegression()": (400,),
+}
+"""Calls that make estimators, and numbers of rows."""
+
+Calls = dict[str, Callable[[], object]]
+
+
+class TimedThreads(ThreadPoolExecutor):
+    """Threads that add the length of each task, in seconds, to a list."""
+
+    lengths: ClassVar[list[float]] = []
+
+    def submit(self, function: Any, /, *arguments: Any, **keywords: Any) -> Future[Any]:
+        """Hand a task to a thread."""
+
+        def timed() -> Any:
+            start = time.perf_counter()
+            try:
+                return function(*arguments, **keywords)
+            finally:
+                self.lengths.append(time.perf_counter() - start)
+
+        return super().submit(timed)
+
+
+def operations(n_rows: int) -> Calls:
+    """Return the operations of fits to a number of rows, by name."""
+    X, y = make_friedman1(n_rows, 10, noise=1.0, random_state=0)
+    kernel, targets = Gaussian(4.0), ((y - y.mean()) / y.std())[:, None]
+    gram, _ = to_unit_scale(kernel(X))
+    single, part = gram.astype(np.float32), gram[: n_rows // 4, : n_rows // 4].copy()
+    ridge = PreconditionedRidge(single, np.arange(n_rows // 10))
+    six, roots = np.repeat(targets[None], 6, axis=0), np.ones((6, n_rows))
+    calls: Calls = {
+        "Gaussian Gram matrix": partial(kernel, X),
+        "Laplacian Gram matrix": partial(Laplacian(8.0), X),
+        "leave-one-out residuals": partial(left_out_residuals, gram, targets, 0.1),
+        "conjugate gradients, 6 systems": partial(
+            ridge.solve, six, roots, np.array([0.1]), tol=0.0, max_iter=20
+        ),
+        "eigendecomposition, a quarter": partial(scipy.linalg.eigh, part),
+    }
+    for n_vectors in (1, 4, 12):
+        vectors = np.ones((n_vectors, n_rows), dtype=np.float32)
+        calls[f"Gram matrix by vectors, {n_vectors}"] = partial(np.matmul, vectors, single)
+    for matrix in (single, gram):
+        matrix[np.diag_indices(n_rows)] += 0.1
+        calls[f"Cholesky factor, {matrix.dtype}"] = partial(scipy.linalg.cholesky, matrix)
+    return calls
+
+
+def fits() -> Calls:
+    """Return the fits, by the call that makes the estimator and the number of rows."""
+    names = {name: getattr(mercer, name) for name in mercer.__all__}
+    calls: Calls = {}
+    for call, sizes in FITS.items():
+        for n_rows in sizes:
+            X, y = make_friedman1(n_rows, 10, noise=1.0, random_state=0)
+            if "Classifier" in call or "Logistic" in call:
+                X, y = make_classification(n_rows, 10, n_informative=6, random_state=0)
+            calls[f"{call}, {n_rows:,}"] = partial(eval(call, names).fit, X, y)
+    return calls
+
+
+def measure(calls: Calls, repeats: int, *, counts_tasks: bool) -> list[list[str]]:
+    """Return a line for each call: times by the number of threads, the ratio, and tasks."""
+    lines = []
+    for name, call in calls.items():
+        times = []
+        for n_threads in THREADS:
+            with threadpool_limits(n_threads):
+                TimedThreads.lengths.clear()
+                times.append(min(seconds(call) for _ in range(repeats)))
+        ratio = max(times) / times[0]
+        cells = [name, *(f"{1e3 * spent:,.1f}" for spent in times), f"{ratio:.2f}"]
+        if counts_tasks:
+            lengths = 1e3 * np.array(TimedThreads.lengths or [np.nan])
+            cells += [
+                f"{len(TimedThreads.lengths) // repeats:,}",
+                f"{lengths.mean():.2f}",
+                f"{np.mean(lengths < 1.0):.0%}",
+            ]
+        lines.append([*cells, "slower" if ratio > 1.1 else ""])
+    return lines
+
+
+def main() -> None:
+    """Print the times, and end with status 1 if more threads make anything slower."""
+
+    def add_options(parser: Any) -> None:
+        parser.add_argument("--rows", type=int, default=5000, help="rows of operations")
+        parser.add_argument("--repeats", type=int, default=3)
+
+    names, options = command_line(__doc__ or "", ("operations", "fits"), add_options)
+    warnings.simplefilter("ignore")
+    by_threads = [f"{n} threads" if n > 1 else "1 thread" for n in THREADS]
+    slower = False
+    for name in names:
+        counted = name == "fits"
+        calls = fits() if counted else operations(options.rows)
+        tiles.ThreadPoolExecutor = TimedThreads if counted else ThreadPoolExecutor
+        lines = measure(calls, options.repeats, counts_tasks=counted)
+        tasks = ["tasks", "mean ms", "below 1 ms"] if counted else []
+        print_table(f"{name}, ms", ["", *by_threads, "ratio", *tasks, ""], lines)
+        slower |= any(line[-1] for line in lines)
+    sys.exit(int(slower))
+
+
+if __name__ == "__main__":
+    main()
