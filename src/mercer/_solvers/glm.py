@@ -110,7 +110,7 @@ class GLM:
         criterion : callable
         alphas : ndarray of shape (n_alphas,), default=None
             The penalties to try. By default, the search goes downhill from the mean curvature of
-            the constant model in steps of half a decade, to no less than 1e-8 times this curvature,
+            the constant model in steps of half a decade, at most to 1e-8 times this curvature,
             until a step lowers the loss by less than one part in ten thousand.
 
         Raises

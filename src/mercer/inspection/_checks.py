@@ -103,9 +103,9 @@ def identifiers(columns: list[Column], y: Array, task: Task) -> Check:
 
     Notes
     -----
-    Columns of categories, texts or whole numbers are examined if they have more than 20 values,
-    most of which occur in several rows. The variance of the target's mean rank between the values
-    is compared with the variance within the values by Fisher's F test of lack of fit. The fitted
+    Columns of categories, texts or whole numbers are examined if they have more than 20 values and
+    most values occur in several rows. The variance of the target's mean rank between the values is
+    compared with the variance within the values by Fisher's F test of lack of fit. The fitted
     function is a constant or, for numbers, a cubic spline, because a number is not an identifier if
     the target depends on it smoothly. A column is reported if the test rejects and the intraclass
     correlation, the fraction of the variance between values, is above .1, which is called a medium

@@ -294,7 +294,7 @@ class HSICClustering(KernelClusterer):
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each training sample. No cluster is empty, and equal samples are in the same
-        cluster. Clusters are numbered in the order of their first samples, as far as `similarity`
+        cluster. Clusters are numbered in the order of their first samples, where `similarity`
         allows. On a chain, numbers can only be reversed: of the two equivalent numberings, the one
         chosen gives a lower label to the first sample in which they differ.
     objective_ : float

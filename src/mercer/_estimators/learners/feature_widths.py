@@ -65,8 +65,9 @@ class EvidenceMaximization(KernelLearner):
         ``kernels_[0]`` with this penalty predicts the posterior mean.
     log_marginal_likelihood_ : float
         Log marginal likelihood of the responses of the samples used, as they were given, less their
-        means. For classes, and for output kernels other than None and "linear", it is that of the
-        factor of the output kernel. NaN if the kernel is constant on the samples.
+        means. For classes, and for output kernels other than None and "linear", the factor of the
+        output kernel takes the place of the responses. NaN if the kernel is constant on the
+        samples.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set.
     history_ : list of Step

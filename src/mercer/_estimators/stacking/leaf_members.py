@@ -264,8 +264,8 @@ def _fit_to_all_rows(
     """Return a function that fits ridge regression on leaves to all rows of the table.
 
     The penalty is the same for the sample and for all rows, because it is the variance of the noise
-    relative to that of the coefficients. If sums of products do not fit into memory, the fit is to
-    the sample.
+    divided by the variance of the coefficients. If sums of products do not fit into memory, the fit
+    is to the sample.
     """
     (kernel, leaves), source = grown, sample.source
     n_rows = source.count_rows()
