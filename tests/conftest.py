@@ -117,6 +117,12 @@ def few_folds_throughout() -> Iterator[None]:
 
 
 @pytest.fixture
+def learned_in_folds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two-stage estimators learn every kernel anew in each fold."""
+    monkeypatch.setattr("mercer._estimators.two_stage.learned_gram.NESTED_ABOVE", -1)
+
+
+@pytest.fixture
 def binary():
     X, y = make_classification(120, 6, n_informative=4, flip_y=0.1, class_sep=1.0, random_state=0)
     return X, np.array(["no", "yes"])[y]

@@ -58,7 +58,7 @@ SETTINGS = [
     EvidenceMaximization(ExponentialPower(ard=True), max_iter=20, output_kernel="balanced"),
     ForestKernel("extra-trees", n_trees=5, min_samples_leaf=1),
     GradientOuterProduct(n_iter=1, diagonal=False, random_state=3),
-    TwoStageClassifier(KernelOptimization(output_kernel="balanced"), C=1.0, nested=True),
+    TwoStageClassifier(KernelOptimization(output_kernel="balanced"), C=1.0),
     TwoStageClassifier(UniformCombination([Missing(Gaussian()), Missing(Linear())])),
     MKLClassifier(norm=2, loss="logistic"),
     MKLClassifier([Gaussian(), Linear(per_feature=True)], loss="squared", fit_intercept=False),

@@ -204,5 +204,5 @@ def test_the_guide_says_from_how_many_rows_on_fits_are_approximate() -> None:
         [line] = (line for line in page.splitlines() if line.startswith(f"| {name} |"))
         assert f"{number_of_components('auto', rows):,} Nyström features" in line
         assert f" {8 * number_of_components('auto', rows) ** 2 / 1e6:.0f} MB" in line
-    assert f"from at most {mercer.TwoStageRegressor().max_samples:,} rows" in page
+    assert f"from at most {EXACT_ROWS:,} rows" in page
     assert f"on at most {mercer.KernelStackingRegressor().max_samples:,} and" in page

@@ -81,7 +81,7 @@ def test_random_parts_hold_the_same_rows(codes: np.ndarray | None, n_groups: int
 ESTIMATORS = [
     (KernelStackingRegressor([Gaussian(), "laplacian"]), Y, "predict"),
     (KernelStackingClassifier([Gaussian(), "laplacian"]), LABELS, "predict_proba"),
-    (TwoStageRegressor(nested=True), Y, "predict"),
+    (TwoStageRegressor(cv=5), Y, "predict"),
     (TwoStageClassifier(ContinuousAlignment()), LABELS, "predict_proba"),
     (TwoStageRegressor(ForestKernel("extra-trees", n_trees=5)), Y, "predict"),
     (MKLClassifier(), LABELS, "predict_proba"),

@@ -70,7 +70,7 @@ def test_second_stages_pass_groups_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GradientOuterProduct, "_learn", recorded)
     X, y, groups = effects()
     learner = GradientOuterProduct(n_iter=1)
-    TwoStageRegressor(learner, nested=False).fit(X, y, groups=groups)
+    TwoStageRegressor(learner).fit(X, y, groups=groups)
     stack = KernelStackingRegressor([learner]).fit(X, y, groups=groups)
     assert all(known is not None for known in given)
     np.testing.assert_array_equal(given[0], groups)

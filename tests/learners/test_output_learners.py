@@ -115,7 +115,7 @@ def held_out_scores(model: Any, X: Any, y: Any, split: Any) -> list[float]:
     """Scores of models whose kernels are learned in each fold."""
     scores = []
     for train, test in split.split(X, y):
-        part = TwoStageClassifier(clone(model.learner), C=2.0, nested=False)
+        part = TwoStageClassifier(clone(model.learner), C=2.0)
         scores.append(part.fit(X[train], y[train]).score(X[test], y[test]))
     return scores
 
@@ -124,23 +124,25 @@ def held_out_scores(model: Any, X: Any, y: Any, split: Any) -> list[float]:
 @pytest.mark.parametrize(
     "kernel", ["balanced", np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.1], [0.0, 0.1, 1.0]])], ids=str
 )
-def test_a_classifier_learns_in_folds_for_the_output_kernel(kernel: Any) -> None:
+def test_a_classifier_learns_in_folds_for_the_output_kernel(
+    kernel: Any, learned_in_folds: None
+) -> None:
     """Of the labels as they are: the numbers 1, 2 and 9 are no ranks."""
     X = problem("regression", 90)[0]
     y = np.array([1, 2, 9])[np.digitize(score(90), [0.0, 1.2])]
     split = StratifiedKFold(3)
     learner = KernelOptimization(Gaussian(ard=True), "cka", width_penalty=0.0, output_kernel=kernel)
-    model = TwoStageClassifier(learner, C=[2.0, 64.0], cv=split, nested=True).fit(X, y)
+    model = TwoStageClassifier(learner, C=[2.0, 64.0], cv=split).fit(X, y)
     found = [model.cv_results_[f"split{k}_test_score"][0] for k in range(3)]
     assert_allclose(found, held_out_scores(model, X, y, split), atol=1e-12)
 
 
 @edge
-def test_sets_of_labels_by_ridge_regression() -> None:
+def test_sets_of_labels_by_ridge_regression(learned_in_folds: None) -> None:
     X = problem("regression", 90)[0]
     y, kernel, L = outputs("multilabel", score(90))
     learner = ContinuousAlignment(output_kernel=kernel)
-    model = TwoStageRegressor(learner, nested=True, cv=3).fit(X, y)
+    model = TwoStageRegressor(learner, cv=3).fit(X, y)
     assert_allclose(model.alignment_, reference.centered_alignment(model.kernel_(X), L), rtol=1e-6)
     assert ((model.predict(X) > 0.5) == y).mean() > 0.85
 

@@ -269,11 +269,11 @@ def test_invalid_settings_raise_before_the_data_are_read(
 
 @pytest.mark.filterwarnings("ignore:The best")
 def test_nested_folds_learn_with_the_penalty_that_was_chosen(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, learned_in_folds: None
 ) -> None:
     X, y = table(1)
     chosen = ard_learner().fit(X, y).selected_params()
-    given = TwoStageClassifier(ard_learner(**chosen), nested=True, cv=3).fit(X, y)
+    given = TwoStageClassifier(ard_learner(**chosen), cv=3).fit(X, y)
     calls: list[int] = []
 
     def counted(*problem: Any) -> np.ndarray:
@@ -281,7 +281,7 @@ def test_nested_folds_learn_with_the_penalty_that_was_chosen(
         return held_out.held_out_losses(*problem)
 
     monkeypatch.setattr(penalty_choice, "held_out_losses", counted)
-    auto = TwoStageClassifier(ard_learner(), nested=True, cv=3).fit(X, y)
+    auto = TwoStageClassifier(ard_learner(), cv=3).fit(X, y)
     assert len(calls) == 1
     for name, scores in given.cv_results_.items():
         assert_array_equal(auto.cv_results_[name], scores)

@@ -41,6 +41,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Any:
     for module in ("two_stage.feature_stage", "stacking.drawn_views", "stacking.stack_left_out"):
         monkeypatch.setattr(f"mercer._estimators.{module}.number_of_components", number)
     monkeypatch.setattr("mercer._blocks.approximation.EXACT_ROWS", N_FEW)
+    monkeypatch.setattr("mercer._estimators.two_stage.two_stage.EXACT_ROWS", 60)
     monkeypatch.setattr("mercer._blocks.approximation.MOST_EXACT_ROWS", N_FEW)
     monkeypatch.setattr("mercer._nystroem.second_stage.FEW_ROWS", N_FEW)
     with sklearn.config_context(working_memory=4.0 * N_CENTERS**2 / 2.0**20):
@@ -56,9 +57,8 @@ def problem(kind: Any, noise: float, n: int = N_ROWS, seed: int = 0) -> Any:
 
 def fitted(kind: Any, X: np.ndarray, y: Any, sample_weight: Any = None, **settings: Any) -> Any:
     if kind in STACKS:
-        settings["candidates"] = [Gaussian()]
-    settings = {"approximation": "nystroem", "max_samples": 60} | settings
-    return kind(**settings).fit(X, y, sample_weight)
+        settings = {"candidates": [Gaussian()], "max_samples": 60} | settings
+    return kind(approximation="nystroem", **settings).fit(X, y, sample_weight)
 
 
 def models_of(estimator: Any) -> list[NystroemModel]:
@@ -221,7 +221,7 @@ def test_groups_are_held_out_whole_among_some_rows(small: None) -> None:
     rng = np.random.default_rng(3)
     X = rng.uniform(-2.0, 2.0, size=(30, 2))[groups] + 0.01 * X
     y = rng.normal(size=30)[groups]
-    model = TwoStageRegressor(approximation="nystroem", max_samples=60)
+    model = TwoStageRegressor(approximation="nystroem")
     apart = model.fit(X, y, groups=groups).cv_results_["mean_test_score"].max()
     alone = model.fit(X, y).cv_results_["mean_test_score"].max()
     assert model.predictor_.columns.n_centers == N_CENTERS
@@ -233,8 +233,9 @@ def test_groups_are_held_out_whole_among_some_rows(small: None) -> None:
 def test_further_rows_are_added_to_the_rows_of_the_fit(kind: Any, small: None) -> None:
     X, y = problem(kind, noise=0.3)
     weights = np.where(np.arange(N_ROWS) % 10, 1.0, 0.0)
-    learner = {} if kind in STACKS else {"learner": UniformCombination([Gaussian(0.7)])}
-    estimator = fitted(kind, X, y, **learner, sample_weight=weights, max_samples=200)
+    given = UniformCombination([Gaussian(0.7)])
+    settings = {"max_samples": 200} if kind in STACKS else {"learner": given}
+    estimator = fitted(kind, X, y, **settings, sample_weight=weights)
     with pytest.raises(ValueError, match="not fitted to these rows"):
         estimator.prepare_updates(X[:700], y[:700])
     new = problem(kind, noise=0.3, n=40, seed=1)

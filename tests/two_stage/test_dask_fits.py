@@ -43,7 +43,7 @@ def problem() -> tuple[np.ndarray, np.ndarray]:
 
 
 def two_stage(learner: Any = None) -> TwoStageRegressor:
-    return TwoStageRegressor(learner, approximation="nystroem", n_components=50, max_samples=100)
+    return TwoStageRegressor(learner, approximation="nystroem", n_components=50)
 
 
 def test_arrays_are_fitted_like_a_table_in_memory_and_predicted_lazily() -> None:

@@ -133,9 +133,9 @@ def test_without_folds_the_error_decides() -> None:
 # --- folds and grids ---------------------------------------------------------------------------
 
 
-def test_folds_of_responses_are_shuffled() -> None:
+def test_folds_of_responses_are_shuffled(learned_in_folds: None) -> None:
     x = np.sort(np.random.default_rng(0).uniform(-3.0, 3.0, size=80))
-    model = TwoStageRegressor(UniformCombination([Gaussian(1.0)]), nested=True)
+    model = TwoStageRegressor(UniformCombination([Gaussian(1.0)]))
     scores = model.fit(x[:, None], np.sin(x)).cv_results_
     assert min(scores[f"split{i}_test_score"].max() for i in range(5)) > 0.9
 
@@ -231,7 +231,7 @@ def test_noise_is_left_to_isotropic_kernels() -> None:
 
 @pytest.mark.parametrize(
     ("form", "settings"),
-    [(SUM, {}), (ARD, {"C": 2.0}), (PROJECTION, {"C": [0.5, 8.0], "cv": 3, "nested": True})],
+    [(SUM, {}), (ARD, {"C": 2.0}), (PROJECTION, {"C": [0.5, 8.0], "cv": 3})],
 )
 def test_a_classifier_is_that_of_its_learner(
     form: Any, settings: dict[str, Any], choosing: Callable[[Any], None]

@@ -1,5 +1,6 @@
 """The two-stage classifier, and what passes through the learner."""
 
+import joblib
 import numpy as np
 import pytest
 import sklearn
@@ -16,15 +17,22 @@ from mercer._estimators.learners import (
     KernelOptimization,
     UniformCombination,
 )
-from mercer._estimators.two_stage import C_GRID, NESTED_ABOVE, TwoStageClassifier, TwoStageRegressor
+from mercer._estimators.two_stage import (
+    C_GRID,
+    NESTED_ABOVE,
+    TwoStageClassifier,
+    TwoStageRegressor,
+    learned_gram,
+)
 from mercer.kernels import Gaussian
 
 
-@pytest.mark.parametrize(("problem", "n_jobs"), [("binary", None), ("three_classes", 2)])
+@pytest.mark.parametrize(("problem", "n_jobs"), [("binary", 1), ("three_classes", 2)])
 def test_search_agrees_with_scikit_learn(request, problem, n_jobs):
     X, y = request.getfixturevalue(problem)
     learner = UniformCombination([Gaussian(2.0), Gaussian(4.0)])
-    model = TwoStageClassifier(learner, nested=False, n_jobs=n_jobs).fit(X, y)
+    with joblib.parallel_config(n_jobs=n_jobs):
+        model = TwoStageClassifier(learner).fit(X, y)
     gram = centered(model.kernel_(X))
     grid = model.cv_results_["param_C"]
     machine = SVC(kernel="precomputed", break_ties=True, tol=1e-9)
@@ -84,7 +92,7 @@ def test_folds_that_train_on_one_class_are_left_out():
 
 
 @pytest.mark.filterwarnings("ignore:The best")
-def test_nested_is_automatic_for_many_parameters():
+def test_kernels_of_many_parameters_are_learned_in_folds(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, NESTED_ABOVE + 1))
     y = (X[:, 0] > 0).astype(int)
@@ -92,20 +100,21 @@ def test_nested_is_automatic_for_many_parameters():
     one = KernelOptimization(Gaussian())
     cv, C = StratifiedKFold(3), [0.5, 4.0, 32.0]
 
-    def scores(learner, nested):
-        model = TwoStageClassifier(learner, nested=nested, cv=cv, C=C).fit(X, y)
+    def scores(learner, limit=NESTED_ABOVE):
+        monkeypatch.setattr(learned_gram, "NESTED_ABOVE", limit)
+        model = TwoStageClassifier(learner, cv=cv, C=C).fit(X, y)
         return model.cv_results_["mean_test_score"]
 
-    np.testing.assert_array_equal(scores(many, "auto"), scores(many, True))
-    assert np.any(scores(many, "auto") != scores(many, False))
-    np.testing.assert_array_equal(scores(one, "auto"), scores(one, False))
+    np.testing.assert_array_equal(scores(many), scores(many, -1))
+    assert np.any(scores(many) != scores(many, np.inf))
+    np.testing.assert_array_equal(scores(one), scores(one, np.inf))
 
 
 @pytest.mark.filterwarnings("ignore:The best")
-def test_nested_scores_are_those_of_learning_in_each_fold(binary):
+def test_nested_scores_are_those_of_learning_in_each_fold(binary, learned_in_folds):
     X, y = binary
     cv = StratifiedKFold(3)
-    model = TwoStageClassifier(ContinuousAlignment(), nested=True, cv=cv, C=[0.5, 4.0]).fit(X, y)
+    model = TwoStageClassifier(ContinuousAlignment(), cv=cv, C=[0.5, 4.0]).fit(X, y)
     for i, C in enumerate([0.5, 4.0]):
         outer = cross_val_score(TwoStageClassifier(ContinuousAlignment(), C=C), X, y, cv=cv)
         inner = [model.cv_results_[f"split{fold}_test_score"][i] for fold in range(3)]
@@ -188,10 +197,10 @@ def test_stacks_pass_through_cross_validation(binary):
         assert fitted.score(gaussian_stack(X[test], X[train]), y[test]) == score
 
 
-def test_stacks_are_sliced_in_folds(binary, regression):
+def test_stacks_are_sliced_in_folds(binary, regression, learned_in_folds):
     learner = AlignmentMaximization("precomputed")
     for estimator, (X, y) in ((TwoStageClassifier, binary), (TwoStageRegressor, regression)):
-        model = estimator(learner, nested=True).fit(gaussian_stack(X, X), y)
+        model = estimator(learner).fit(gaussian_stack(X, X), y)
         assert model.predict(gaussian_stack(X[:4], X)).shape == (4,)
 
 

@@ -26,7 +26,7 @@ def test_alpha_is_chosen_by_leave_one_out(regression):
     X, y = regression
     grid = [1e-3, 1e-2, 0.1, 1.0]
     learner = UniformCombination([Gaussian(1.0), Gaussian(3.0)])
-    model = TwoStageRegressor(learner, alpha=grid, nested=False).fit(X, y)
+    model = TwoStageRegressor(learner, alpha=grid).fit(X, y)
     gram = model.kernel_(X)
     errors = [np.mean((y - left_out_kernel_ridge(gram, y, a)) ** 2) for a in grid]
     order = np.searchsorted(grid, model.cv_results_["param_alpha"])
@@ -48,12 +48,10 @@ def test_alpha_does_not_depend_on_the_units_of_the_outputs(regression):
 
 
 @pytest.mark.filterwarnings("ignore:The best")
-def test_nested_regression_scores(regression):
+def test_nested_regression_scores(regression, learned_in_folds):
     X, y = regression
     cv = ShuffleSplit(3, random_state=0)
-    model = TwoStageRegressor(ContinuousAlignment(), nested=True, cv=cv, alpha=[0.01, 0.1]).fit(
-        X, y
-    )
+    model = TwoStageRegressor(ContinuousAlignment(), cv=cv, alpha=[0.01, 0.1]).fit(X, y)
     for i, alpha in enumerate(model.cv_results_["param_alpha"]):
         for fold, (train, test) in enumerate(cv.split(X)):
             outer = TwoStageRegressor(ContinuousAlignment(), alpha=alpha).fit(X[train], y[train])
@@ -108,12 +106,10 @@ def covered(model: TwoStageRegressor, X: np.ndarray, y: np.ndarray, coverage: fl
 
 
 @pytest.mark.filterwarnings("ignore:The best")
-@pytest.mark.parametrize(
-    ("learner", "settings"), [(None, {}), (ContinuousAlignment(), {"nested": True})], ids=str
-)
-def test_intervals_hold_as_many_responses_as_they_say(learner, settings):
+@pytest.mark.parametrize("learner", [None, ContinuousAlignment()], ids=str)
+def test_intervals_hold_as_many_responses_as_they_say(learner, learned_in_folds):
     X, y = noisy(1800)
-    model = TwoStageRegressor(learner, **settings).fit(X[:300], y[:300])
+    model = TwoStageRegressor(learner).fit(X[:300], y[:300])
     assert model.cv_residuals_.shape == (300,)
     assert 0.86 < covered(model, X[300:], y[300:], 0.9) < 0.94
     assert 0.43 < covered(model, X[300:], y[300:], 0.5) < 0.57
@@ -123,7 +119,7 @@ def test_residuals_of_many_samples_are_those_of_the_selected_alpha(monkeypatch):
     monkeypatch.setattr(ridge_stage, "_EIGENDECOMPOSED", 50)
     X, y = noisy(300)
     learner = UniformCombination([Gaussian(2.0)])
-    model = TwoStageRegressor(learner, nested=False).fit(X, y)
+    model = TwoStageRegressor(learner).fit(X, y)
     score = 1.0 - np.mean(model.cv_residuals_**2) / y.var()
     np.testing.assert_allclose(model.cv_results_["mean_test_score"].max(), score, rtol=1e-6)
 

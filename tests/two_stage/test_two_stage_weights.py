@@ -24,13 +24,13 @@ from mercer.kernels import Gaussian, Linear
 REGRESSORS = [
     (TwoStageRegressor(), True),
     (TwoStageRegressor(UniformCombination([Linear()]), alpha=0.3), False),
-    (TwoStageRegressor(ContinuousAlignment(), nested=True, alpha=[0.1, 1.0]), True),
+    (TwoStageRegressor(ContinuousAlignment(), alpha=[0.1, 1.0]), True),
     (TwoStageRegressor(KernelOptimization(), predictor=KernelRidge(kernel="precomputed")), False),
 ]
 CLASSIFIERS = [
     TwoStageClassifier(),
     TwoStageClassifier(KernelOptimization(), C=1.0),
-    TwoStageClassifier(KernelOptimization(), nested=True, C=[0.1, 1.0]),
+    TwoStageClassifier(KernelOptimization(), C=[0.1, 1.0]),
     TwoStageClassifier(KernelOptimization(), predictor=SVC(kernel="precomputed")),
 ]
 

@@ -19,7 +19,7 @@ from mercer import TwoStageRegressor
 X, y = make_friedman1(6000, n_features=10, noise=1.0, random_state=0)
 X_test, y_test = make_friedman1(1000, n_features=10, random_state=1)
 lazy_X, lazy_y = da.from_array(X, chunks=(1000, 10)), da.from_array(y, chunks=1000)
-settings = {"approximation": "nystroem", "n_components": 200, "max_samples": 500}
+settings = {"approximation": "nystroem", "n_components": 200}
 from_dask = TwoStageRegressor(**settings).fit(lazy_X, lazy_y)
 from_memory = TwoStageRegressor(**settings).fit(X, y)
 

@@ -14,7 +14,7 @@ from mercer._gram.tiles import check_gram_memory, working_memory
 
 EXACT_ROWS = 3000
 """With ``approximation="auto"``, tables of at most this many rows are fitted exactly, which takes a
-few seconds."""
+few seconds. Two-stage estimators learn the kernel of larger tables from as many of their rows."""
 
 MOST_EXACT_ROWS, MOST_PAIRED_ROWS = 20_000, 40_000
 """If the pairs of rows take more than scikit-learn's `working_memory`, rows are not all centers if
@@ -78,7 +78,7 @@ def fits_exactly(
         n_rows = int(np.count_nonzero(weights))
     exact = n_rows <= EXACT_ROWS if approximation == "auto" else approximation == "exact"
     if exact:
-        announcer = name if estimator.verbose else ""
+        announcer = name if getattr(estimator, "verbose", False) else ""
         check_gram_memory(n_rows, n_matrices, "use approximation='nystroem'", announcer=announcer)
     return exact
 

@@ -109,29 +109,28 @@ def check_in_use(estimator: BaseEstimator, penalty: str, *, exact: bool, n_label
     Raises
     ------
     ValueError
-        If `cv`, `nested`, `scoring` or the penalty was set, but would not affect the fit.
+        If `cv`, `scoring` or the penalty was set, but would not affect the fit.
     """
-    value, nested = getattr(estimator, penalty), estimator.nested
-    chosen, learns = not _is_auto(value), not _is_auto(nested) and bool(nested)
+    value = getattr(estimator, penalty)
+    chosen = not _is_auto(value)
     folds, scores = estimator.cv is not None, estimator.scoring is not None
     number = isinstance(value, Real)
     given = estimator.learner is not None and not isinstance(estimator.learner, str)
     if not exact:
-        unused = {"cv": folds, "nested": learns, "C": penalty == "C" and chosen}
+        unused = {"cv": folds, "C": penalty == "C" and chosen}
         unused["scoring"] = scores and penalty == "alpha" and number
         why = (
             "on Nyström features, whose penalty is chosen in five folds: pass "
             "approximation='exact', or leave {0} at its default"
         )
     elif estimator.predictor is not None:
-        unused = {"cv": folds and given, "nested": learns, penalty: chosen, "scoring": scores}
+        unused = {"cv": folds and given, penalty: chosen, "scoring": scores}
         why = "where a predictor is given: set it in the predictor, and leave {0} at its default"
     elif n_labels > 1:
-        unused = {"nested": learns, "scoring": scores}
+        unused = {"scoring": scores}
         why = "where samples have several labels: leave {0} at its default"
     else:
-        alone = penalty == "alpha" and number
-        unused = {"cv": alone and folds and given, "nested": alone and learns}
+        unused = {"cv": penalty == "alpha" and number and folds and given}
         unused["scoring"] = scores and number and given
         why = (
             f"where {penalty} is a number: leave {{0}} at its default, or pass {penalty}=[{{1!r}}]"

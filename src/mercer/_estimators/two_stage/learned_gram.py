@@ -26,7 +26,7 @@ from mercer._solvers.ridge import check_definite
 Result = TypeVar("Result")
 
 NESTED_ABOVE = 10
-"""With more learned parameters than this, ``nested="auto"`` learns kernels anew in each fold."""
+"""Kernels with more learned parameters than this are learned anew in each fold."""
 
 
 def fitted(estimator: BaseEstimator, X: Table, sample: Sample) -> BaseEstimator:
@@ -127,16 +127,9 @@ class LearnedGram:
         """The centering of the Gram matrix, which also applies to rows of new samples."""
         return UnitScale(self.sample.weights.mean(self.gram), 1.0, self.sample.weights.given)
 
-    def learns_in_folds(self, nested: bool | str) -> bool:
-        """Whether the kernel is learned anew in each fold.
-
-        Parameters
-        ----------
-        nested : "auto" or bool
-            "auto" learns kernels with many learned parameters anew.
-        """
-        if nested != "auto":
-            return bool(nested)
+    @property
+    def is_learned_in_folds(self) -> bool:
+        """Whether the kernel has so many learned parameters that each fold needs a kernel anew."""
         return n_learned_parameters(self.learner) > NESTED_ABOVE
 
     def along_folds(
@@ -145,8 +138,7 @@ class LearnedGram:
         splits: Splits,
         targets: Array,
         *,
-        nested: bool | str,
-        n_jobs: int | None,
+        anew: bool,
     ) -> list[Result]:
         """Evaluate a path of predictors in each fold.
 
@@ -160,16 +152,14 @@ class LearnedGram:
             Training and held-out samples.
         targets : ndarray of shape (n_samples, ...)
             Targets of all samples, which are split by fold.
-        nested : "auto" or bool
-        n_jobs : int or None
-            Number of folds evaluated in parallel.
+        anew : bool
+            Whether to learn the kernel anew from the training samples of each fold.
 
         Returns
         -------
         list
             The result of `path` for each fold.
         """
-        anew = self.learns_in_folds(nested)
 
         def fold(train: NDArray[np.intp], test: NDArray[np.intp]) -> Result:
             if anew:
@@ -180,7 +170,7 @@ class LearnedGram:
             return path(within, targets[train], across, targets[test], weights)
 
         # Threads share the Gram matrix, and the solvers release the global interpreter lock.
-        run = Parallel(n_jobs=n_jobs, prefer="threads")
+        run = Parallel(require="sharedmem")
         return list(run(delayed(fold)(train, test) for train, test in splits))
 
     def _learned_anew(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> tuple[Array, Array]:

@@ -47,15 +47,11 @@ class MachineStage(ExactStage):
     classes : ndarray of shape (n_classes,)
         The labels.
     scoring : str, callable or None
-    nested : "auto" or bool
-    n_jobs : int or None
     """
 
     C: Penalties
     classes: Array
     scoring: Scoring
-    nested: bool | str
-    n_jobs: int | None
 
     def evaluate(self, learned: LearnedGram) -> Evaluation:
         """See :class:`ExactStage`; the smallest of equally good values of C is chosen."""
@@ -80,7 +76,7 @@ class MachineStage(ExactStage):
 
         def paths_of(batch: Splits, grid: Array, chosen: NDArray[np.bool_] | None) -> list[SVMPath]:
             path = partial(svm_path, grid=grid, chosen=chosen, n_classes=len(self.classes))
-            return learned.along_folds(path, batch, codes, nested=self.nested, n_jobs=self.n_jobs)
+            return learned.along_folds(path, batch, codes, anew=learned.is_learned_in_folds)
 
         scores = None if self.scoring is None else partial(self._scores, codes)
         auto = isinstance(self.C, str)
@@ -184,7 +180,7 @@ class LabelStage(ExactStage):
 
         def paths_of(batch: Splits, grid: Array, chosen: NDArray[np.bool_] | None) -> list[SVMPath]:
             path = partial(_label_path, grid=grid)
-            return learned.along_folds(path, batch, Y, nested=False, n_jobs=None)
+            return learned.along_folds(path, batch, Y, anew=False)
 
         choice = choose_c(paths_of, self.splits, as_grid("C", self.C, FIRST_TRIED), auto=False)
         held_out = np.concatenate([Y[test] for _, test in self.splits])

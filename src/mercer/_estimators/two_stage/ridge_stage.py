@@ -55,16 +55,12 @@ class RidgeStage(ExactStage):
         Without given folds, it is chosen by leaving out one sample or group at a time, unless the
         kernel is learned in folds.
     scoring : str, callable or None
-    nested : "auto" or bool
-    n_jobs : int or None
     chooses_kernel : bool
         Whether the kernel is the isotropic kernel with the lowest left-out error.
     """
 
     alpha: Penalties
     scoring: Scoring
-    nested: bool | str
-    n_jobs: int | None
     chooses_kernel: bool
 
     def evaluate(self, learned: LearnedGram) -> Evaluation:
@@ -86,12 +82,12 @@ class RidgeStage(ExactStage):
         deviation = response_deviation(targets, sample.weights)
         unit = np.where(deviation > 0, deviation, 1.0)
         targets = targets / unit
-        if not splits and learned.learns_in_folds(self.nested):
+        if not splits and learned.is_learned_in_folds:
             splits = folds_of(None, sample, sample)
         if splits:
             grid, held_out = as_grid("alpha", self.alpha, ALPHA_GRID), [test for _, test in splits]
-            path, known = partial(_held_out, grid=grid), {"n_jobs": self.n_jobs}
-            parts = learned.along_folds(path, splits, targets, nested=self.nested, **known)
+            path, anew = partial(_held_out, grid=grid), learned.is_learned_in_folds
+            parts = learned.along_folds(path, splits, targets, anew=anew)
         else:
             held_out = [np.arange(len(sample))]
             grid, left_out = self._left_out(learned.gram, targets)

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 
 from mercer._blocks import tables
-from mercer._blocks.approximation import check_approximation, fits_exactly
+from mercer._blocks.approximation import EXACT_ROWS, check_approximation, fits_exactly
 from mercer._blocks.blocks import BlockSource
 from mercer._data.copies import with_copies
 from mercer._data.cross_validation import check_folds
@@ -28,7 +28,7 @@ from mercer._data.types import (
     Scoring,
     Table,
 )
-from mercer._data.validation import check_bool, check_number, table_advice
+from mercer._data.validation import table_advice
 from mercer._estimators.fits import CallbackSupportMixin, reported_steps
 from mercer._estimators.kernel_estimator import TrainingData, new_samples
 from mercer._estimators.kernel_learner import KernelLearner
@@ -77,13 +77,9 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
     predictor: BaseEstimator | None
     cv: CrossValidator
     scoring: Scoring
-    nested: bool | str
     approximation: str
     n_components: int | str
-    max_samples: int
     random_state: RandomState
-    n_jobs: int | None
-    verbose: bool
     alpha: Any = "auto"
     alpha_: float
     cv_residuals_: Array
@@ -199,12 +195,8 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
     def _check_settings(self) -> None:
         """Raise an error for invalid settings before the fit."""
         check_learner(self.learner)
-        if not (isinstance(self.nested, bool | np.bool_) or self.nested == "auto"):
-            raise ValueError(f"nested must be 'auto', True or False; got {self.nested!r}.")
         check_folds(self.cv)
         check_approximation(self.approximation, n_components=self.n_components)
-        check_number("max_samples", self.max_samples, whole=True, low=2)
-        check_bool("verbose", self.verbose)
         if self.predictor is not None:
             check_predictor(self.predictor, self._task, type(self)._fits_task)
 
@@ -297,7 +289,7 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
             check_classification_targets(drawn.y)
             if len(target.classes) < 2:
                 raise ValueError("The number of classes has to be greater than one; got 1 class")
-        part = sample_rows(len(drawn), self.max_samples, target.codes, state)
+        part = sample_rows(len(drawn), EXACT_ROWS, target.codes, state)
         alphas = None if isinstance(self.alpha, str) else np.atleast_1d(self.alpha)
         settings = self.scoring, self.n_components, state, self._task
         return FeatureStage(drawn, target, part, alphas, *settings)

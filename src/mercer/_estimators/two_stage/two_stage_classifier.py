@@ -60,8 +60,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     predictor : estimator, default=None
         A classifier of precomputed kernels to use instead of the support vector machine, such as
         ``NuSVC(kernel="precomputed")`` or a grid search over one. It is fitted to the uncentered
-        Gram matrix. It cannot be combined with `C` or ``nested=True``, nor with both `cv` and a
-        given learner.
+        Gram matrix. It cannot be combined with `C`, nor with both `cv` and a given learner.
     C : "auto", float or sequence of float, default="auto"
         Penalty on margin violations, for a kernel of unit scale (see Notes). "auto" searches
         `C_GRID` by cross-validation, and beyond an end of the grid if the best value is there. A
@@ -72,37 +71,29 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         chosen unless a learner is given: a number of folds, stratified and shuffled with a fixed
         seed, a splitter, or pairs of training and held-out samples. Samples that several folds hold
         out count in each of them. None stands for five folds, and for leave-one-out errors in the
-        choice of the kernel. An error is raised if it would have no effect, and on Nyström
-        features.
+        choice of the kernel. Kernels with more than 10 learned parameters, such as ARD kernels, are
+        learned anew inside each fold, because labels of the held-out samples leak into them.
+        Otherwise, and for several labels, all folds use the same Gram matrix. An error is raised if
+        `cv` would have no effect, and on Nyström features.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn or its name, such as "neg_log_loss" or "roc_auc". It replaces the
         accuracy in the choice of C and the kernel, and is applied to held-out probabilities (see
         Notes). An error is raised if it would have no effect, and with a `predictor` or several
         labels.
-    nested : "auto" or bool, default="auto"
-        Whether to learn the kernel anew inside each fold. "auto" does so for kernels with more than
-        10 learned parameters, such as ARD kernels, because labels of the held-out samples leak into
-        them. Otherwise, and for several labels, all folds use the same Gram matrix.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by which the weights of their samples are multiplied. With
         "balanced", the samples of all classes have the same total weight.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Whether the second stage is fitted to all samples exactly, or on Nyström features, in one
-        pass over blocks of rows. "auto" is exact for up to 3,000 samples, and with `predictor` or
-        precomputed kernels.
+        pass over blocks of rows. In the latter case, the kernel is learned from 3,000 samples.
+        "auto" is exact for up to 3,000 samples, and with `predictor` or precomputed kernels.
     n_components : int or "auto", default="auto"
         Number of centers. "auto" takes all samples if their kernel values fit scikit-learn's
         `working_memory` in single precision (16,384 samples in 1 GB), or for up to 20,000 samples,
         a quarter of the available memory. Otherwise, it takes 1,500, or 1,000 from 50,000 samples
         on, unless a fit to all pairs of as many samples, or of up to 40,000, has a lower error.
-    max_samples : int, default=3000
-        The kernel is learned from at most this many samples if the second stage is not exact.
     random_state : int, RandomState instance or None, default=0
         Draws the samples that the kernel is learned from, and the centers.
-    n_jobs : int, default=None
-        Number of folds evaluated in parallel, in threads.
-    verbose : bool, default=False
-        Whether to print a line after each stage.
 
     Attributes
     ----------
@@ -151,7 +142,9 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     unit scale, so that one grid of C suits every kernel. Probabilities are the softmax of the
     decision values times a factor, which is fitted to held-out samples [3]_. On m Nyström features,
     the second stage is ridge regression of class indicators, which takes O(n m^2 + m^3) time.
-    :doc:`/guide/fits` describes the choices of ``C="auto"``, ``learner="auto"`` and `scoring`.
+    ``joblib.parallel_config(n_jobs=...)`` sets the number of folds that are evaluated at a time, in
+    threads. :doc:`/guide/fits` describes the choices of ``C="auto"``, ``learner="auto"`` and
+    `scoring`.
 
     References
     ----------
@@ -186,14 +179,10 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     C: Penalties = "auto"
     cv: CrossValidator = None
     scoring: Scoring = None
-    nested: bool | str = "auto"
     class_weight: ClassWeight = None
     approximation: str = "auto"
     n_components: int | str = "auto"
-    max_samples: int = 3000
     random_state: RandomState = 0
-    n_jobs: int | None = None
-    verbose: bool = False
 
     @with_callbacks
     def fit(
@@ -254,7 +243,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
             splits = folds_of_classes(self.cv, sample, given, codes, score=score)
         if self.predictor is not None:
             return GivenStage(sample, self._task, splits, self.predictor)
-        settings = self.C, self.classes_, self.scoring, self.nested, self.n_jobs
+        settings = self.C, self.classes_, self.scoring
         return MachineStage(sample, self._task, splits, *settings)
 
     def _label_stage(

@@ -53,7 +53,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     predictor : estimator, default=None
         A regressor of precomputed kernels to use instead of kernel ridge regression, such as
         ``SVR(kernel="precomputed")``. It is fitted to the uncentered Gram matrix. It cannot be
-        combined with `alpha` or ``nested=True``, nor with both `cv` and a given learner.
+        combined with `alpha`, nor with both `cv` and a given learner.
     alpha : "auto", float or sequence of float, default="auto"
         Penalty, for a kernel of unit scale (see Notes). "auto" tries `ALPHA_GRID`. If it is chosen
         by leave-one-out errors, values beyond an end of the grid are tried as well if the best
@@ -65,32 +65,24 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         folds, shuffled with a fixed seed, a splitter, or pairs of training and held-out samples.
         Samples that several folds hold out count in each of them. None stands for exact
         leave-one-out errors of samples or groups, and for five folds if kernels are learned inside
-        them. An error is raised if it would have no effect, and on Nyström features.
+        them: kernels with more than 10 learned parameters, such as ARD kernels, because responses
+        of the held-out samples leak into them. An error is raised if `cv` would have no effect, and
+        on Nyström features.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn or its name, such as "neg_mean_absolute_error". It replaces the
         squared error in the choice of alpha and the kernel, and is applied to left-out predictions
         (see Notes). An error is raised if it would have no effect, and with a `predictor`.
-    nested : "auto" or bool, default="auto"
-        Whether to learn the kernel anew inside each fold. "auto" does so for kernels with more than
-        10 learned parameters, such as ARD kernels, because responses of the held-out samples leak
-        into them.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Whether the second stage is fitted to all samples exactly, or on Nyström features, in one
-        pass over blocks of rows. "auto" is exact for up to 3,000 samples, and with `predictor` or
-        precomputed kernels.
+        pass over blocks of rows. In the latter case, the kernel is learned from 3,000 samples.
+        "auto" is exact for up to 3,000 samples, and with `predictor` or precomputed kernels.
     n_components : int or "auto", default="auto"
         Number of centers. "auto" takes all samples if their kernel values fit scikit-learn's
         `working_memory` in single precision (16,384 samples in 1 GB), or for up to 20,000 samples,
         a quarter of the available memory. Otherwise, it takes 1,500, or 1,000 from 50,000 samples
         on, unless a fit to all pairs of as many samples, or of up to 40,000, has a lower error.
-    max_samples : int, default=3000
-        The kernel is learned from at most this many samples if the second stage is not exact.
     random_state : int, RandomState instance or None, default=0
         Draws the samples that the kernel is learned from, and the centers.
-    n_jobs : int, default=None
-        Number of folds evaluated in parallel, in threads.
-    verbose : bool, default=False
-        Whether to print a line after each stage.
 
     Attributes
     ----------
@@ -136,8 +128,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     each with the width of the lowest left-out error. Learned kernels are of unit scale, so that one
     grid of alpha suits every kernel. One eigendecomposition gives the leave-one-out residuals for
     all values of alpha. A fit takes O(n^3) time, or O(n m^2 + m^3) on m Nyström features. In the
-    latter case, alpha is chosen by five folds, and `cv` and ``nested=True`` are not allowed.
-    :doc:`/guide/fits` describes the choices of ``learner="auto"`` and `scoring`.
+    latter case, alpha is chosen by five folds, and `cv` is not allowed.
+    ``joblib.parallel_config(n_jobs=...)`` sets the number of folds that are evaluated at a time, in
+    threads. :doc:`/guide/fits` describes the choices of ``learner="auto"`` and `scoring`.
 
     References
     ----------
@@ -166,13 +159,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     alpha: Penalties = "auto"
     cv: CrossValidator = None
     scoring: Scoring = None
-    nested: bool | str = "auto"
     approximation: str = "auto"
     n_components: int | str = "auto"
-    max_samples: int = 3000
     random_state: RandomState = 0
-    n_jobs: int | None = None
-    verbose: bool = False
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -240,8 +229,6 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             splits,
             self.alpha,
             self.scoring,
-            self.nested,
-            self.n_jobs,
             chooses_kernel=self.learner is None,
         )
 
