@@ -1,5 +1,6 @@
 """Fits in threads, in processes and after a fork: the same numbers, and they can be interrupted."""
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -70,6 +71,39 @@ def test_fits_in_threads_give_the_same_numbers() -> None:
             for name, values in found:
                 np.testing.assert_allclose(values, alone[name], rtol=1e-9, atol=1e-12)
     assert blas_threads() == before
+
+
+_FEWER_CORES = """
+import numpy as np
+from threadpoolctl import threadpool_info
+from mercer import MKLClassifier
+from mercer._gram.tiles import n_threads
+
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+seen = set()
+
+def kernel(X, Z=None):
+    seen.update(blas_threads())
+    return X @ (X if Z is None else Z).T
+
+X = np.random.default_rng(0).normal(size=(40, 3))
+before = blas_threads()
+MKLClassifier([kernel, "linear"]).fit(X, X[:, 0] > 0)
+print(max(before), max(seen), n_threads(), blas_threads() == before)
+"""
+
+
+def test_fits_use_no_more_threads_than_the_process_has_cores() -> None:
+    many = {"OPENBLAS_NUM_THREADS": "4", "MKL_NUM_THREADS": "4", "LOKY_MAX_CPU_COUNT": "1"}
+    given = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    command = [sys.executable, "-c", _FEWER_CORES]
+    found = subprocess.run(command, env=given | many, capture_output=True, text=True, check=True)
+    before, most, tiles, restored = found.stdout.split()
+    if before == "1":
+        pytest.skip("the linear-algebra library has one thread, whatever it is told")
+    assert (most, tiles, restored) == ("1", "1", "True")
 
 
 _PROCESSES = """

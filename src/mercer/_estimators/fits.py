@@ -10,6 +10,7 @@ from typing import Any, cast
 from sklearn.base import BaseEstimator
 
 from mercer._data.types import Method
+from mercer._gram.threads import GIVEN_CORES
 
 __all__ = ["CallbackSupportMixin", "reported_steps", "with_callbacks"]
 
@@ -32,7 +33,8 @@ _NO_RESULTS = ("_skl", "_metadata_request", "_callback", "_parent_callback")
 def with_callbacks(method: Method) -> Method:
     """Return a `fit` that discards earlier results, and ends its callbacks even if it fails.
 
-    An estimator whose fit fails is left as it was.
+    An estimator whose fit fails is left as it was. Fits use no more threads than the process has
+    cores.
 
     Parameters
     ----------
@@ -48,7 +50,8 @@ def with_callbacks(method: Method) -> Method:
         for name in _results(self):
             del state[name]
         try:
-            return decorated(self, *args, **kwargs)
+            with GIVEN_CORES:
+                return decorated(self, *args, **kwargs)
         except BaseException:
             for name in _results(self):
                 del state[name]

@@ -1,11 +1,12 @@
 """Numbers of threads of the linear-algebra library and of OpenMP, shared by a process."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from threading import Lock
 from typing import Any
 
+from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 
 
@@ -20,25 +21,50 @@ def blas_threads() -> list[int]:
     return [int(pool.num_threads or 1) for pool in _pools("blas").lib_controllers]
 
 
-class _OneThread:
-    """A limit of the linear-algebra library to one thread, for the whole process.
+@lru_cache(maxsize=1)
+def n_given_cores() -> int:
+    """Return the number of cores that this process may use.
+
+    The affinity of the process, limits of control groups, as containers set them, and the variable
+    ``LOKY_MAX_CPU_COUNT`` of joblib may leave fewer cores than the machine has. The
+    linear-algebra library heeds only the first.
+    """
+    return int(cpu_count())
+
+
+class _SharedLimit:
+    """A limit of the number of threads of the linear-algebra library, for the whole process.
 
     The first thread that enters the context sets the limit, and the last thread that leaves it
     restores the previous limits, because fits in several threads begin and end in any order.
+
+    Parameters
+    ----------
+    limit : callable
+        A function that returns the largest number of threads.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limit: Callable[[], int]) -> None:
         self._lock, self._n_inside = Lock(), 0
+        self._most = limit
         self._limit: Any = None
 
     def __enter__(self) -> None:
         with self._lock:
             if not self._n_inside:
-                before, limit = blas_threads(), _pools("blas").limit(limits=1)
-                # In newer versions of threadpoolctl, no other thread can change limits that one
-                # thread has set.
-                self._limit = None if blas_threads() == before else limit
+                self._limit = self._lowered(self._most())
             self._n_inside += 1
+
+    @staticmethod
+    def _lowered(most: int) -> Any:
+        """Limit the library, and return the limit to end; None if there is none."""
+        before = blas_threads()
+        if max(before, default=1) <= most:
+            return None
+        limit = _pools("blas").limit(limits=most)
+        # In newer versions of threadpoolctl, no other thread can change limits that one thread has
+        # set.
+        return None if blas_threads() == before else limit
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
@@ -47,8 +73,11 @@ class _OneThread:
                 self._limit.restore_original_limits()
 
 
-_ONE_THREAD = _OneThread()
-"""The limit shared by the process, which counts the threads that need it."""
+_ONE_THREAD = _SharedLimit(lambda: 1)
+"""The limit to one thread, which counts the threads of the process that need it."""
+
+GIVEN_CORES = _SharedLimit(n_given_cores)
+"""The limit to the cores that the process may use, which all fits enter."""
 
 
 @contextmanager

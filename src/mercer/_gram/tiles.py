@@ -14,7 +14,7 @@ from sklearn import get_config
 from mercer._data.types import Array
 from mercer._data.validation import warn
 from mercer._gram.memory import available_memory
-from mercer._gram.threads import blas_threads, one_blas_thread
+from mercer._gram.threads import blas_threads, n_given_cores, one_blas_thread
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
@@ -92,9 +92,14 @@ _reserved: ContextVar[int | None] = ContextVar("reserved", default=None)
 
 
 def n_threads() -> int:
-    """Return the number of threads of the linear-algebra library, which tiles use as well."""
+    """Return the number of threads of the linear-algebra library, which tiles use as well.
+
+    There are no more threads than cores that this process may use.
+    """
     reserved = _reserved.get()
-    return max(blas_threads(), default=1) if reserved is None else reserved
+    if reserved is not None:
+        return reserved
+    return min(max(blas_threads(), default=1), n_given_cores())
 
 
 @contextmanager

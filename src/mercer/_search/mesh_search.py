@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.signal import czt
 
 from mercer._data.types import Array
 from mercer._gram.distance_histograms import (
@@ -188,6 +187,8 @@ def search_frequency(
     can contain the maximum. Since |F''| <= B = 2 sum_k |w_k| D_k^2, the objective between two
     sampled values at distance h is at most the larger of them plus B h^2 / 8.
     """
+    from scipy.signal import czt  # The package takes long to import, and few fits need it.
+
     distances = np.sqrt(mesh.nodes)
     used = np.flatnonzero(weights)
     if used.size == 0:

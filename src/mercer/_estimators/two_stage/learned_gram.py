@@ -129,7 +129,7 @@ class LearnedGram:
 
     @property
     def is_learned_in_folds(self) -> bool:
-        """Whether the kernel has so many learned parameters that each fold needs a kernel anew."""
+        """Whether the kernel has more than `NESTED_ABOVE` learned parameters."""
         return n_learned_parameters(self.learner) > NESTED_ABOVE
 
     def along_folds(
