@@ -35,6 +35,7 @@ from mercer import (
     MKLRegressor,
     MultipleKernelClustering,
     TwoStageClassifier,
+    TwoStageRegressor,
     UniformCombination,
 )
 from mercer._estimators.kernel_learner import KernelLearner
@@ -197,6 +198,11 @@ def test_a_parameter_has_one_default_in_all_estimators(name: str, default: Any) 
     found = [getattr(made, name) for made in DEFAULTS if name in made.get_params(deep=False)]
     assert found
     assert all(type(value) is type(default) and value == default for value in found)
+
+
+@pytest.mark.parametrize("kind", [TwoStageClassifier, TwoStageRegressor])
+def test_two_stage_estimators_have_few_parameters(kind: Any) -> None:
+    assert len(kind().get_params(deep=False)) <= 9
 
 
 def test_widths_are_penalized_by_default_where_one_kernel_is_learned() -> None:
