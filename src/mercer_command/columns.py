@@ -211,7 +211,7 @@ def _used(column: Column, role: Role, values: Cells) -> Column:
     uses = {
         "category": f"{n_levels} levels{many}",
         "text": f"{n_levels:,} different texts, encoded by their words and letter sequences",
-        "date": "encoded as days, season, weekday and hour, as far as they vary",
+        "date": "encoded as days, and as season, weekday and hour if these vary",
         "time": "encoded as hours and as an angle",
         "duration": "encoded as days",
     }

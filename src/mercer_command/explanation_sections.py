@@ -71,7 +71,7 @@ _MATTER = {
         "Columns that tell the same share their importance.",
     ),
     True: (
-        "Columns that matter: how far they take predictions from that of the average row",
+        "Columns that matter: how far they move predictions away from the average row's",
         "Contributes",
         "Mean absolute contribution to the predictions of the rows that are explained. It says "
         "what the model uses, whether right or wrong.",
@@ -136,7 +136,7 @@ def reasons_section(found: Reasons, *, n_rows: int) -> Section:
         [str(row + 1), found.headline(row), "\n".join(found.words(row))]
         for row in range(min(n_rows, len(found)))
     ]
-    title = "Why: what takes predictions away from that of the average row"
+    title = "Why: what moves predictions away from the average row's"
     table = Table(["Row", "Prediction", "Largest contributions"], rows, {0})
     told = ["the latent mean has no unit: the higher it is, the more probable are high grades"]
     return Section(title, [table, *told * (found.values.scale == "latent mean")])

@@ -163,7 +163,7 @@ class Explain(Options):
     """Show why a saved model predicts what it does, and which columns matter, for rows of a table.
 
     The largest contributions to each prediction are given in words: how far a column moves the
-    prediction away from that of the average training row. If the table has the target, the error
+    prediction away from the average training row's. If the table has the target, the error
     comes first. Rows that equal training rows of the model are left out of the error, or are called
     known rows.
     """

@@ -150,8 +150,8 @@ def kernel_section(trial: Trial, learner: str = "") -> Section:
             for c, error in zip(found, errors, strict=True)
         ]
         told = (
-            "Rel. error: the mean squared leave-one-out error relative to that of the mean, or of "
-            "the class frequencies; of a machine, the share of wrong rows out of fold. Weights do "
+            "Rel. error: the mean squared leave-one-out error, divided by the error of the mean or "
+            "of class frequencies; of a machine, the share of wrong rows out of fold. Weights do "
             "not follow errors alone: kernels that err on different rows complement each other."
         )
     else:
@@ -162,7 +162,7 @@ def kernel_section(trial: Trial, learner: str = "") -> Section:
         rows = [[terms.labels[k], f"{terms.weights[k]:.4f}", f"{shares[k]:.1%}"] for k in order]
         told = (
             "A share is a kernel's part of the variance of the learned kernel over the training "
-            "rows, of which a wide kernel has little. Alignment, from 0 to 1, is the similarity to "
+            "rows; a wide kernel's part is small. Alignment, from 0 to 1, is the similarity to "
             "the ideal kernel, which is computed from the target."
         )
     numeric = range(1, len(header))

@@ -116,8 +116,8 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
     Parameters
     ----------
     options : Fit
-        Options, of which the table, its target, the task, the columns, the share of test rows (of
-        which there are at most 10,000), and the seed are used.
+        The table, its target, the task, the columns, the share of test rows and the seed are read
+        from the options. There are at most 10,000 test rows.
     n_sampled : int, default=20_000
         Largest number of rows from which the contents and the encoding of columns are learned.
 

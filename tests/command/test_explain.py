@@ -189,7 +189,7 @@ def test_columns_matter_by_contributions_where_no_target_is_known(
     result = run("explain", folder / name, "t.csv", "--report", "r.html")
     assert result.exit_code == 0, result.output
     told = result.stdout[result.stdout.index("Columns that matter") :]
-    assert "how far they take predictions" in told
+    assert "how far they move predictions" in told
     values = shapley_values(model[1:], model["reader"].transform(cells[:6]))
     sizes = dict(zip(values.feature_names, np.abs(values.values).mean(axis=0), strict=True))
     shown = [re.search(rf"{re.escape(column)} +([\d.]+)", told) for column in sizes]

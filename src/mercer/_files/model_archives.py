@@ -40,7 +40,7 @@ _HEADER = re.compile(
     re.ASCII,
 )
 """Header of an array of numbers, times or texts in NumPy's format. Objects and records do not
-match, nor do types of zero bytes, of which a short file could hold any number of values."""
+match. Neither do types of zero bytes, because a short file could hold any number of such values."""
 
 _MAY_LACK_VALUES = frozenset(
     {

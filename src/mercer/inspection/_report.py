@@ -102,8 +102,8 @@ class ModelReport:
         `counts`, `losses` and `p_value`.
     checks : tuple of Check
         Checks of leakage, copies, shift, groups, identifiers, time order, coverage and left-out
-        score, as far as they can be made. Each has `name`, `warnings` and `advice`, and `columns`,
-        the column that each warning is about.
+        score. Checks that cannot be made are absent. Each has `name`, `warnings` and `advice`, and
+        `columns`, the column that each warning is about.
     remarks : tuple of str
         Parts that are missing from the report, with the reasons.
 

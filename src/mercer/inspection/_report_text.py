@@ -41,7 +41,7 @@ _MEANINGS = {
     "mae": "MAE is the mean absolute error.",
     "poisson_deviance": (
         "Deviance is the mean Poisson deviance of the counts, zero for perfect predictions and "
-        "about one if they are off as far as chance makes them."
+        "about one if errors are as large as chance makes them."
     ),
     "roc_auc": (
         "ROC AUC is the probability that a row of the second class is ranked above one of the "

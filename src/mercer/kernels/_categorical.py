@@ -89,7 +89,7 @@ class Categorical(OfColumns):
     1938). With `rarity` it is the kernel exp(sum_z h(p_z) [x_z = x'_z] / s_z^2) of Belanche &
     Villegas, scaled to a diagonal of one.
 
-    O(n^2 m) time for a total of m levels of all columns, of which at most 64 per column count.
+    O(n^2 m) time for a total of m levels of all columns, counting at most 64 levels per column.
 
     References
     ----------

@@ -149,8 +149,8 @@ def indicator_groups(X: Array, most: int = 254) -> list[Array]:
     ----------
     X : ndarray of shape (n_samples, n_features)
     most : int, default=254
-        Maximum number of columns in a group: boosted trees distinguish 255 values of a column, one
-        of which stands for no indicator.
+        Maximum number of columns in a group: boosted trees distinguish 255 values of a column,
+        and one value stands for no indicator.
 
     Returns
     -------

@@ -28,8 +28,8 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     and the result is standardized to mean 0 and variance 1; in the computation of these moments,
     values beyond 2 t are replaced by 2 t. The function g is increasing, with a continuous
-    derivative. The number t is `threshold`, or the 0.9 quantile of :math:`|z|` for columns of which
-    more than a tenth would otherwise be clipped.
+    derivative. The number t is `threshold`, or the 0.9 quantile of :math:`|z|` if more than a tenth
+    of the column would otherwise be clipped.
     A column without tails is therefore standardized as
     `sklearn.preprocessing.StandardScaler` does, while a value of :math:`10^{12}` does not squeeze
     the others together. Isotropic kernels, whose distances give all columns the same weight, need
@@ -51,9 +51,9 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         column.
     scale_ : ndarray of shape (n_features,)
         Robust standard deviation of each column: the median absolute deviation from the median,
-        divided by that of the standard normal distribution; if more than half of the values are
-        equal, the median of all nonzero absolute deviations. The difference of the values for a
-        column of two values; infinity for a constant column.
+        divided by the same number of the standard normal distribution; if more than half of the
+        values are equal, the median of all nonzero absolute deviations. The difference of the
+        values for a column of two values; infinity for a constant column.
     thresholds_ : ndarray of shape (n_features,)
         The number t of each column.
     mean_, std_ : ndarray of shape (n_features,)

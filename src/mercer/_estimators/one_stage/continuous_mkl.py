@@ -81,7 +81,7 @@ class ContinuousMKL(KernelMachines):
             "optimal": "The machines did not converge: scale the features or lower C.",
         }
         return (
-            "; c'Kc of another kernel is larger than that of the learned one by "
+            "; c'Kc of another kernel exceeds the learned kernel's by "
             f"{max(self.excess_, 0.0):.2g}, relatively. {advice[self._status]}"
         )
 

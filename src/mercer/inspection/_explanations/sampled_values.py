@@ -120,9 +120,8 @@ def permutation_values(
     values : ndarray of shape (n_active, n_outputs)
         Over players, they sum to the function's value minus its mean over background rows.
     covariances : ndarray of shape (n_active, n_outputs, n_outputs)
-        Covariance matrix of the outputs, for each Shapley value. Pairs are drawn within background
-        rows, all of which are visited, so that differences between these rows are not counted as
-        error.
+        Covariance matrix of the outputs, for each Shapley value. Pairs are drawn within each
+        background row, so that differences between these rows are not counted as error.
 
     References
     ----------
