@@ -165,6 +165,8 @@ def error_of_kernel(
     }
 
 
-def alignment_of_kernel(kernel: Callable[..., Array], part: Part) -> float:
-    """Return the centered alignment of a kernel with labels."""
-    return centered_alignment(kernel(part[0]), part[1])
+def alignment_of_kernel(
+    kernel: Callable[..., Array], part: Part, task: Task = "classification"
+) -> float:
+    """Return the centered alignment of a kernel with labels, or with responses."""
+    return centered_alignment(kernel(part[0]), part[1], task=task)

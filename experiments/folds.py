@@ -98,7 +98,7 @@ def two_stage(make: Callable[[Sequence[Kernel]], KernelLearner]) -> Method:
         learner.fit(X, y)
         tried = list(with_each_c(data.task, learner.kernel_, split))
         position = c_search.first_best([each.valid for each in tried])
-        return combination_measures(learner, split, tried[position].test, position)
+        return combination_measures(learner, split, data.task, tried[position].test, position)
 
     return each_fold(fold)
 
@@ -111,17 +111,19 @@ def one_stage(make: Callable[[Folds, float], Any]) -> Method:
         position = c_search.first_best([trial.loss for trial in tried])
         model, (X, y) = tried[position].model, split.test
         return combination_measures(
-            model, split, c_search.error(data.task, y, model.predict(X)), position
+            model, split, data.task, c_search.error(data.task, y, model.predict(X)), position
         )
 
     return each_fold(fold)
 
 
-def combination_measures(model: Any, split: Split, error_on_test: float, position: int) -> Measures:
+def combination_measures(
+    model: Any, split: Split, task: c_search.Task, error_on_test: float, position: int
+) -> Measures:
     """Return the test error of a learned kernel, its alignment, and its number of kernels."""
     return {
         "error": error_on_test,
-        "alignment": c_search.alignment_of_kernel(model.kernel_, split.test),
+        "alignment": c_search.alignment_of_kernel(model.kernel_, split.test, task),
         "position": position,
         "kernels": int(np.count_nonzero(model.weights_)),
     }
@@ -137,9 +139,10 @@ def grid_search(kernels: Callable[[Split], Sequence[Kernel]]) -> Method:
             for position, chosen in enumerate(with_each_c(data.task, kernel, split))
         }
         (number, position), chosen = min(tried.items(), key=lambda item: item[1].valid)
+        kernel = kernels(split)[number]
         return {
             "error": chosen.test,
-            "alignment": c_search.alignment_of_kernel(kernels(split)[number], split.test),
+            "alignment": c_search.alignment_of_kernel(kernel, split.test, data.task),
             "position": position,
             "width": number,
         }

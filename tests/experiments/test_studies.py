@@ -7,7 +7,7 @@ from sklearn.datasets import make_blobs
 from sklearn.svm import SVC
 
 from experiments.building_block import COSTS, blocks
-from experiments.c_search import C_GRID, Grams, machines
+from experiments.c_search import C_GRID, Grams, alignment_of_kernel, machines
 from experiments.problems import three_parts
 from experiments.studies.concentration import drawn_alignments
 from experiments.studies.second_order import second_derivatives
@@ -27,6 +27,14 @@ def test_draws_have_the_alignment_of_their_gram_matrix() -> None:
         rows = np.repeat(np.arange(20), draw)
         expected.append(centered_alignment(K[np.ix_(rows, rows)], y[rows]))
     assert_allclose(drawn_alignments(K, y, counts.astype(float)), expected, rtol=1e-10)
+
+
+def test_alignment_reads_many_numbered_classes_as_classes() -> None:
+    X, y = np.arange(60.0)[:, None], np.arange(60) % 26
+    names = np.array([chr(97 + code) for code in y])
+    kernel = Gaussian(20.0)
+    found = alignment_of_kernel(kernel, (X, y))
+    assert_allclose(found, centered_alignment(kernel(X), names), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", COSTS)
