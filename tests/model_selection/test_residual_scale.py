@@ -187,7 +187,7 @@ def test_stacks_of_gram_matrices_have_intervals_of_one_width() -> None:
 @pytest.mark.parametrize("together", [None, np.arange(60) % 12])
 def test_rescaled_intervals_are_quantiles_of_scaled_residuals(together: Any) -> None:
     X, Y = unequal(60, 0)
-    weights = SampleWeights(1.0 + np.arange(60) % 3)
+    weights = SampleWeights(1.0 + np.arange(60) % 7)
     residuals = Y - X[:, [1]]
     # Folds hold samples out in another order.
     rows = np.random.default_rng(0).permutation(60)
@@ -196,6 +196,9 @@ def test_rescaled_intervals_are_quantiles_of_scaled_residuals(together: Any) -> 
     scale = held.of_outputs[0].scale()
     assert scale is not None
     new, centers = unequal(7, 1)
+    in_order = HeldOutResiduals.of(sample, np.arange(60), residuals).of_outputs[0].scale()
+    assert in_order is not None
+    assert_allclose(scale.of(new), in_order.of(new), rtol=1e-6)
     plain = np.stack([centers - 1.0, centers + 1.0], axis=2)
     found = held.rescaled(plain, centers, new, [scale, None], 0.8)
     assert_array_equal(found[:, 1], plain[:, 1])
