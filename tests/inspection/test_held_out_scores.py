@@ -99,9 +99,18 @@ def test_extremes() -> None:
     assert 0.1 < found.high < 0.2
     perfect = responses(np.arange(20.0), np.arange(20.0))["rmse"]
     assert (perfect.value, perfect.low, perfect.high) == (0.0, 0.0, 0.0)
-    single = responses(np.array([2.0]), np.array([0.0]))
-    assert (single["rmse"].low, single["rmse"].high) == (0.0, np.inf)
-    assert "r2" not in single
+    assert "r2" not in responses(np.array([2.0]), np.array([0.0]))
+
+
+@pytest.mark.parametrize("error", [0.0, 1.0])
+@pytest.mark.parametrize("n_rows", [1, 3])
+def test_errors_of_one_row_or_group_may_be_any(n_rows: int, error: float) -> None:
+    y, group = np.arange(1.0, n_rows + 1.0), np.zeros(n_rows)
+    truth = Truth("regression", y, np.empty(0), group, log_floor=0.5, is_counted=True)
+    found = scores(truth, Predictions(y + error))
+    ends = {name: (one.low, one.high) for name, one in found.items()}
+    assert ends.pop("r2", (-np.inf, 1.0)) == (-np.inf, 1.0)
+    assert ends == dict.fromkeys(["rmse", "mae", "poisson_deviance", "log_rmse"], (0.0, np.inf))
 
 
 @pytest.mark.parametrize("groups", [None, np.repeat(np.arange(10), 2)])

@@ -92,8 +92,9 @@ def test_probabilities_never_fall_as_indicators_rise(n_classes: int) -> None:
     """Frequencies among other rows fall as a row's own indicator rises, and tell nothing."""
     codes = np.arange(60) % n_classes
     means = (60.0 / n_classes - np.eye(n_classes)[codes]) / 59.0
-    found = calibrate(means, codes, np.full(n_classes, 60.0 / n_classes))
-    np.testing.assert_allclose(found.probabilities(means), 1.0 / n_classes)
+    counts = np.arange(1.0, n_classes + 1.0)
+    found = calibrate(means, codes, counts).probabilities(means)
+    np.testing.assert_allclose(found, np.tile(counts / counts.sum(), (60, 1)))
     rising = calibrate(1.0 - means, codes, np.ones(n_classes)).probabilities(1.0 - means)
     assert (rising[np.arange(60), codes] > 0.9).all()
 

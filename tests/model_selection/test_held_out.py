@@ -24,6 +24,7 @@ from mercer._model_selection.held_out import (
     best_width,
     clearly_best,
     held_out_losses,
+    held_out_splits,
     kernel_error,
 )
 from mercer._search.targets import Target, as_target
@@ -179,6 +180,19 @@ def test_more_classes_than_samples_drawn(monkeypatch: pytest.MonkeyPatch) -> Non
     X, y = table(60), np.repeat(np.arange(10), 6)
     losses = held_out_losses(recorded(KERNELS, []), Samples(X), as_target(y), 0)
     assert losses.shape == (3, 24)
+
+
+@pytest.mark.parametrize(("n", "n_splits"), [(40, 3), (200, 3), (300, 5)])
+def test_groups_are_not_divided(n: int, n_splits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mercer._model_selection.held_out, "_DRAWN", 30)
+    groups = np.arange(n) % 13
+    target = replace(as_target(table(n)[:, 0]), groups=groups)
+    splits = held_out_splits(target, n, 0, n_folds=n_splits)
+    assert len(splits) == n_splits
+    for train, test in splits:
+        assert not np.intersect1d(groups[train], groups[test]).size
+        assert max(len(train), len(test)) <= 30
+    assert set(groups[np.concatenate([test for _, test in splits])]) == set(range(13))
 
 
 def test_the_random_state_draws_the_folds() -> None:

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import make_blobs
+from sklearn.model_selection import GroupKFold
 from sklearn.svm import SVC
 
 from mercer import (
@@ -222,3 +223,39 @@ def test_sets_of_groups_are_over_groups() -> None:
     with pytest.warns(UserWarning, match="all classes, because a coverage of 0.9 takes 9 groups"):
         assert model.predict_set(X[:5], 0.9).all()
     assert not model.predict_set(X, 0.6).all()
+
+
+GROUPED = [
+    KernelStackingClassifier([Gaussian("median")]),
+    KernelStackingClassifier([Gaussian("median")], cv=[(np.arange(70), np.arange(70, 150))]),
+    KernelStackingClassifier(
+        [Gaussian("median")], approximation="nystroem", n_components=30, max_samples=60
+    ),
+    TwoStageClassifier(C=1.0, cv=GroupKFold(3)),
+    TwoStageClassifier(approximation="nystroem", n_components=30),
+    MKLClassifier([Gaussian(2.0)]),
+    KernelLogisticRegression(),
+]
+
+
+@pytest.mark.parametrize("by_class", [False, True])
+@pytest.mark.parametrize("model", GROUPED, ids=lambda model: type(model).__name__)
+def test_thresholds_are_quantiles_of_groups_of_equal_mass(model: Any, by_class: bool) -> None:
+    """Samples share the mass of their group by their weights; one group is large and easy."""
+    X, y = draw(150, 0)
+    groups, weights = np.minimum(np.arange(150) % 60, 30), 1.0 + np.arange(150) % 7
+    y = np.where(groups < 30, np.where(y == "a", "b", y), np.where(X[:, 0] < 0.8, "b", "c"))
+    model = clone(model).fit(X, y, sample_weight=weights, groups=groups)
+    held_out = model.held_out_classifier()
+    rows, labels = held_out.samples_[:, 0], np.searchsorted(["b", "c"], held_out.labels_)
+    scores = 1.0 - held_out.predict_proba(held_out.samples_)[np.arange(len(rows)), labels]
+    thresholds = np.empty(2)
+    for label in (0, 1):
+        own = labels == label if by_class else np.full(len(rows), True)
+        totals = np.bincount(groups[rows[own]], weights[rows[own]])
+        masses = weights[rows[own]] / totals[groups[rows[own]]] / ((totals > 0.0).sum() + 1)
+        order = np.argsort(scores[own])
+        thresholds[label] = scores[own][order][np.cumsum(masses[order]) >= 0.77][0]
+    new = draw(300, 1)[0]
+    expected = 1.0 - model.predict_proba(new) <= thresholds + 1e-7
+    assert_array_equal(model.predict_set(new, 0.77, by_class), expected)

@@ -187,22 +187,28 @@ def test_stacks_of_gram_matrices_have_intervals_of_one_width() -> None:
 @pytest.mark.parametrize("together", [None, np.arange(60) % 12])
 def test_rescaled_intervals_are_quantiles_of_scaled_residuals(together: Any) -> None:
     X, Y = unequal(60, 0)
-    weights = SampleWeights(1.0 + np.arange(60) % 3)
+    weights = SampleWeights(1.0 + np.arange(60) % 7)
     residuals = Y - X[:, [1]]
-    held = HeldOutResiduals.of(Sample(X, Y, weights, groups=together), np.arange(60), residuals)
+    # Folds hold samples out in another order.
+    rows = np.random.default_rng(0).permutation(60)
+    sample = Sample(X, Y, weights, groups=together)
+    held = HeldOutResiduals.of(sample, rows, residuals[rows])
     scale = held.of_outputs[0].scale()
     assert scale is not None
     new, centers = unequal(7, 1)
+    in_order = HeldOutResiduals.of(sample, np.arange(60), residuals).of_outputs[0].scale()
+    assert in_order is not None
+    assert_allclose(scale.of(new), in_order.of(new), rtol=1e-6)
     plain = np.stack([centers - 1.0, centers + 1.0], axis=2)
     found = held.rescaled(plain, centers, new, [scale, None], 0.8)
     assert_array_equal(found[:, 1], plain[:, 1])
-    sizes = np.abs(residuals[:, 0]) / scale.left_out
+    sizes = np.abs(residuals[rows, 0]) / scale.left_out
     if together is None:
         masses = weights.values / (weights.total + np.sum(weights.values**2) / weights.total)
     else:
         masses = weights.values / np.bincount(together, weights.values)[together] / 13.0
     order = np.argsort(sizes)
-    quantile = sizes[order][np.cumsum(masses[order]) >= 0.8 - 1e-9][0]
+    quantile = sizes[order][np.cumsum(masses[rows][order]) >= 0.8 - 1e-9][0]
     half = quantile * scale.of(new)
     assert_allclose(found[:, 0], centers[:, [0]] + np.outer(half, [-1.0, 1.0]))
 

@@ -53,6 +53,20 @@ def ridge(kernel: Any, X: np.ndarray, Y: np.ndarray, alpha: float, weights: Any 
     )
 
 
+def weights_of(parts: list[slice]) -> tuple[np.ndarray, Any, Any]:
+    """Weights of all rows, ones outside of the parts, and what a fit and an update are given."""
+    found = np.ones(140)
+    for part in parts:
+        found[part] += 0.5 * (-1.0) ** np.arange(len(found[part]))
+    old, new = (found[part] if part in parts else None for part in (OLD, NEW))
+    return found, old, new
+
+
+WEIGHTED = pytest.mark.parametrize(
+    "parts", [[], [OLD], [NEW], [OLD, NEW]], ids=["none", "fit", "update", "both"]
+)
+
+
 class TestExactFits:
     def test_in_several_steps_and_one_row_at_a_time(self) -> None:
         model = TwoStageRegressor(KERNEL, alpha=[0.1]).fit(X[OLD], Y[OLD])
@@ -66,13 +80,15 @@ class TestExactFits:
         assert fixed.needs_refit_ is None
         assert_allclose(model.kernel_expansion()(FRESH)[:, 0], expected, atol=1e-8)
 
-    def test_weights_and_several_responses(self) -> None:
-        weights = RNG.uniform(0.5, 2.0, 140)
-        weights[[3, N + 4]] = 0.0
+    @WEIGHTED
+    def test_weights_and_several_responses(self, parts: list[slice]) -> None:
+        weights, old, new = weights_of(parts)
+        for part in parts:
+            weights[part][3] = 0.0
         both = np.column_stack([Y, X[:, 0] ** 2])
         model = TwoStageRegressor(KERNEL, alpha=0.3)
-        model.fit(X[OLD], both[OLD], sample_weight=weights[OLD])
-        model.update(X[NEW], both[NEW], sample_weight=weights[NEW])
+        model.fit(X[OLD], both[OLD], sample_weight=old)
+        model.update(X[NEW], both[NEW], sample_weight=new)
         kept = weights > 0.0
         expected = ridge(Gaussian(2.0), X[kept], both[kept], 0.3, weights[kept])
         assert_allclose(model.predict(FRESH), expected(FRESH), atol=1e-8)
@@ -84,14 +100,14 @@ class TestExactFits:
         expected = TwoStageRegressor(KERNEL, alpha=0.1).fit(table, Y)
         assert_allclose(model.predict(table), expected.predict(table), atol=1e-8)
 
-    def test_stacks_of_responses(self) -> None:
-        weights = RNG.uniform(0.5, 2.0, 140)
-        weights[OLD] /= weights[OLD].mean()
+    @WEIGHTED
+    def test_stacks_of_responses(self, parts: list[slice]) -> None:
+        weights, old, new = weights_of(parts)
         model = KernelStackingRegressor(CANDIDATES)
-        model.fit(X[OLD], Y[OLD], sample_weight=weights[OLD])
+        model.fit(X[OLD], Y[OLD], sample_weight=old)
         alphas = {found.description: found.alpha for found in model.candidates_}
         shares = dict(zip(map(repr, model.kernels_), model.weights_, strict=True))
-        model.update(X[NEW], Y[NEW], sample_weight=weights[NEW])
+        model.update(X[NEW], Y[NEW], sample_weight=new)
         mean = weights @ Y / weights.sum()
         expected = np.full(len(X), mean)
         for kernel in model.kernels_:
@@ -134,7 +150,9 @@ class TestExactFits:
 
 class TestFeatures:
     @pytest.mark.parametrize("task", ["regression", "classification"])
-    def test_sums_are_added(self, task: str) -> None:
+    @WEIGHTED
+    def test_sums_are_added(self, task: str, parts: list[slice]) -> None:
+        every, of_old, of_new = weights_of(parts)
         kind = TwoStageRegressor if task == "regression" else TwoStageClassifier
         y = Y if task == "regression" else LABELS
         settings = {"approximation": "nystroem", "n_components": 25}
@@ -143,9 +161,9 @@ class TestFeatures:
             if task == "regression"
             else kind(KERNEL, **settings)
         )
-        model.fit(X[OLD], y[OLD])
+        model.fit(X[OLD], y[OLD], of_old)
         old = model.predictor_
-        model.prepare_updates(X[OLD], y[OLD]).update(X[NEW], y[NEW])
+        model.prepare_updates(X[OLD], y[OLD], of_old).update(X[NEW], y[NEW], of_new)
         new = model.predictor_
         # Normal equations of centered kernel values at the same centers.
         features = mercer._nystroem.features.nystroem_features(
@@ -153,20 +171,24 @@ class TestFeatures:
         )
         Z = features.transform(X)
         targets = old.encoding.encode(y)
-        Zc, Tc = Z - Z.mean(axis=0), targets - targets.mean(axis=0)
-        w = np.linalg.solve(Zc.T @ Zc + old.choice.alpha * np.eye(Z.shape[1]), Zc.T @ Tc)
-        expected = targets.mean(axis=0) + (features.transform(FRESH) - Z.mean(axis=0)) @ w
+        mean, of_targets = (np.average(values, axis=0, weights=every) for values in (Z, targets))
+        Zc, weighted = Z - mean, every[:, None] * (Z - mean)
+        system = weighted.T @ Zc + old.choice.alpha * np.eye(Z.shape[1])
+        w = np.linalg.solve(system, weighted.T @ (targets - of_targets))
+        expected = of_targets + (features.transform(FRESH) - mean) @ w
         assert_allclose(new.values(FRESH), expected, atol=1e-8)
         assert new.calibration is old.calibration
 
-    def test_all_rows_as_centers(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    @WEIGHTED
+    def test_all_rows_as_centers(self, parts: list[slice], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(second_stage, "FEW_ROWS", 20)
+        weights, old, new = weights_of(parts)
         settings = {"approximation": "nystroem", "n_components": 1000}
-        model = TwoStageRegressor(KERNEL, alpha=[0.1], **settings).fit(X[OLD], Y[OLD])
+        model = TwoStageRegressor(KERNEL, alpha=[0.1], **settings).fit(X[OLD], Y[OLD], old)
         assert model.predictor_.held_out is not None
-        model.prepare_updates(X[OLD], Y[OLD]).update(X[NEW], Y[NEW])
-        exact = ridge(model.kernel_, X, Y, model.alpha_)
-        assert_allclose(model.predict(FRESH), exact(FRESH), atol=1e-5)
+        model.prepare_updates(X[OLD], Y[OLD], old).update(X[NEW], Y[NEW], new)
+        exact = ridge(model.kernel_, X, Y, model.alpha_, weights)
+        assert_allclose(model.predict(FRESH), exact(FRESH), atol=1e-4)
         assert model.predictor_.columns.n_centers == 140
 
     def test_wide_kernels_on_all_rows_know_the_rows_of_their_fit(self) -> None:
@@ -262,6 +284,31 @@ class TestRefit:
         answers = [model.update(X[[row]], Y[[row]] + 1.5).needs_refit_ for row in range(N, N + 12)]
         assert answers[0] is False
         assert answers[-1] is True
+
+    @pytest.mark.parametrize("estimator", [TwoStageRegressor, KernelStackingRegressor])
+    def test_units_of_responses_do_not_matter(self, estimator: Any) -> None:
+        """Only the first response has changed."""
+        both = np.column_stack([Y, np.random.default_rng(1).normal(size=140)])
+        argument = KERNEL if estimator is TwoStageRegressor else [Gaussian(2.0)]
+        for units in ([1.0, 1.0], [1e-6, 1e6], [1e6, 1e6]):
+            model = estimator(argument).fit(X[OLD], units * both[OLD])
+            assert deepcopy(model).update(X[NEW], units * both[NEW]).needs_refit_ is False
+            assert model.update(X[NEW] + [2.0, 0.0, 0.0], units * both[NEW]).needs_refit_ is True
+
+    @pytest.mark.parametrize("estimator", [TwoStageRegressor, KernelStackingRegressor])
+    def test_easy_rows_do_not_make_later_ones_worse(self, estimator: Any) -> None:
+        argument = KERNEL if estimator is TwoStageRegressor else [Gaussian(2.0)]
+        model = estimator(argument).fit(X[OLD], Y[OLD])
+        easy = np.tile(X[OLD], (2, 1))
+        assert model.update(easy, model.predict(easy) + 1e-3).needs_refit_ is False
+        later = np.tile(X[NEW], (5, 1))
+        assert model.update(later, np.tile(Y[NEW], 5)).needs_refit_ is False
+
+    def test_rows_of_weight_zero_ask_for_nothing(self) -> None:
+        model = TwoStageRegressor(KERNEL).fit(X[OLD], Y[OLD])
+        there = np.arange(60) < 30
+        model.update(X[NEW], np.where(there, Y[NEW], 1e3), sample_weight=there.astype(float))
+        assert model.needs_refit_ is False
 
     def test_noise_seldom_asks_for_a_refit(self) -> None:
         asked = 0

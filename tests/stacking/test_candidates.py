@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 from sklearn import config_context
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.svm import SVC
 from stacking_cases import problem
 
-from mercer import KernelOptimization, KernelStackingRegressor
+from mercer import KernelOptimization, KernelStackingClassifier, KernelStackingRegressor
 from mercer._data.sample import encode_target
 from mercer._estimators.stacking.candidates import (
     given_candidates,
@@ -165,6 +166,29 @@ def test_the_default_candidates_are_joined_by_others() -> None:
     assert "Gaussian, width the median distance" in names
     named = KernelStackingRegressor("default").fit(X, y)
     assert_array_equal(named.predict(X), usual.predict(X))
+
+
+class Overflowing(TransformerMixin, BaseEstimator):
+    """Learns a kernel from 40 rows, and one whose sums overflow from fewer."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> "Overflowing":
+        huge = CallableKernel(lambda A, B: 1e307 * (A @ B.T))
+        self.kernel_ = Gaussian(2.0) if len(X) == 40 else huge
+        return self
+
+    def transform(self, X: np.ndarray) -> np.ndarray:
+        return np.asarray(self.kernel_(X))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("estimator", [KernelStackingRegressor, KernelStackingClassifier])
+def test_candidates_whose_predictions_are_not_finite_are_left_out(estimator: Any) -> None:
+    X, y = problem(40)
+    y = y if estimator is KernelStackingRegressor else y > 0.0
+    with pytest.warns(UserWarning, match="'Overflowing.*left out: its predictions are not finite"):
+        model = estimator([Gaussian(2.0), Overflowing()]).fit(X, y)
+    alone = estimator([Gaussian(2.0)]).fit(X, y)
+    assert_array_equal(model.predict(X), alone.predict(X))
 
 
 def test_relevance_that_is_not_known_is_none() -> None:

@@ -98,7 +98,9 @@ def naive_loss(
 
 @pytest.mark.parametrize(("n_classes", "weighted"), [(2, True), (3, False)])
 def test_no_step_lowers_the_penalized_deviance(n_classes: int, weighted: bool) -> None:
-    problem = deviations, codes, frequencies = class_problem(1, n_classes)
+    deviations, codes, _ = class_problem(1, n_classes)
+    frequencies = np.arange(1.0, n_classes + 1.0) / np.arange(1.0, n_classes + 1.0).sum()
+    problem = deviations, codes, frequencies
     rng = np.random.default_rng(2)
     weights = rng.uniform(0.2, 1.8, len(codes)) if weighted else np.ones(len(codes))
     found = logistic_combination(deviations, codes, frequencies, weights if weighted else None)

@@ -227,14 +227,27 @@ def test_groups_and_folds_that_cannot_work_are_refused(cv: Any, known: Any, mess
         KernelStackingRegressor(cv=cv).fit(X, y, **known)
 
 
-def test_a_fold_may_train_on_one_class_if_another_trains_on_several() -> None:
+@pytest.mark.parametrize("loss", ["squared_error", "all"])
+def test_a_fold_may_train_on_one_class_if_another_trains_on_several(loss: str) -> None:
     X, _ = problem(30)
-    y = np.repeat([0, 1], 15)
-    one, both = (np.arange(15), np.arange(15, 30)), (np.arange(10, 30), np.arange(10))
-    model = KernelStackingClassifier(CANDIDATES, cv=[one, both]).fit(X, y)
-    assert np.isfinite(model.loo_predictions_[np.append(one[1], both[1])]).all()
+    y = np.repeat([0, 1], [18, 12])
+    one, both = (np.arange(18), np.arange(18, 30)), (np.arange(10, 30), np.arange(10))
+    model = KernelStackingClassifier(CANDIDATES, loss=loss, cv=[one, both]).fit(X, y)
+    assert np.isfinite(model.loo_predictions_[both[1]]).all()
+    # Without any member, probabilities are the frequencies of the classes.
+    assert_allclose(model.loo_predictions_[one[1]], [[0.6, 0.4]] * 12)
     with pytest.raises(ValueError, match="no fold trains on more than one class"):
         KernelStackingClassifier(CANDIDATES, cv=[one]).fit(X, y)
+
+
+def test_a_fold_that_trains_on_one_row_predicts_its_response_or_the_frequencies_of_labels() -> None:
+    X, y = problem(30)
+    folds = [(np.arange(1), np.arange(20, 30)), (np.arange(10, 30), np.arange(10))]
+    model = KernelStackingRegressor(CANDIDATES, cv=folds).fit(X, y)
+    assert_allclose(model.loo_predictions_[20:], y[0])
+    several = np.column_stack([y > 0.0, y > 1.0]).astype(int)
+    labels = KernelStackingClassifier(CANDIDATES, cv=folds).fit(X, several)
+    assert_allclose(labels.loo_predictions_[20:], [several.mean(axis=0)] * 10)
 
 
 def test_a_class_within_one_group_is_said() -> None:

@@ -56,6 +56,19 @@ def test_probabilities_are_better_than_frequencies_and_the_score_is_honest() -> 
     assert_array_equal(np.sort(np.argsort(model.relevance_)[-2:]), [0, 1])
 
 
+@pytest.mark.usefixtures("few_folds")
+@pytest.mark.parametrize("several_labels", [False, True])
+def test_mean_left_out_probabilities_are_weighted_frequencies(several_labels: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = np.digitize(X[:, 0] + rng.normal(size=60), [-1.5, 0.0])
+    indicators, weights = np.eye(3, dtype=int)[y], np.where(y == 2, 2.0, 1.0)
+    model = KernelStackingClassifier([Gaussian(2.0)])
+    model.fit(X, indicators if several_labels else y, sample_weight=weights)
+    found = np.average(model.loo_predictions_, axis=0, weights=weights)
+    assert_allclose(found, np.average(indicators, axis=0, weights=weights), atol=0.03)
+
+
 def test_machines_are_members() -> None:
     X, y = problem(80)
     model = KernelStackingClassifier(KERNELS).fit(X, labels(y))

@@ -28,7 +28,10 @@ def gram_of(table: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("name", ["two classes", "three classes", "groups"])
 def test_left_out_deviations_are_those_of_refits(name: str) -> None:
-    table, y = (X_IRIS[::3], Y_IRIS[::3]) if name == "three classes" else (X[:60], Y[:60])
+    """The first class has a third of the rows of the others."""
+    first = np.append(np.flatnonzero(Y == 0)[:20], np.flatnonzero(Y == 1)[:40])
+    several = name == "three classes"
+    table, y = (X_IRIS[32::3], Y_IRIS[32::3]) if several else (X[first], Y[first])
     n = len(y)
     groups = np.arange(n) // 3 if name == "groups" else None
     together = left_out_together(n, groups)
@@ -41,7 +44,7 @@ def test_left_out_deviations_are_those_of_refits(name: str) -> None:
         inside = encode_target(y[rest], classification=True)
         predictor = solver.fit(gram[np.ix_(rest, rest)], inside)
         expected[part] = predictor.deviations(gram[np.ix_(part, rest)])
-    assert_allclose(found, expected, atol=0.02 * np.abs(expected).max())
+    assert_allclose(found, expected, atol=0.04 * np.abs(expected).max())
 
 
 def test_a_kernel_that_knows_nothing_deviates_from_nothing() -> None:

@@ -1,5 +1,6 @@
 """Stacks whose candidates are ranked by a scorer of scikit-learn."""
 
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from reference import center, left_out_kernel_ridge
 from sklearn.metrics import (
     balanced_accuracy_score,
     get_scorer,
+    log_loss,
     make_scorer,
     mean_absolute_error,
     roc_auc_score,
@@ -69,6 +71,13 @@ def test_the_score_is_that_of_left_out_probabilities(few_folds: None) -> None:
     assert "on " + found[0].description in model.candidates_[-2].description
 
 
+def test_candidates_that_know_nothing_score_no_worse_than_the_frequencies(few_folds: None) -> None:
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 4 > 0
+    model = KernelStackingClassifier(KERNELS, scoring="neg_log_loss").fit(X, y)
+    entropy = log_loss(y, np.tile([0.25, 0.75], (60, 1)))
+    assert all(candidate.score > -entropy - 1e-6 for candidate in model.candidates_)
+
+
 def test_areas_under_curves_are_means_over_folds(few_folds: None) -> None:
     X, y = problem(60)
     y, w = labels(y), np.random.default_rng(1).uniform(0.5, 2.0, 60)
@@ -120,6 +129,14 @@ def test_the_scorer_decides_which_candidates_are_kept() -> None:
     worst = KernelStackingRegressor(MANY, scoring=make_scorer(mean_absolute_error)).fit(X, y)
     kept = [c for c in worst.candidates_ if c.weight]
     assert [c.score for c in kept] == [max(c.score for c in worst.candidates_)]
+
+
+def test_the_fewest_candidates_are_kept_where_scores_are_equal_up_to_rounding() -> None:
+    X, y = problem(40)
+    both, calls = [Gaussian(8.0), Gaussian(2.0)], count()
+    assert len(KernelStackingRegressor(both).fit(X, y).kernels_) == 2
+    equal = KernelStackingRegressor(both, scoring=lambda *_: 1.0 + 1e-14 * next(calls))
+    assert len(equal.fit(X, y).kernels_) == 1
 
 
 def test_classifiers_keep_the_five_of_highest_score(few_folds: None) -> None:

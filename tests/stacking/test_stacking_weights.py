@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reference import kernel_ridge
+from numpy.testing import assert_allclose
+from reference import kernel_ridge, left_out_kernel_ridge
+from scipy.optimize import lsq_linear
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_friedman1
 from sklearn.metrics import recall_score
@@ -110,3 +112,19 @@ def test_balanced_classes_find_more_of_the_small_one() -> None:
     assert recalls[1] > recalls[0]
     frequencies = balanced.predict_proba(X[:150]).mean(axis=0)
     assert abs(np.average(frequencies[1]) - 0.5) < 0.4
+
+
+def test_members_are_combined_by_weighted_least_squares() -> None:
+    X, y, counts = regression()
+    weights = counts + 0.5
+    weights /= weights.mean()
+    model = KernelStackingRegressor(GIVEN).fit(X, y, sample_weight=weights)
+    means = (weights @ y - weights * y) / (len(y) - weights)
+    left_out = []
+    for found in model.candidates_:
+        K = found.kernel(X)
+        scale = np.average(np.diag(K) - K @ weights / len(y), weights=weights)
+        left_out.append(left_out_kernel_ridge(K, y, found.alpha * scale / weights) - means)
+    roots = np.sqrt(weights)
+    best = lsq_linear((roots * left_out).T, roots * (y - means), (0.0, 1.0), tol=1e-14).x
+    assert_allclose([found.weight for found in model.candidates_], best, atol=1e-5)

@@ -69,6 +69,25 @@ def test_intervals_are_over_groups() -> None:
         assert np.isinf(fitted.predict_interval(new, coverage=0.96)).all()
 
 
+@pytest.mark.parametrize(
+    "settings", [{"cv": GroupKFold(3)}, {}, NYSTROEM], ids=["folds", "exact", "features"]
+)
+def test_widths_of_intervals_are_quantiles_of_groups_of_equal_mass(settings: Any) -> None:
+    X, y, _ = effects(90, 1, 0)
+    groups, weights = np.minimum(np.arange(90) % 45, 20), 1.0 + np.arange(90) % 3
+    model = TwoStageRegressor(UniformCombination([Gaussian(2.0)]), **settings)
+    model.fit(X, y, weights, groups)
+    rows = np.arange(90)
+    if "cv" in settings:
+        rows = np.concatenate([test for _, test in GroupKFold(3).split(X, y, groups)])
+    sizes = np.abs(model.cv_residuals_)
+    masses = (weights / np.bincount(groups, weights)[groups])[rows] / 22.0
+    order = np.argsort(sizes)
+    half = sizes[order][np.cumsum(masses[order]) >= 0.77][0]
+    found = model.predict_interval(X[:3], 0.77, scale=None)
+    assert_allclose(found - model.predict(X[:3])[:, None], [[-half, half]] * 3)
+
+
 def test_folds_of_machines_divide_no_group() -> None:
     X, y, groups = effects(8, 6, 0)
     listed = TwoStageClassifier(cv=GroupKFold(4)).fit(X, y > 0, groups=groups)

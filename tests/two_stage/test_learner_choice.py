@@ -218,6 +218,17 @@ def test_relevance_is_found() -> None:
     same_fit(model, by_its_own(model, X, y), X)
 
 
+def test_columns_that_tell_known_groups_are_left_to_isotropic_kernels() -> None:
+    """The last of three columns tells the group of a row, and nothing of other groups."""
+    rng, groups = np.random.default_rng(0), np.repeat(np.arange(10), 4)
+    marks, levels = rng.normal(size=10)[groups], rng.normal(size=10)[groups]
+    X = np.column_stack([rng.normal(size=(40, 2)), marks + 0.01 * rng.normal(size=40)])
+    y = levels + 0.1 * rng.normal(size=40)
+    alone, together = (TwoStageRegressor("auto").fit(X, y, groups=g) for g in (None, groups))
+    assert not isinstance(alone.learner_, ContinuousAlignment)
+    assert isinstance(together.learner_, ContinuousAlignment)
+
+
 def test_noise_is_left_to_isotropic_kernels() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 3)), rng.integers(0, 2, size=40)

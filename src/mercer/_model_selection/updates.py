@@ -46,6 +46,7 @@ class UpdatesMixin:
     class_weight: ClassWeight
     classes_: Array
     _losses_of_fit: Array | None
+    _units_of_fit: Array
     _losses_of_updates: Array
     _left_out_residuals: Callable[[], Array | None]
     _sums: Any = None
@@ -117,9 +118,10 @@ class UpdatesMixin:
             )
         self._check_updates(_num_samples(X))
         rows = self._new_rows(X, y, sample_weight)
-        new, known = self._losses(X, y), self._known_losses()
+        units, known = self._units(), self._known_losses()
+        new = self._losses(X, y, units)[rows.numbers]
         self._add_rows(rows)
-        self._losses_of_fit = known
+        self._losses_of_fit, self._units_of_fit = known, units
         self._losses_of_updates = np.append(getattr(self, "_losses_of_updates", ()), new)
         self.needs_refit_ = None
         if known is not None:
@@ -193,7 +195,17 @@ class UpdatesMixin:
             raise ValueError("No row has a positive sample_weight.")
         return replace(found.take(rows), weights=as_weights(given[rows], len(rows)), kept=rows)
 
-    def _losses(self, X: Table, y: npt.ArrayLike) -> Array:
+    def _units(self) -> Array:
+        """Median sizes of the left-out residuals of the fit, one for each response."""
+        if hasattr(self, "_units_of_fit"):
+            return self._units_of_fit
+        residuals = None if is_classifier(self) else self._left_out_residuals()
+        if residuals is None:
+            return np.ones(1)
+        found = np.median(np.abs(residuals.reshape(len(residuals), -1)), axis=0)
+        return np.where(found > 0.0, found, 1.0)
+
+    def _losses(self, X: Table, y: npt.ArrayLike, units: Array) -> Array:
         """Sizes of residuals of responses, or logarithmic losses of labels."""
         model: BaseEstimator = self
         if is_classifier(self):
@@ -202,7 +214,7 @@ class UpdatesMixin:
         predicted, given = model.predict(X), np.asarray(y, dtype=float)
         if predicted.shape != given.shape:
             raise ValueError(f"y must have shape {predicted.shape}; got {given.shape}.")
-        return _sizes(given - predicted, self._left_out_residuals())
+        return _sizes(given - predicted, units)
 
     def _known_losses(self) -> Array | None:
         """Sizes of residuals, or logarithmic losses, of left-out rows of the fit."""
@@ -210,7 +222,7 @@ class UpdatesMixin:
             return self._losses_of_fit
         if not is_classifier(self):
             residuals = self._left_out_residuals()
-            return None if residuals is None else _sizes(residuals, residuals)
+            return None if residuals is None else _sizes(residuals, self._units())
         held_out = getattr(self, "_held_out", None)
         if not isinstance(held_out, HeldOutProbabilities):
             return None
@@ -222,8 +234,6 @@ def _logarithmic(probabilities: Array, codes: Array) -> Array:
     return np.asarray(-np.log(np.maximum(own, np.finfo(float).tiny)))
 
 
-def _sizes(residuals: Array, known: Array | None) -> Array:
-    """Absolute residuals over the medians of known residuals, averaged over the responses."""
-    sizes = np.abs(residuals.reshape(len(residuals), -1))
-    unit = np.ones(1) if known is None else np.median(np.abs(known.reshape(len(known), -1)), axis=0)
-    return np.asarray((sizes / np.where(unit > 0.0, unit, 1.0)).mean(axis=1))
+def _sizes(residuals: Array, units: Array) -> Array:
+    """Absolute residuals in the units of the responses, averaged over these."""
+    return np.asarray((np.abs(residuals.reshape(len(residuals), -1)) / units).mean(axis=1))

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer._data.folds import Split, Splits, sample_rows, splits_within
-from mercer._data.sample import EncodedTarget, Sample, encode_target
+from mercer._data.folds import Splits, sample_rows, splits_within
+from mercer._data.sample import EncodedTarget, encode_target
 from mercer._data.types import Features
 from mercer._data.validation import ROUNDING
 from mercer._estimators.kernel_estimator import TrainingData
@@ -211,7 +211,8 @@ def choose_form(
     growth : Growth
         How sums of kernels grow.
     splits : list of (ndarray, ndarray), default=None
-        Training and held-out samples. By default, folds, or random splits of large tables.
+        Training and held-out samples. By default, folds, or random splits of large tables, that do
+        not divide groups; see :func:`mercer._model_selection.held_out.held_out_splits`.
     n_folds : int, default=3
         Number of folds. More folds take more time, and rarely choose another form.
     n_errors : float, default=2.0
@@ -235,14 +236,6 @@ def choose_form(
 
     losses = held_out_losses(learn, samples, target, 0, n_folds=n_folds, splits=splits)
     return FORMS[clearly_best(losses, n_errors)]
-
-
-def group_folds(data: Sample, n_folds: int = 3) -> list[Split] | None:
-    """Return folds of whole groups, in which learners are compared; None if there are no groups."""
-    if data.groups is None:
-        return None
-    codes = None if data.y.dtype.kind == "f" else np.unique(data.y, return_inverse=True)[1]
-    return data.resampling.folds(n_folds, codes, 0)
 
 
 def _kernels(samples: Samples, target: Target, growth: Growth) -> Iterator[Kernel]:

@@ -45,7 +45,6 @@ from mercer._estimators.two_stage.learner_choice import (
     EvaluatedLearner,
     choose_form,
     comparable,
-    group_folds,
     isotropic_learners,
 )
 from mercer._estimators.two_stage.second_stage_expansion import second_stage_expansion
@@ -320,7 +319,6 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
             found = [candidate.learner for candidate in near]
         else:
             sums = ContinuousAlignment(task=self._task)
-            splits = splits or group_folds(data)
             form = choose_form(data.samples(), data.target(self._task), sums._growth(), splits)
             found = [sums] if isinstance(form, ContinuousAlignment) else [form, sums]
         return found if machines or (exact and scored) else found[:1], candidates
