@@ -123,11 +123,11 @@ def test_the_bound_of_a_frequency_holds_at_a_peak_between_two_sampled_values(
     weights = np.zeros(mesh.nodes.size)
     weights[-1] = 0.7
     distance = np.sqrt(mesh.nodes[-1])
-    for periods in (0.02, 0.125, 0.25):
+    for periods in (0.12, 0.24, 0.37):
         bounds = np.log((2.0 * np.pi * (1.0 + periods * np.array([-0.5, 0.5]))) / distance)
         found = search_frequency(Dirichlet(), mesh, weights, bounds, certificate=certificate)
         assert_allclose(found.value, 0.0, atol=1e-12)
-        assert -1e-12 <= found.gap <= 0.03
+        assert -1e-12 <= found.gap <= 1e-3
 
 
 @given(seed=st.integers(0, 10_000), length=st.sampled_from([0.02, 0.3, 3.0]))
