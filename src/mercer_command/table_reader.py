@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from typing import Self
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags
 
 from mercer.preprocessing import CellReading, cell_readings, convert, parse_cells
@@ -173,13 +175,18 @@ def source_columns(encoder: ColumnTransformer) -> list[str]:
     ----------
     encoder : fitted ColumnTransformer of `problem_encoder`
     """
-    sources, outputs = [], encoder.get_feature_names_out()
-    for key, _, names in encoder.transformers_:
-        prefix = f"{key}__" if encoder.verbose_feature_names_out else ""
-        for out in outputs[encoder.output_indices_[key]] if key != "remainder" else ():
-            bare = str(out).removeprefix(prefix).removeprefix("missingindicator_")
-            fitting = [name for name in names if bare == name or bare.startswith(f"{name}_")]
-            sources.append(max(fitting, key=len))
+    sources: list[str] = []
+    for key, transformer, names in encoder.transformers_:
+        if key == "remainder" or not len(names):
+            continue
+        # Names of outputs do not tell "color" of level "dark_red" from "color_dark" of level "red".
+        outputs = np.array([f"{z}:" for z in range(len(names))], dtype=object)
+        for step in transformer if isinstance(transformer, Pipeline) else [transformer]:
+            nameless = copy(step)
+            vars(nameless).pop("feature_names_in_", None)
+            outputs = nameless.get_feature_names_out(outputs)
+        positions = (str(out).removeprefix("missingindicator_").split(":")[0] for out in outputs)
+        sources += [names[int(position)] for position in positions]
     return sources
 
 

@@ -61,6 +61,23 @@ class TestRows:
         assert_array_equal(np.concatenate([b.X for b in again]), np.delete(X[kept], [1, 2], axis=0))
         assert source.without_target().count_rows() == 120
 
+    @pytest.mark.parametrize("missing", [None, np.nan])
+    def test_rows_in_which_any_target_is_missing_are_in_no_block(self, tmp_path, missing) -> None:
+        X, y = table(40)
+        targets = np.column_stack([y, y + 100.0, y + 200.0]).astype(object)
+        for row, column in ((3, 0), (4, 1), (5, 2), (17, 0), (17, 2)):
+            targets[row, column] = missing
+        columns = dict(zip("abc", X.T, strict=True))
+        columns |= {f"y{k}": pa.array(list(targets[:, k]), pa.float64()) for k in range(3)}
+        pq.write_table(pa.table(columns), tmp_path / "t.parquet", row_group_size=6)
+        kept = np.delete(np.arange(40), [3, 4, 5, 17])
+        source = ParquetSource(tmp_path, target=["y2", "y0", "y1"], columns=["a", "b", "c"])
+        assert source.count_rows() == 36
+        blocks = list(source)
+        assert_array_equal(np.concatenate([block.X for block in blocks]), X[kept])
+        expected = y[kept, None] + [200.0, 0.0, 100.0]
+        assert_array_equal(np.concatenate([block.y for block in blocks]), expected)
+
     def test_a_pass_reads_each_row_group_once_and_needed_columns_only(
         self, numbers, monkeypatch
     ) -> None:

@@ -47,6 +47,28 @@ def test_another_seed_divides_groups_otherwise() -> None:
     assert one != other
 
 
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_rows_of_equal_times_are_on_one_side(repeats: int) -> None:
+    """Each day has eight rows, and the part to test would begin within a day."""
+    days = np.repeat(np.arange(15), 8)
+    problem = as_problem(visits().drop(columns="severe").assign(day=days), "pain", time="day")
+    pairs = splits(problem, test_size=30, repeats=repeats, seed=0)
+    assert len(pairs) == repeats
+    for train, test in pairs:
+        assert np.array_equal(np.r_[train, test], np.arange(len(train) + len(test)))
+        assert days[train].max() < days[test].min()
+    assert pairs[-1][1][-1] == len(days) - 1
+    assert len(pairs[-1][1]) == 32
+
+
+def test_the_first_rows_of_equal_times_are_learned_from() -> None:
+    frame = visits()[:40].drop(columns="severe").assign(day=np.repeat([0, 1], [36, 4]))
+    problem = as_problem(frame, "pain", time="day")
+    ((train, test),) = splits(problem, test_size=10, repeats=1, seed=0)
+    assert np.array_equal(train, np.arange(36))
+    assert np.array_equal(test, np.arange(36, 40))
+
+
 def test_the_fit_and_its_report_leave_out_groups(run: Run) -> None:
     visits().drop(columns="severe").to_csv("t.csv", index=False)
     result = run("fit", "t.csv", "--target", "pain", "--group", "patient", "--out", "m.skops")

@@ -14,8 +14,9 @@ from mercer_command.contributions import (
     columns_that_matter,
     why_no_relevance,
 )
-from mercer_command.pipelines import make_model
+from mercer_command.pipelines import make_model, problem_encoder
 from mercer_command.problem import as_problem
+from mercer_command.table_reader import source_columns
 
 N_LEARNED = 120
 
@@ -49,6 +50,31 @@ def test_importances_are_those_of_three_shuffles() -> None:
     assert set(list(found)[:2]) == {"signal", "kind"}
     assert found["signal"].relevance > found["noise"].relevance
     assert sum(column.relevance for column in found.values()) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("first", ["level", "text"])
+def test_features_belong_to_the_column_they_are_made_from(first: str) -> None:
+    """Columns are named as outputs of other columns begin: "color_dark_red" is one of "color"."""
+    rng = np.random.default_rng(0)
+    names = ["color", "color_dark"] if first == "level" else ["review", "review_text"]
+    levels = ["blue", "red", "dark_green"]
+    frame = pd.DataFrame({name: rng.choice(levels, 200) for name in names})
+    if first == "text":
+        words = ["good", "bad", "fine", "poor", "cheap", "dear", "quick", "slow"]
+        for name in names:
+            frame[name] = [" ".join(rng.choice(words, 4)) for _ in range(200)]
+    frame["size"], frame["day"] = rng.normal(size=200), pd.date_range("2023-01-01", periods=200)
+    frame.loc[3, "size"] = np.nan
+    problem = as_problem(frame.assign(y=rng.normal(size=200)), "y")
+    encoder = problem_encoder(problem, np.arange(200)).fit(problem.features, problem.target)
+    encoded = encoder.transform(problem.features).to_numpy()
+    sources = np.array(source_columns(encoder))
+    for name in problem.features:
+        cells = problem.features[name].to_numpy()
+        changed = encoder.transform(problem.features.assign(**{name: cells[::-1]})).to_numpy()
+        differs = ~np.isclose(encoded, changed).all(axis=0)
+        assert differs[sources == name].any()
+        assert not differs[sources != name].any()
 
 
 def test_of_many_columns_the_most_relevant_are_shuffled() -> None:

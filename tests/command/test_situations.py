@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 from command_cases import Run, error_line, pd
 
+from mercer_command.costs import Costs
 from mercer_command.files import load_model
+from mercer_command.pipelines import make_model
+from mercer_command.problem import as_problem
+from mercer_command.table_model import TableModel
 
 Frame = Any
 
@@ -120,6 +124,12 @@ def rare(n: int = 900) -> Frame:
     return pd.DataFrame({"x": x, "noise": rng.normal(size=n), "y": np.where(fraud, "yes", "no")})
 
 
+@pytest.fixture(scope="module")
+def rare_model() -> TableModel:
+    problem = as_problem(rare(), "y")
+    return make_model("uniform", problem, np.arange(900), 0).fit(problem.features, problem.target)
+
+
 def test_unequal_classes_are_scored_by_ranking_and_costs(run: Run) -> None:
     said = told(run, rare(), "--cost", "1,20", "--out", "m.skops")
     assert "Its area under the ROC curve, which is 1 for a perfect ranking" in said
@@ -134,6 +144,24 @@ def test_unequal_classes_are_scored_by_ranking_and_costs(run: Run) -> None:
     assert (pd.read_csv("p.csv")["prediction"] == expected).all()
     line = error_line(run("fit", "t.csv", "--target", "y", "--cost", "1"))
     assert "--cost takes two positive numbers" in line
+
+
+@pytest.mark.parametrize("costs", [(1.0, 20.0), (1.0, 2.0), (3.0, 1.0), (1.0, 1e4), (1e4, 1.0)])
+def test_the_threshold_of_lowest_cost_is_halfway_between_probabilities(
+    rare_model: TableModel, costs: tuple[float, float]
+) -> None:
+    """The reference tries all thresholds that differ; the nearest to the optimum of exact ones."""
+    held_out = rare_model[-1].held_out_classifier()
+    p = held_out.predict_proba(held_out.samples_)[:, 1]
+    is_second = np.asarray(held_out.labels_) == "yes"
+    places = np.unique(p)
+    tried = np.r_[0.0, (places[1:] + places[:-1]) / 2.0, 1.0]
+    false = np.array([np.sum(~is_second & (p >= each)) for each in tried])
+    missed = np.array([np.sum(is_second & (p < each)) for each in tried])
+    total = costs[0] * false + costs[1] * missed
+    best = tried[np.isclose(total, total.min(), rtol=1e-12)]
+    nearest = best[np.abs(best - costs[0] / sum(costs)).argmin()]
+    assert Costs(*costs).threshold(rare_model) == pytest.approx(nearest, rel=1e-9)
 
 
 def test_a_simple_predictor_that_is_better_is_said_to_be(run: Run) -> None:

@@ -1,6 +1,7 @@
 """Compressed models as estimators, files, and what is refused; one row, and several threads."""
 
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Barrier, Thread
@@ -65,6 +66,22 @@ class TestNumberOfCenters:
         fewer = compress(rough, MANY, n_components=100)
         assert fewer.loss_ + fewer.loss_std_ > 0.01
         assert small.loss_ < fewer.loss_
+
+    @pytest.mark.parametrize(("n_kernels", "most"), [(1, 3200), (2, 1600), (3, 800), (6, 400)])
+    def test_several_kernels_share_the_largest_number_of_centers(
+        self, n_kernels: int, most: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """At most 4096 centers are tried for all kernels together, here without a fit to them."""
+        tried: list[int] = []
+
+        def counted(function: Any, views: Any, values: Any, number: int) -> Any:
+            tried.append(number)
+            return replace(function, terms=function.terms * n_kernels), values, np.ones(number)
+
+        monkeypatch.setattr(compressed, "with_few_centers", counted)
+        monkeypatch.setattr(compressed, "relative_growth", lambda *_: (1.0, 0.0))
+        compress(fitted("regression", "two-stage"), rows(6400, seed=5))
+        assert tried[-1] == most
 
     def test_a_large_growth_is_said(self, recwarn: pytest.WarningsRecorder) -> None:
         model = fitted("regression", "two-stage, scans")

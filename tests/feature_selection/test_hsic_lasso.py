@@ -1,7 +1,10 @@
 """HSIC Lasso against the dense problem over all features."""
 
+from typing import Any
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from output_cases import CASES, outputs, samples, score
 from reference import centered_alignment, hsic_lasso, output_kernel, standardized_gaussian
@@ -10,7 +13,8 @@ from sklearn import config_context
 from sklearn.linear_model import Lasso, lars_path
 
 from mercer import HSICLasso
-from mercer._estimators.feature_selection.feature_factors import gaussian_factors
+from mercer._data.weights import UnitWeights
+from mercer._estimators.feature_selection.feature_factors import FeatureFactors, gaussian_factors
 from mercer._estimators.feature_selection.lasso import lasso_at, lasso_with
 
 
@@ -103,6 +107,38 @@ def test_constant_features_are_not_selected() -> None:
         empty = HSICLasso(2).fit(np.ones_like(X), y)
     assert not empty.support_.any()
     assert not HSICLasso(alpha=0.1).fit(np.ones_like(X), y).support_.any()
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    assert_array_equal(HSICLasso(3).fit(X, y, sample_weight=weights).scores_[[0, 6]], 0.0)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_features_have_any_unit(unit: float) -> None:
+    X, y = problem("regression")
+    expected = HSICLasso(3).fit(X, y)
+    found = HSICLasso(3).fit(unit * X, y)
+    assert_allclose(found.scores_, expected.scores_, rtol=1e-9)
+    assert_allclose(found.weights_, expected.weights_, rtol=1e-9)
+
+
+def test_the_last_point_of_the_path_has_weights_as_small_as_those_of_the_problem() -> None:
+    """The last feature enters at alpha = 1e-8, and there is no other to enter."""
+    a = np.array([1e-8, 1.0, 0.5])
+    for number in (3, 4):
+        point = lasso_with(number, a, lambda rows, columns: np.eye(3)[np.ix_(rows, columns)])
+        assert point.alpha >= 0.0
+        assert_allclose(point.alpha, 0.0, atol=1e-10)
+        assert_allclose(point.weights, a, rtol=1e-6)
+
+
+@pytest.mark.parametrize("as_table", [np.asarray, sp.csr_array])
+def test_products_of_factors_are_alignments_of_kernels_in_any_order(as_table: Any) -> None:
+    X, _ = problem("binary")
+    factors = FeatureFactors(as_table(X), UnitWeights(len(X)))
+    rows, columns = np.array([5, 0, 3]), np.array([7, 2, 6, 1, 4])
+    grams = [standardized_gaussian(x) for x in X.T]
+    expected = [[centered_alignment(grams[k], grams[z]) for z in columns] for k in rows]
+    for _ in range(2):  # The second time, some come from the cache.
+        assert_allclose(factors.products(rows, columns), expected, rtol=1e-7)
 
 
 @pytest.mark.parametrize("noise", [0.05, 1e-10])

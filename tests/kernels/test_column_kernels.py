@@ -14,6 +14,7 @@ from mercer.kernels import (
     Categorical,
     Gaussian,
     Kernel,
+    Linear,
     Matern,
     Missing,
     OnColumns,
@@ -21,8 +22,10 @@ from mercer.kernels import (
     Periodic,
     Product,
     Spectrum,
+    WeightedSum,
 )
 from mercer.kernels._categorical import _MANY
+from mercer.kernels._kernel import BLOCK_ROWS
 
 # No whole number, at which kernels of ranks have a kink.
 WIDTHS = np.array([0.7, 1.5, 4.3])
@@ -116,6 +119,7 @@ class TestCategorical:
         common, rare, new = kernel([[0.0]], [[1.0], [2.0], [5.0]])[0]
         assert common > rare > new
         assert new == pytest.approx(np.exp(-(0.4 + 1.0) / 2))
+        assert_allclose(kernel([[0.0]], [[-3.0], [0.5], [1.5], [np.nan]]), np.full((1, 4), new))
 
     def test_frequencies_must_be_known(self) -> None:
         with pytest.raises(ValueError, match="frequencies of categories are read off the data"):
@@ -160,14 +164,26 @@ class TestPeriodic:
 
 
 class TestMissing:
-    def test_known_values_have_the_kernel_and_missing_ones_a_similarity(self) -> None:
+    @pytest.mark.parametrize("kernel", [Gaussian(), Linear(), WeightedSum([Gaussian()], [3.0])])
+    def test_known_values_have_the_kernel_and_missing_ones_a_similarity(
+        self, kernel: Kernel
+    ) -> None:
         X = np.array([[0.0], [1.0], [np.nan], [np.nan], [3.0]])
         r = np.exp(-(2.0**-2))
         expected = np.full((5, 5), r)
         known = [0, 1, 4]
-        expected[np.ix_(known, known)] = r + (1 - r) * Gaussian()(X[known])
+        expected[np.ix_(known, known)] = r + (1 - r) * kernel(X[known])
         expected[2:4, 2:4] = 1.0
-        assert_allclose(Missing(Gaussian(), 2.0)(X), expected, rtol=1e-12)
+        assert_allclose(Missing(kernel, 2.0)(X), expected, rtol=1e-12)
+        assert_allclose(Missing(kernel, 2.0).diag(X), np.diag(expected), rtol=1e-12)
+
+    def test_inner_products_with_many_rows(self) -> None:
+        """They are summed over blocks of rows, and the first blocks hold missing values."""
+        rng = np.random.default_rng(0)
+        X, P = rng.normal(size=(BLOCK_ROWS + 30, 2)), rng.normal(size=(2, BLOCK_ROWS + 30))
+        X[::7, 0] = np.nan
+        kernel = Missing(Gaussian(0.5))
+        assert_allclose(kernel.vjp(X, P.T @ P)[0], np.sum(P.T @ P * kernel(X)), rtol=1e-10)
 
     def test_the_inner_kernel_meets_known_samples_only(self) -> None:
         X = np.array([[0.0], [np.nan], [4.0], [np.nan]])

@@ -7,6 +7,7 @@ import pytest
 from kernel_cases import KERNELS, N_FEATURES
 
 from mercer.kernels import (
+    Categorical,
     ExponentialPower,
     Gaussian,
     Kernel,
@@ -45,6 +46,14 @@ def test_merged_factors_have_the_same_product(name: str) -> None:
     terms = column_products(kernel, N_FEATURES)
     found = total([replace(term, factors=tuple(merged(term.factors))) for term in terms])
     np.testing.assert_allclose(found, kernel(X, Z), rtol=1e-12, atol=1e-13)
+
+
+def test_each_category_has_its_frequency_in_its_own_column() -> None:
+    codes = np.random.default_rng(0).binomial(4, [0.2, 0.5, 0.9], size=(30, 3)).astype(float)
+    kernel = Categorical(rarity=0.7).bind(codes)
+    [term] = column_products(kernel, 3)
+    parts = [factor.shifted(codes, codes) + 1.0 for factor in term.factors]
+    np.testing.assert_allclose(np.prod(parts, axis=0), kernel(codes), rtol=1e-12)
 
 
 def test_exponentials_of_a_norm_are_one_factor() -> None:

@@ -147,10 +147,12 @@ def test_trees_that_predict_nothing_have_no_relevance() -> None:
 
 
 def test_trees_of_one_leaf_are_a_kernel_of_ones() -> None:
-    kernel = known(HistGradientBoostingRegressor(min_samples_leaf=61).fit(X, response(X)))
+    kernel = known(
+        HistGradientBoostingRegressor(max_iter=300, min_samples_leaf=61).fit(X, response(X))
+    )
     assert_array_equal(kernel(X), np.ones((120, 120)))
-    assert kernel.features(X).shape == (120, 100)
-    assert kernel.describe() == "Forest of 100 trees"
+    assert kernel.features(X).shape == (120, 300)
+    assert kernel.describe() == "Forest of 300 trees"
     assert Forest(ENSEMBLES["forest"]).describe() == "Forest"
 
 

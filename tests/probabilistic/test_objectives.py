@@ -290,3 +290,16 @@ def test_weights_of_samples_are_numbers_of_copies(name: str, kind: str) -> None:
     found = posterior(X, y, KERNELS, WEIGHTS, likelihood=weighted, **options)
     assert_allclose(found.objective, copies.objective, rtol=1e-8)
     assert_allclose(found.gradient, copies.gradient, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_learned_laplace_noise_has_a_least_variance_relative_to_the_responses(size: float) -> None:
+    """Errors of 1e-9 of the responses are beyond the limit, those of 1e-2 are not."""
+    Y = size * np.random.default_rng(0).normal(size=(30, 1))
+    counts = np.arange(30.0) % 3 + 1.0
+    likelihood = LaplaceLikelihood(1.0 / size).with_weights(counts)
+    model = [DeterminantModel(np.full(30, size**2), 1.0)]
+    limit = np.sqrt(np.finfo(float).eps) * np.average(Y[:, 0] ** 2, weights=counts)
+    exact, rough = (likelihood.fit_noise(Y, Y * (1.0 + e), model).variance for e in (1e-9, 1e-2))
+    assert_allclose(exact, limit, rtol=1e-9)
+    assert rough > 10.0 * limit

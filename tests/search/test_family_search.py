@@ -1,11 +1,13 @@
 """The search of each family: fixed kernels, gradients within bounds, penalties."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from ard_cases import every_form, table
 from numpy.testing import assert_allclose
 from reference import center, gaussian, target_kernel, width_cost
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 from search_cases import clusters, sensitivity
 
 from mercer._gram.samples import Samples
@@ -19,6 +21,7 @@ from mercer.kernels import (
     Gaussian,
     Kernel,
     Linear,
+    Matern,
     OnColumns,
     Polynomial,
     RationalQuadratic,
@@ -68,6 +71,33 @@ def test_gradient_search_stays_within_bounds(family: Kernel, start: float | None
     if start is None:
         values = [np.sum(whole * family.with_theta(t)(X)) for t in family.starts(X)]
         assert found.value >= max(values) - 1e-12
+
+
+@pytest.mark.parametrize(
+    ("family", "seed"), [(Gaussian, 1), (Gaussian, 8), (Matern, 11), (Dirichlet, 0)]
+)
+def test_a_refined_search_ends_at_the_end_of_the_interval_that_is_next_to_the_peak(
+    family: Callable[..., Kernel], seed: int
+) -> None:
+    """The peak on the mesh is about 1e-6 below (second case) or above (first) the exact one."""
+    X, (P, _) = np.random.default_rng(seed).normal(size=(30, 1)), sensitivity(30, seed)
+    objective = InnerProduct(P, Samples(X))
+
+    def best_in(low: float, high: float) -> float:
+        limited = family(bounds=tuple(np.exp([low, high])))
+        search = family_search(limited, objective.samples, refined=True)
+        return float(search.best(objective).kernel.theta[0])
+
+    def slope(theta: float) -> float:
+        return float(objective.value_and_gradient(family(np.exp(theta)))[1][0])
+
+    peak = best_in(np.log(0.05), np.log(20.0))
+    peak = brentq(slope, peak - 1e-3, peak + 1e-3, xtol=1e-13)
+    for distance in (3e-7, 3e-4, 0.02):
+        # The peak is below, in, and above the interval.
+        assert_allclose(best_in(peak + distance, peak + 0.03), peak + distance, atol=1e-12)
+        assert_allclose(best_in(peak - distance, peak + distance), peak, atol=1e-9)
+        assert_allclose(best_in(peak - 0.03, peak - distance), peak - distance, atol=1e-12)
 
 
 @every_form

@@ -1,5 +1,7 @@
 """Global searches on a mesh: proven gaps against scans of the exact objective, columns, tiles."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,8 +13,15 @@ from search_cases import clusters, sensitivity
 
 from mercer._gram.distance_histograms import UniformMesh
 from mercer._gram.samples import Samples
+from mercer._search import mesh_search
 from mercer._search.kernel_objectives import InnerProduct, Sensitivity
-from mercer._search.mesh_search import MeshSearch, search_frequency, search_width
+from mercer._search.mesh_search import (
+    MeshSearch,
+    _convex_bound,
+    _curvature_bound,
+    search_frequency,
+    search_width,
+)
 from mercer.kernels import (
     Dirichlet,
     ExponentialPower,
@@ -22,6 +31,9 @@ from mercer.kernels import (
     RationalQuadratic,
 )
 from mercer.kernels._radial import Radial
+
+Evaluate = Callable[[np.ndarray], np.ndarray]
+Bound = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 FAMILIES: dict[str, Radial] = {
     "gaussian": Gaussian(),
@@ -78,6 +90,62 @@ def test_bound_holds_on_any_nodes(family: Radial, seed: int, wide: bool) -> None
     assert scan.max() <= found.value + found.gap + 1e-12 * size
     assert -1e-15 * size <= found.gap <= 1e-3 * abs(found.value) + 1e-12 * size
     assert_allclose(found.value, weights @ family.at_theta(nodes, found.theta), rtol=1e-12)
+
+
+def bound_of_one_interval(
+    evaluate: Evaluate, bound: Bound, points: np.ndarray, value: float
+) -> float:
+    """Replace branch and bound, which ends near the maximum with many wrong bounds, too."""
+    at = evaluate(points)
+    return float(bound(points[:-1], points[1:], at[:-1], at[1:]).max())
+
+
+@pytest.mark.parametrize("family", MONOTONE.values(), ids=MONOTONE)
+@given(seed=st.integers(0, 10_000), length=st.sampled_from([0.02, 0.3, 3.0]))
+@settings(max_examples=20)
+def test_the_bound_of_each_interval_holds(family: Radial, seed: int, length: float) -> None:
+    rng = np.random.default_rng(seed)
+    nodes, weights = 10.0 ** rng.uniform(-1, 1, size=8), rng.normal(size=8)
+    left = rng.uniform(-1.5, 1.5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mesh_search, "_branch_and_bound", bound_of_one_interval)
+        found = _convex_bound(family, nodes, weights, np.array([left, left + length]), 0.0)
+    scan = family.at_theta(nodes, np.linspace(left, left + length, 300)[:, None]) @ weights
+    assert scan.max() <= found + 1e-12
+
+
+@pytest.mark.parametrize("certificate", [False, True])
+def test_the_bound_of_a_frequency_holds_at_a_peak_between_two_sampled_values(
+    certificate: bool,
+) -> None:
+    """The objective is a cosine less one, whose curvature at the peak is the largest one."""
+    mesh = UniformMesh(9.0, 30.0)
+    weights = np.zeros(mesh.nodes.size)
+    weights[-1] = 0.7
+    distance = np.sqrt(mesh.nodes[-1])
+    for periods in (0.12, 0.24, 0.37):
+        bounds = np.log((2.0 * np.pi * (1.0 + periods * np.array([-0.5, 0.5]))) / distance)
+        found = search_frequency(Dirichlet(), mesh, weights, bounds, certificate=certificate)
+        assert_allclose(found.value, 0.0, atol=1e-12)
+        assert -1e-12 <= found.gap <= 1e-3
+
+
+@given(seed=st.integers(0, 10_000), length=st.sampled_from([0.02, 0.3, 3.0]))
+def test_the_bound_by_curvature_of_each_interval_holds(seed: int, length: float) -> None:
+    """The function is a parabola of this curvature."""
+    rng = np.random.default_rng(seed)
+    curvature, left = rng.uniform(0.1, 10.0), rng.uniform(-1.0, 1.0)
+    center = left + length * rng.uniform(0.3, 0.7)
+    ends = np.array([left, left + length])
+
+    def profile(points: np.ndarray) -> np.ndarray:
+        return -0.5 * curvature * (points - center) ** 2
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mesh_search, "_branch_and_bound", bound_of_one_interval)
+        found = _curvature_bound(profile, ends, profile(ends), curvature, -np.inf)
+    highest = profile(np.linspace(*ends, 300)).max()
+    assert highest <= found
 
 
 @pytest.mark.parametrize("seed", range(4))

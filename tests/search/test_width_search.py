@@ -7,17 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from reference import REFERENCES, target_kernel
+from reference import REFERENCES, alignf, centered_alignment, target_kernel
 from scipy.spatial.distance import cdist
 
 from mercer._gram.samples import Samples
 from mercer._search.kernel_objectives import CRITERIA, Dependence
 from mercer._search.parameter_search import Optimum
 from mercer._search.targets import as_target
-from mercer._search.width_search import highest_peak, local_maxima, maximize_width, refined_peak
+from mercer._search.width_search import (
+    HistogramSearch,
+    highest_peak,
+    local_maxima,
+    maximize_width,
+    refined_peak,
+)
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, Matern
+from mercer.kernels._radial import Radial
 
-FAMILIES = [
+FAMILIES: list[Radial] = [
     Gaussian(),
     Laplacian(),
     Matern(nu=1.5),
@@ -115,6 +122,24 @@ def test_the_best_width_is_found_next_to_a_bound(name, side) -> None:
     bounds = np.exp(best + np.sort([side * 1e-3, -side * 3.0]))
     found = optimum(name, Laplacian(bounds=tuple(bounds)), X, y, tol=1e-14)
     assert_allclose(found.theta[0], best, atol=1e-6)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_slopes_of_a_joint_search_are_differences_of_the_alignment(family: Radial) -> None:
+    """The alignment is squared and times |L|^2, and that of the best sum of the kernels."""
+    X, step, thetas = np.random.default_rng(1).normal(size=(30, 2)), 1e-5, np.log([0.3, 1.0, 4.0])
+    Y = np.sin(3.0 * X)
+    Y -= Y.mean(axis=0)
+    search = HistogramSearch(family, Samples(X), Y)
+    value, slopes = search._alignment(thetas)
+    grams = [family.with_theta(theta[None])(X) for theta in thetas]
+    best = np.tensordot(alignf(grams, Y @ Y.T), grams, axes=1)
+    expected = np.sum((Y @ Y.T) ** 2) * centered_alignment(best, Y @ Y.T) ** 2
+    assert_allclose(value, expected, rtol=1e-3)
+    for slope, move in zip(slopes, step * np.eye(3), strict=True):
+        difference = search._alignment(thetas + move)[0] - search._alignment(thetas - move)[0]
+        assert_allclose(slope, difference / (2.0 * step), rtol=1e-4, atol=1e-6 * value)
+    assert np.abs(slopes).max() > 0.01 * value
 
 
 @given(center=st.floats(-2.9, 2.9), second=st.floats(0.0, 0.9))
