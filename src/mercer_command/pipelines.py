@@ -25,7 +25,7 @@ from mercer_command.columns import DATES, MANY_LEVELS, Role
 from mercer_command.methods import METHODS, takes
 from mercer_command.problem import Problem
 from mercer_command.table_model import TableModel, limits_of
-from mercer_command.table_reader import TableReader
+from mercer_command.table_reader import ColumnEncoder, TableReader
 from mercer_command.target_column import Rows, Task
 from mercer_command.values import Array
 
@@ -168,7 +168,7 @@ def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransf
         f"{name}_" for key in names if key not in ("numbers", "dates") for name in names[key]
     )
     prefixes = ("missingindicator_", *derived)
-    encoder = ColumnTransformer(
+    encoder = ColumnEncoder(
         [(key, encoders[key], names[key]) for key in names],
         sparse_threshold=0.0,
         verbose_feature_names_out=any(str(name).startswith(prefixes) for name in problem.features),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from copy import copy
-from typing import Self
+from itertools import chain, count
+from typing import Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,8 @@ from mercer_command.messages import listing, shown
 from mercer_command.values import Array, Cells, as_dates, without_codes
 
 Hashes = npt.NDArray[np.uint64]
+
+Names: TypeAlias = npt.NDArray[np.object_]
 
 
 class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -166,6 +169,38 @@ def _read(name: str, cells: Cells, reading: CellReading) -> Cells:
     for text in told:
         warnings.warn(text, UserWarning, stacklevel=2)
     return values
+
+
+class ColumnEncoder(ColumnTransformer):
+    """A `ColumnTransformer` whose outputs have distinct names.
+
+    Level "dark_red" of "color" and level "red" of "color_dark" would have the same name. A number
+    is added to names that occur before.
+    """
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Set the container of the outputs, but not of the parts, whose names may be equal.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, default=None
+        """
+        super(ColumnTransformer, self).set_output(transform=transform)
+        return self
+
+    def get_feature_names_out(self, input_features: npt.ArrayLike | None = None) -> Names:
+        """Return the names of the outputs.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the columns, for a check.
+        """
+        names: dict[str, None] = {}
+        for given in super().get_feature_names_out(input_features):
+            numbered = (f"{given}_{k}" for k in count(2))
+            names[next(name for name in chain([given], numbered) if name not in names)] = None
+        return np.array(list(names), dtype=object)
 
 
 def source_columns(encoder: ColumnTransformer) -> list[str]:

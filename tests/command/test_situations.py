@@ -345,3 +345,18 @@ def test_comparisons_hold_out_groups_and_later_rows(run: Run) -> None:
 def test_bad_options_are_refused(run: Run, options: tuple[str, ...], line: str) -> None:
     prices().assign(kind=list("abcd") * 40).to_csv("t.csv", index=False)
     assert line in error_line(run("fit", "t.csv", "--target", "y", *options))
+
+
+def test_names_of_outputs_may_clash(run: Run) -> None:
+    """A level of "color" is called as one of "color_dark", and a column as an indicator."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"color": rng.choice(["dark_red", "blue", "green"], 60)})
+    frame["color_dark"] = rng.choice(["red", "violet", "x"], 60)
+    frame["x"] = np.where(rng.uniform(size=60) < 0.2, np.nan, rng.normal(size=60))
+    frame["missingindicator_x"] = rng.normal(size=60)
+    frame["y"] = rng.normal(size=60) + 3.0 * (frame["color"] == "blue")
+    said = told(run, frame, "--out", "m.skops")
+    assert "color_dark category 3 levels" in said
+    result = run("predict", "m.skops", "t.csv", "--out", "p.csv")
+    assert result.exit_code == 0, result.output
+    assert np.corrcoef(pd.read_csv("p.csv")["prediction"], frame["color"] == "blue")[0, 1] > 0.7

@@ -57,7 +57,11 @@ _WITHOUT_FIELDS = frozenset(
 """Classes of mercer that models hold and that are neither estimators nor dataclasses."""
 
 _OF_COMMAND = frozenset(
-    {"mercer_command.table_model.TableModel", "mercer_command.table_reader.TableReader"}
+    {
+        "mercer_command.table_model.TableModel",
+        "mercer_command.table_reader.ColumnEncoder",
+        "mercer_command.table_reader.TableReader",
+    }
 )
 """Classes of the command in its pipelines. They are imported when such a model is loaded."""
 
