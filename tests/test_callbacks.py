@@ -31,15 +31,15 @@ STEPS: dict[str, BaseEstimator] = {
     "logistic": KernelLogisticRegression([Gaussian(), "linear"]),
     "poisson": KernelPoissonRegressor([Gaussian(), "linear"]),
     "ordinal": KernelOrdinalClassifier([Gaussian(), "linear"]),
-    "two-stage": TwoStageClassifier(),
-    "two-stage-r": TwoStageRegressor(UniformCombination(), alpha=1.0),
-    "two-stage-nystroem": TwoStageClassifier(approximation="nystroem", n_components=10),
     "stacking": KernelStackingClassifier([Gaussian(), "linear"]),
 }
 """An estimator of each objective that takes `verbose`."""
 REPORTING = ("uniform", "hsic-2", "alignf", "ca", "ca-stagewise", "cka-ard", "evidence", "agop")
 ALL: dict[str, BaseEstimator] = {
     **{name: LEARNERS[name] for name in (*REPORTING, "boosted-trees")},
+    "two-stage": TwoStageClassifier(),
+    "two-stage-r": TwoStageRegressor(UniformCombination(), alpha=1.0),
+    "two-stage-nystroem": TwoStageClassifier(approximation="nystroem", n_components=10),
     **STEPS,
 }
 

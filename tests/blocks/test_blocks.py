@@ -16,6 +16,15 @@ from threadpoolctl import threadpool_limits
 from mercer._blocks.passes import run_in_threads
 from mercer._blocks.tables import block_source
 
+
+@pytest.fixture(scope="module", autouse=True)
+def many_cores() -> Iterator[None]:
+    """The machine has as many cores as any test has threads."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mercer._gram.tiles.n_given_cores", lambda: 8)
+        yield
+
+
 X, Y = table(60)
 
 
