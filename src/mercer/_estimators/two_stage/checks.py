@@ -90,10 +90,6 @@ def _instead(learner: object) -> str:
     )
 
 
-def _is_auto(value: object) -> bool:
-    return isinstance(value, str) and value == "auto"
-
-
 def check_in_use(estimator: BaseEstimator, penalty: str, *, exact: bool, n_labels: int = 1) -> None:
     """Raise an error for settings that would have no effect on a fit.
 
@@ -112,7 +108,7 @@ def check_in_use(estimator: BaseEstimator, penalty: str, *, exact: bool, n_label
         If `cv`, `scoring` or the penalty was set, but would not affect the fit.
     """
     value = getattr(estimator, penalty)
-    chosen = not _is_auto(value)
+    chosen = not (isinstance(value, str) and value == "auto")
     folds, scores = estimator.cv is not None, estimator.scoring is not None
     number = isinstance(value, Real)
     given = estimator.learner is not None and not isinstance(estimator.learner, str)

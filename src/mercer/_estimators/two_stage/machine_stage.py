@@ -72,11 +72,11 @@ class MachineStage(ExactStage):
     def _searched(self, learned: LearnedGram) -> Evaluation:
         """Choose C by accuracy or scores in folds, and calibrate out-of-fold decision values."""
         sample, splits = self.sample, self.splits
-        codes = np.searchsorted(self.classes, sample.y)
+        codes, anew = np.searchsorted(self.classes, sample.y), learned.is_learned_in_folds
 
         def paths_of(batch: Splits, grid: Array, chosen: NDArray[np.bool_] | None) -> list[SVMPath]:
             path = partial(svm_path, grid=grid, chosen=chosen, n_classes=len(self.classes))
-            return learned.along_folds(path, batch, codes, anew=learned.is_learned_in_folds)
+            return learned.along_folds(path, batch, codes, anew=anew)
 
         scores = None if self.scoring is None else partial(self._scores, codes)
         auto = isinstance(self.C, str)

@@ -82,11 +82,12 @@ class RidgeStage(ExactStage):
         deviation = response_deviation(targets, sample.weights)
         unit = np.where(deviation > 0, deviation, 1.0)
         targets = targets / unit
-        if not splits and learned.is_learned_in_folds:
+        anew = learned.is_learned_in_folds
+        if not splits and anew:
             splits = folds_of(None, sample, sample)
         if splits:
             grid, held_out = as_grid("alpha", self.alpha, ALPHA_GRID), [test for _, test in splits]
-            path, anew = partial(_held_out, grid=grid), learned.is_learned_in_folds
+            path = partial(_held_out, grid=grid)
             parts = learned.along_folds(path, splits, targets, anew=anew)
         else:
             held_out = [np.arange(len(sample))]
