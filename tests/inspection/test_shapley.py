@@ -28,6 +28,7 @@ from mercer import (
     UniformCombination,
 )
 from mercer.inspection import shapley_values
+from mercer.inspection._explanations import product_values
 from mercer.kernels import Gaussian, Laplacian, Linear, OnColumns
 
 pytestmark = pytest.mark.usefixtures("few_folds_throughout")
@@ -50,6 +51,43 @@ def test_values_are_those_of_the_definition(name: str) -> None:
     np.testing.assert_allclose(found.values, expected, atol=1e-10 * np.abs(expected).max())
     np.testing.assert_allclose(found.base_value, model.predict(background).mean(axis=0))
     assert not found.standard_errors.any()
+
+
+def factors_of(case: str, n_players: int) -> tuple[np.ndarray, np.ndarray]:
+    """Factors in the row less those on the background, and the latter."""
+    rng = np.random.default_rng(3)
+    shape = (n_players, 6, 5)
+    if case == "signs":
+        here, there = rng.normal(size=shape), rng.normal(size=shape)
+    else:
+        spread = {"alike": 0.1, "unlike": 3.0, "vanishing": 1.0}[case]
+        here, there = (np.exp(-spread * rng.gamma(0.5, 1.0, size=shape)) for _ in range(2))
+    if case == "vanishing":
+        here[:40:2, 0], there[1:40:2, 0] = 0.0, 0.0
+        here[5, 1] = there[5, 1] = 0.0
+    return here - there, there
+
+
+@pytest.mark.parametrize("case", ["alike", "unlike", "vanishing", "signs"])
+def test_few_nodes_integrate_products_of_many_players(case: str) -> None:
+    D, B = factors_of(case, 60)
+    nodes, weights = np.polynomial.legendre.leggauss(30)
+    expected = np.zeros_like(D)
+    for t, weight in zip(0.5 * nodes + 0.5, 0.5 * weights, strict=True):
+        factors = B + t * D
+        for j in range(len(D)):
+            expected[j] += weight * D[j] * np.delete(factors, j, axis=0).prod(axis=0)
+    found = product_values._first_differences(D, B)
+    largest = np.maximum(np.abs(B), np.abs(B + D)).prod(axis=0).max()
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-14 * largest)
+    assert (len(product_values._nodes(D, B, 59)[0]) < 20) == (case == "alike")
+
+
+def test_the_number_of_nodes_is_that_of_the_degree_where_factors_have_no_scale() -> None:
+    D, B = factors_of("alike", 60)
+    for factor in (0.0, 1e-200, 1e200):
+        nodes, weights = product_values._nodes(factor * D, factor * B, 59)
+        assert len(nodes) == len(weights) == 30
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(2.0), Laplacian(3.0)], ids=repr)
