@@ -69,7 +69,7 @@ class Trial:
 
     @property
     def has_dates(self) -> bool:
-        """Whether responses are dates, as days since 1970."""
+        """Whether responses are dates, which models take as days since 1970-01-01."""
         return self.task == "regression" and self.model["reader"].target[1] == "date"
 
     @property

@@ -17,7 +17,7 @@ Rows = TypeVar("Rows", bound=Sample)
 
 
 def with_copies(sample: Rows) -> Rows:
-    """Return the sample with copied rows as groups, if it has no groups.
+    """Return the sample with equal rows grouped together, if it has no groups.
 
     Parameters
     ----------

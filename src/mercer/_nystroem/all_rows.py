@@ -193,7 +193,7 @@ class AllRows:
         return np.unique(np.maximum(alphas, least))
 
     def _folds(self) -> tuple[Array, Array]:
-        """Return masks of held-out and training rows of folds that have both."""
+        """Return masks of held-out and training rows, of folds in which neither is empty."""
         held_out, trained = self.data.held_out(N_FOLDS), self.data.trained(N_FOLDS)
         used = trained.any(axis=1) & held_out.any(axis=1)
         return held_out[used], trained[used]

@@ -1,4 +1,4 @@
-"""Predictors on Nyström features, or on the kernel between all rows, of large tables."""
+"""Predictors for large tables, on Nyström features or on the kernel between all rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

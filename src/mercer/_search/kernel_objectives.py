@@ -179,7 +179,9 @@ class Dependence(Objective):
         return value, np.asarray(sum(map_tiles(work, self.samples.plan)))
 
     def profile(self, kernel: Kernel) -> Callable[[Array], Array]:
-        """Return a function from log-widths to approximate values, from a histogram of distances.
+        """Return a function that maps log-widths to approximate values of the objective.
+
+        The values are computed from a histogram of distances.
 
         Parameters
         ----------

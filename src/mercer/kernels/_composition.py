@@ -79,7 +79,8 @@ class WeightedSum(Composite):
     kernels : sequence of Kernel
         The summands.
     weights : array-like of shape (n_kernels,)
-        The coefficients, which are not part of `theta`. The sum is a kernel if none is negative.
+        The coefficients, which are not part of `theta`. If none of them is negative, the sum is a
+        kernel.
 
     Notes
     -----

@@ -74,7 +74,7 @@ def _scaled(number: float, kernel: Kernel) -> WeightedSum:
 
 
 def _operands(*values: object) -> list[Kernel]:
-    """Return the operands that are kernels of mercer or, wrapped, of scikit-learn."""
+    """Return the operands that are kernels of mercer, or of scikit-learn, which are wrapped."""
     foreign = [SklearnKernel(v) if hasattr(v, "clone_with_theta") else v for v in values]
     return [value for value in foreign if isinstance(value, Kernel)]
 

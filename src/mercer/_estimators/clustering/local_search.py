@@ -91,7 +91,7 @@ def local_search(
     most. If the objective then rises by less than the largest of these single gains, it tries the
     half of the samples with the larger gains, and so on, down to the single best move. The
     objective thus never decreases, and rises at least as much as by the best single move. Once no
-    sample gains, whole clusters exchange their labels if that raises the objective. An iteration
+    single move raises it, the labels of whole clusters are exchanged if that does. An iteration
     costs O(n (m + k)) if m samples would gain, at most O(n^2).
     """
     partition = _relabeled(Partition(problem, labels))

@@ -103,7 +103,7 @@ class ViewedSample(Sample):
     def refined(
         self, found: Selection, members: Sequence[Any], combine: Combine, rows: Array
     ) -> Selection:
-        """Combine the selection by left-out predictions of the fitted members.
+        """Combine the selected members by their predictions of samples that were left out.
 
         Parameters
         ----------

@@ -271,9 +271,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         with `TimeSeriesSplit`, only the residuals are left-out ones: predictions for new samples
         are those of the fit to all samples.
 
-        At distances from the training samples larger than that of any of them to its nearest
-        neighbor, intervals widen with the square of the distance, up to those of the mean response
-        at two widths.
+        Beyond the largest distance between a training sample and its nearest neighbor, intervals
+        widen with the square of the distance. At two widths of the kernel they are those of the
+        mean response.
         """
         check_coverage(coverage)
         check_choice("scale", scale, ("auto", None))

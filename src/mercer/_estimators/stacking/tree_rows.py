@@ -90,7 +90,7 @@ class TreeRows:
         )
 
     def grown(self) -> tuple[Forest, Array]:
-        """Grow trees, and return them with the leaves of the rows."""
+        """Grow trees, and return them with the leaf of each row in each tree."""
         n_classes = 0 if self.codes is None else len(np.unique(self.codes))
         n_trees = self.growth["n_trees"] // (n_classes if n_classes > 2 else 1)
         return grow(

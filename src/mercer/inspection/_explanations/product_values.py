@@ -174,7 +174,7 @@ def _enough_nodes(logs: Array, ratios: Array, r: float) -> int:
     Parameters
     ----------
     logs : ndarray of shape (n_pairs, n_products)
-        Logarithms of the products of m, of which the largest is zero.
+        Logarithms of the products of m. The largest logarithm is zero.
     ratios : ndarray of shape (n_pairs, n_products)
         Sums of u.
     r : float
