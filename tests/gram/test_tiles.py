@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
-from threadpoolctl import OpenBLASController, threadpool_info, threadpool_limits
+from threadpoolctl import OpenBLASController, threadpool_limits
 
-from mercer._gram import tiles
+from mercer._gram import threads, tiles
 from mercer._gram.samples import Samples, centered_features
 from mercer._gram.tiles import map_tiles, serial_algebra, tile_plan
 from mercer.kernels._radial import Distance
@@ -47,8 +47,11 @@ def test_results_come_in_the_order_of_the_plan_and_errors_are_raised() -> None:
 
 
 def pool_sizes(user_api: str) -> set[int]:
-    """The numbers of threads of the libraries of a kind."""
-    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == user_api}
+    """The numbers of threads of the libraries of a kind that are limited.
+
+    Other packages, which an earlier test may have imported, bring an OpenMP of their own.
+    """
+    return {int(pool.num_threads) for pool in threads._pools(user_api).lib_controllers}
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ CHOSEN = ["logistic vb", "gaussian marginal", "laplace mkl"]
 @cache
 def precisely_fitted(solver: str) -> Any:
     """Return a model whose weights are known to more digits than the default gives."""
-    return make(solver, tol=1e-6).fit(*data(solver))
+    return make(solver, tol=1e-8).fit(*data(solver))
 
 
 # --- attributes and predictions ----------------------------------------------------------------
