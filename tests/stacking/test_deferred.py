@@ -195,7 +195,7 @@ def test_scorers_and_generators_take_their_turn_in_the_fit(settings: Any) -> Non
 @pytest.mark.usefixtures("few_folds")
 def test_halves_take_the_kernels_that_were_learned_from_them() -> None:
     # All parts of the table find normal quantiles better.
-    skewed = np.exp(norm.ppf(np.clip(X[:120], 1e-3, 1.0 - 1e-3)) * 2.0)
+    skewed = np.exp(norm.ppf(np.clip(X[:80], 1e-3, 1.0 - 1e-3)) * 2.0)
     learned = []
 
     def counted(X: Any, *args: Any, **kwargs: Any) -> Any:
@@ -205,11 +205,11 @@ def test_halves_take_the_kernels_that_were_learned_from_them() -> None:
     def predictions() -> Any:
         learned.clear()
         with patch("mercer._estimators.stacking.candidates.learn_widths", counted):
-            return KernelStackingRegressor().fit(skewed, RESPONSES[:120]).loo_predictions_
+            return KernelStackingRegressor().fit(skewed, RESPONSES[:80]).loo_predictions_
 
     shared, n_shared = predictions(), sorted(learned)
     with patch.object(stack_left_out, "kernels_learned_from", lambda *_: {}):
         alone = predictions()
     np.testing.assert_allclose(shared, alone, rtol=1e-12)
-    assert n_shared == [30] * 4 + [60] * 2 + [120]
-    assert sorted(learned) == [30] * 4 + [60] * 4 + [120]
+    assert n_shared == [20] * 4 + [40] * 2 + [80]
+    assert sorted(learned) == [20] * 4 + [40] * 4 + [80]
