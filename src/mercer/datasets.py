@@ -38,7 +38,7 @@ def make_sine(
 
     The inputs are uniform on [-10, 10], and the label is the sign of
     :math:`\sin(\sqrt{2} x) + \sin(\sqrt{12} x) + \sin(\sqrt{60} x)`. Dirichlet kernels of these
-    three frequencies solve the problem together; none of them does alone.
+    three frequencies solve the problem together, but none of them solves it alone.
 
     Parameters
     ----------
@@ -96,11 +96,11 @@ def make_relevance(
     n_samples : int, default=50
         Number of points.
     gamma : float, default=0.0
-        Inequality of the features' relevance, at least zero.
+        How unequally relevant the features are, at least zero.
     n_features : int, default=50
         Number of features d.
     rho : float, default=1.75
-        Half the distance between the class means, in standard deviations.
+        Half the distance between the class means, in units of the standard deviation.
     random_state : int, RandomState instance or None, default=None
         Seed or generator of labels and features.
 
@@ -146,8 +146,8 @@ def make_ringnorm(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     r"""Draw two overlapping Gaussian classes of different variances.
 
-    The first class has mean zero and covariance :math:`4 I`, the second mean
-    :math:`(a, \ldots, a)`, :math:`a = 2 / \sqrt{d}`, and covariance :math:`I`; both are equally
+    The first class has mean zero and covariance :math:`4 I`. The second class has covariance
+    :math:`I` and mean :math:`(a, \ldots, a)` with :math:`a = 2 / \sqrt{d}`. Both are equally
     likely. The Bayes error is 1.2 % with 20 features.
 
     Parameters

@@ -1,6 +1,6 @@
-"""Dependence of two kernels, or of a kernel and a target, in O(n^2) time and memory.
+"""Dependence between two kernels, or between a kernel and a target, in O(n^2) time and memory.
 
-Labels or responses stand for the Gram matrix of their output kernel.
+Labels or responses are replaced by the Gram matrix of their output kernel.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["AlignmentBounds", "alignment", "alignment_bounds", "centered_alignme
 def hsic(
     A: Array, B: PerSample, *, task: Task = "auto", output_kernel: OutputKernelSource = None
 ) -> float:
-    """Hilbert-Schmidt independence criterion (HSIC), <A_c, B_c> / (n - 1)^2.
+    """Compute the Hilbert-Schmidt independence criterion (HSIC), <A_c, B_c> / (n - 1)^2.
 
     A_c is the centered A, H A H with H = I - 11'/n. HSIC estimates the dependence of the two
     variables on which the kernels are evaluated. It depends on the scales of both kernels.
@@ -38,7 +38,7 @@ def hsic(
         Whether `B`, if not a matrix, holds labels or responses; `"auto"` decides by its values.
     output_kernel : str, array-like, kernel or None, default=None
         Similarity of two labels or responses; see "Output kernels" in docs/glossary.md. If it is
-        given, `B` is not taken as a Gram matrix.
+        given, `B` is not treated as a Gram matrix.
 
     Returns
     -------
@@ -69,10 +69,10 @@ def hsic(
 def centered_alignment(
     A: Array, B: PerSample, *, task: Task = "auto", output_kernel: OutputKernelSource = None
 ) -> float:
-    """Centered kernel alignment, <A_c, B_c> / (|A_c| |B_c|).
+    """Compute the centered kernel alignment, <A_c, B_c> / (|A_c| |B_c|).
 
     A_c is the centered A, H A H with H = I - 11'/n, and |A_c| its Frobenius norm. The centered
-    alignment of positive semi-definite matrices is in [0, 1], and independent of their scales.
+    alignment of positive semi-definite matrices is in [0, 1] and does not depend on their scales.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def centered_alignment(
         Whether `B`, if not a matrix, holds labels or responses; `"auto"` decides by its values.
     output_kernel : str, array-like, kernel or None, default=None
         Similarity of two labels or responses; see "Output kernels" in docs/glossary.md. If it is
-        given, `B` is not taken as a Gram matrix.
+        given, `B` is not treated as a Gram matrix.
 
     Returns
     -------
@@ -115,10 +115,10 @@ def centered_alignment(
 def alignment(
     A: Array, B: PerSample, *, task: Task = "auto", output_kernel: OutputKernelSource = None
 ) -> float:
-    """Kernel alignment without centering, <A, B> / (|A| |B|).
+    """Compute the kernel alignment without centering, <A, B> / (|A| |B|).
 
-    |A| is the Frobenius norm. Unlike the centered alignment, it is large for any two kernels that
-    are mostly positive, so that it is a poor measure of dependence.
+    |A| is the Frobenius norm. Unlike the centered alignment, this alignment is large for any two
+    kernels that are mostly positive, which makes it a poor measure of dependence.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def alignment(
         Whether `B`, if not a matrix, holds labels or responses; `"auto"` decides by its values.
     output_kernel : str, array-like, kernel or None, default=None
         Similarity of two labels or responses; see "Output kernels" in docs/glossary.md. If it is
-        given, `B` is not taken as a Gram matrix.
+        given, `B` is not treated as a Gram matrix.
 
     Returns
     -------
@@ -159,7 +159,7 @@ def alignment(
 
 
 def _cosine(A: Array, B: Array) -> float:
-    """Return <A, B> / (|A| |B|), zero if a matrix is zero."""
+    """Return <A, B> / (|A| |B|), or zero if a matrix is zero."""
     norms = float(np.linalg.norm(A) * np.linalg.norm(B))
     return inner(A, B) / norms if norms > 0.0 else 0.0
 
@@ -187,24 +187,24 @@ class AlignmentBounds:
     Attributes
     ----------
     alignment : float
-        Centered alignment of the sample.
+        Centered alignment on the sample.
     deviation : float
-        With probability 1 - delta the alignment of the distribution differs from `alignment` by at
-        most this (Theorem 1). It exceeds one, and is then vacuous, for sample sizes below some ten
-        thousand times the square of the kernel's `beta`.
+        With probability 1 - delta, the alignment of the distribution differs from `alignment` by
+        at most this value (Theorem 1). It exceeds one, and is then vacuous, for sample sizes below
+        about ten thousand times the square of `beta`.
     beta : float
         The larger of R^4 / E[K_c^2] for the kernel and for the output kernel, where K(x, x) <= R^2.
     variance : float or None
-        Variance of the responses, or of the labels -1 and 1.
+        Variance of the standardized responses, which is one, or of the labels -1 and 1.
     ratio : float or None
         Gamma, the largest value of sqrt(E_x'[K_c(x, x')^2] / E[K_c^2]) over the samples x.
     error : float or None
-        Bound on the error of the signs of `predict`, 1 - alignment / Gamma (Theorem 2), in binary
-        classification.
+        Bound on the error rate of the sign of `predict` in binary classification, which is
+        1 - alignment * variance / ratio (Theorem 2).
     mean_squared_error : float or None
-        Bound on the mean squared error of `predict`, 2 (1 - alignment) (Theorem 3).
+        Bound on the mean squared error of `predict`, 2 (1 - alignment * variance) (Theorem 3).
     error_bound, mean_squared_error_bound : float or None
-        The same bounds for the smallest alignment within the deviation.
+        The same bounds for the smallest alignment that is within the deviation.
     dual_coef : ndarray of shape (n_samples,), or None
         Coefficients of the predictor h.
     intercept : float
@@ -247,7 +247,7 @@ class AlignmentBounds:
         object.__setattr__(self, "vacuous", vacuous)
 
     def predict(self, K: Array) -> Array:
-        """The predictor h(x) = E[y' K_c(x, x')] / sqrt(E[K_c^2]), expectations over the sample.
+        """Return h(x) = E[y' K_c(x, x')] / sqrt(E[K_c^2]), with expectations over the sample.
 
         Parameters
         ----------
@@ -257,8 +257,8 @@ class AlignmentBounds:
         Returns
         -------
         ndarray of shape (n_new,)
-            For classes, positive if the second of the sorted labels is predicted; for responses, in
-            units of their standard deviation from their mean.
+            For classes, positive where the second of the sorted labels is predicted. For responses,
+            the deviation from their mean, in units of their standard deviation.
 
         Raises
         ------
@@ -294,8 +294,8 @@ def alignment_bounds(
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` holds labels or responses.
     largest : float, default=None
-        R^2, the largest K(x, x) of any x. If None, the largest diagonal entry of the Gram matrix,
-        which is R^2 for kernels of constant diagonal, such as the Gaussian.
+        R^2, the largest K(x, x) over all x. If None, it is the largest diagonal entry of the Gram
+        matrix, which is exact for kernels with a constant diagonal, such as the Gaussian.
 
     Returns
     -------
@@ -312,7 +312,7 @@ def alignment_bounds(
     -----
     **Deviation** (Theorem 1): for m independent samples and positive definite kernels with
     K(x, x) <= R^2, |rho - rho_m| <= 18 beta (3 / m + 4 sqrt(log(6 / delta) / (2 m))). The alignment
-    does not depend on either kernel's scale, and R is taken for each of them. The theorem's
+    does not depend on either kernel's scale, and each kernel has its own R. The theorem's
     E[K_c^2] is estimated from the sample, by |K_c|^2 / m^2.
 
     **Error** (Theorem 2): for labels -1 and 1, Pr[y h(x) < 0] <= 1 - rho s / Gamma.
@@ -320,11 +320,11 @@ def alignment_bounds(
     **Mean squared error** (Theorem 3): for responses of mean zero and variance one, or labels -1
     and 1, E[(y - h(x))^2] <= 2 (1 - rho s).
 
-    Here s = sqrt(E[(y y')_c^2]), the variance of y: the paper's proofs take E[y h(x)] for rho,
-    which holds for s = 1, that is, for standardized responses and for classes of equal size. Both
-    theorems hold for any distribution. For the distribution of the sample, with rho_m for rho, they
-    bound the error of h on the sample itself with certainty. For new samples, the bounds depend on
-    the deviation, and on errors of Gamma and s, which are also estimated from the sample.
+    Here s = sqrt(E[(y y')_c^2]), the variance of y. The paper's proofs replace E[y h(x)] by rho,
+    which is correct for s = 1, that is, for standardized responses and for classes of equal size.
+    Both theorems hold for any distribution. For the empirical distribution, with rho_m for rho,
+    they bound the error of h on the sample itself with certainty. For new samples, the bounds also
+    depend on the deviation and on the errors of Gamma and s, which are estimated from the sample.
 
     References
     ----------
@@ -393,7 +393,7 @@ def _gram_of(kernel_or_gram: Any, X: Features | None) -> Array:
 
 
 def _scores(target: Target) -> Array | None:
-    """Labels as -1 and 1, or the standardized response; None for several classes or outputs."""
+    """Return labels -1 and 1 or the standardized response; None for several classes or outputs."""
     if target.classes is not None:
         return 2.0 * np.asarray(target.codes) - 1.0 if len(target.classes) == 2 else None
     Y = target.centered

@@ -1,4 +1,4 @@
-"""Choice between exact fits and Nyström features, and of the number of centers of the latter."""
+"""The choice between exact fits and Nyström features, and the number of centers."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ from mercer._gram.tiles import check_gram_memory, working_memory
 
 EXACT_ROWS = 3000
 """With ``approximation="auto"``, tables of at most this many rows are fitted exactly, which takes a
-few seconds. Two-stage estimators learn the kernel of larger tables from as many of their rows."""
+few seconds. For larger tables, two-stage estimators learn the kernel from this many rows."""
 
 MOST_EXACT_ROWS, MOST_PAIRED_ROWS = 20_000, 40_000
-"""If the pairs of rows take more than scikit-learn's `working_memory`, rows are not all centers if
-there are more than the former number, because such a fit takes ten seconds or more. Up to the
-latter number, all pairs are fitted if smaller errors are expected; for still more rows, this takes
+"""If the pairs of rows take more than scikit-learn's `working_memory`, not all rows are centers if
+there are more than the first number, because such a fit takes ten seconds or more. Up to the
+second number, all pairs are fitted if smaller errors are expected. For more rows, this takes
 minutes."""
 
 
@@ -30,7 +30,7 @@ def check_approximation(approximation: str, **numbers: Any) -> None:
     ----------
     approximation : {"auto", "exact", "nystroem"}
     **numbers : int or "auto"
-        Numbers of centers and of samples, by the names of parameters.
+        Numbers of centers and of samples, by parameter name.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def fits_exactly(
     Parameters
     ----------
     estimator : estimator
-        Named in messages. If it is verbose, the memory that an exact fit needs is printed.
+        Messages name it. If it is verbose, the memory that an exact fit needs is printed.
     X : array-like, sparse matrix, data frame or BlockSource of shape (n_rows, n_features)
     sample_weight : array-like of shape (n_rows,), or None
     approximation : {"auto", "exact", "nystroem"}
@@ -90,8 +90,8 @@ def all_are_centers(n_rows: int, *, listed: bool = False) -> bool:
     ----------
     n_rows : int
     listed : bool, default=False
-        Whether the folds are given. If so, features need separate sums for each of many folds, and
-        all rows of tables of up to 40,000 rows are centers.
+        Whether the folds are given. If so, features would need separate sums for each of many
+        folds, and all rows of tables of up to 40,000 rows are centers.
 
     Notes
     -----
@@ -106,7 +106,7 @@ def all_are_centers(n_rows: int, *, listed: bool = False) -> bool:
 
 
 def _rows_in(memory: float) -> int:
-    """Return the number of rows whose kernel values, in single precision, fit in some bytes."""
+    """Return the number of rows whose kernel values, in single precision, fit in `memory` bytes."""
     return int(np.sqrt(memory / 4.0))
 
 
@@ -116,7 +116,7 @@ def number_of_paired_rows(n_components: int | str, n_drawn: int, n_rows: int) ->
     Parameters
     ----------
     n_components : int or "auto"
-        Number of centers. If it is given, it is used as it is, and no pairs are fitted.
+        Number of centers. If a number is given, it is used as it is, and no pairs are fitted.
     n_drawn : int
         Number of rows that were drawn from the table.
     n_rows : int
@@ -124,9 +124,10 @@ def number_of_paired_rows(n_components: int | str, n_drawn: int, n_rows: int) ->
     Returns
     -------
     int
-        All rows, if there are at most 40,000 and a quarter of the available memory holds their
-        pairs. Otherwise, the largest number of rows whose pairs fit in `working_memory` and in that
-        quarter. Zero if all rows are centers, or if this number is small.
+        All rows, if all were drawn, there are at most 40,000, and a quarter of the available memory
+        holds their pairs. Otherwise, the largest number of drawn rows whose pairs fit in
+        `working_memory` and in that quarter, or zero if this number is at most 3,000. Zero also if
+        `n_components` is a number, or if all rows are centers by default.
     """
     if not isinstance(n_components, str) or all_are_centers(n_rows):
         return 0

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 State = TypeVar("State")
 
 Encoder: TypeAlias = TransformerMixin | None
-"""A fitted transformer of rows of the input to numbers; None if they are numbers."""
+"""A fitted transformer that turns rows of the input into numbers; None if they are numbers."""
 
 MaybeLazy: TypeAlias = Union[Array, "da.Array"]
 """An array, or a Dask array, which is computed when it is used."""
 
 _BLOCK_ROWS = 4096
-"""The largest default number of rows, for which products with 1,000 centers reach full speed."""
+"""Largest default number of rows of a block; products with 1,000 centers reach full speed."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Block:
     Attributes
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features)
-        Finite numbers in single or double precision. In a raw block, rows as the input holds them,
-        which may be a data frame or a record batch.
+        Finite numbers in single or double precision. In a raw block, the rows as the input holds
+        them, which may be a data frame or a record batch.
     y : ndarray of shape (n_rows,) or (n_rows, n_outputs), or None
     start : int, default=0
         Position of the first row in the source.
@@ -63,7 +63,7 @@ class Block:
         return np.arange(self.start, self.start + self.n_rows)
 
     def split(self, n_rows: int) -> Iterator[Block]:
-        """Yield consecutive blocks of at most this many rows, which share the memory of this one.
+        """Yield consecutive blocks of at most `n_rows` rows, which share the memory of this block.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class BlockStatistic(Protocol[State]):
     """A statistic that is accumulated over blocks: a sum, or another state that can be merged.
 
     A statistic is immutable and can be pickled. Up to rounding, its result depends neither on the
-    size of blocks nor on the grouping of neighboring states that are merged.
+    size of blocks nor on how neighboring states are grouped when they are merged.
     """
 
     def start(self) -> State:
@@ -90,7 +90,7 @@ class BlockStatistic(Protocol[State]):
         ...
 
     def add(self, state: State, block: Block) -> State:
-        """Return the state with a block's rows added; it may overwrite the given state.
+        """Return the state with a block's rows added; the given state may be overwritten.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class BlockStatistic(Protocol[State]):
         ...
 
     def merge(self, first: State, second: State) -> State:
-        """Return the state of two sets of rows; both arguments are left unchanged.
+        """Return the merged state of two sets of rows; both arguments are left unchanged.
 
         Parameters
         ----------
@@ -127,7 +127,8 @@ class BlockSource(ABC):
     client : distributed.Client or None
         The cluster whose workers accumulate statistics.
     on_rows : callable or None
-        Called in the calling thread with numbers of rows that have been added to a statistic.
+        Called in the calling thread with the number of rows of each part of the table that has been
+        added to a statistic.
     """
 
     client: Client | None = None
@@ -146,12 +147,12 @@ class BlockSource(ABC):
 
     @staticmethod
     def rows_together(n_columns: int) -> int:
-        """Number of rows that are read and encoded together, before they are divided into blocks.
+        """Return the number of rows that are read and encoded before they are divided into blocks.
 
         Parameters
         ----------
         n_columns : int
-            Number of columns; more columns give fewer rows.
+            Number of columns. Tables with more columns are read in fewer rows at a time.
         """
         # Each call of an encoder takes milliseconds.
         return _fitting_rows(n_columns, 8 * _BLOCK_ROWS)
@@ -162,7 +163,7 @@ class BlockSource(ABC):
 
     @abstractmethod
     def raw_blocks(self) -> Iterator[Block]:
-        """Yield the rows as the input holds them, in order; few of them are in memory."""
+        """Yield the rows as the input holds them, in order; few are in memory at a time."""
 
     @abstractmethod
     def take_raw(self, rows: Array) -> tuple[Table, Array | None]:
@@ -180,14 +181,14 @@ class BlockSource(ABC):
 
     @abstractmethod
     def without_target(self) -> Self:
-        """Return a source of the same features in all rows, even if their target is missing."""
+        """Return a source of the same features in all rows, also those whose target is missing."""
 
     @abstractmethod
     def count_rows(self) -> int:
-        """Number of rows, counted in a pass if it is unknown."""
+        """Return the number of rows, which are counted in a pass if it is unknown."""
 
     def targets(self) -> Iterator[tuple[int, Array]]:
-        """Yield the position of the first row and the targets of blocks, without features."""
+        """Yield the position of the first row and the targets of each block, without features."""
         for raw in self.only_targets().raw_blocks():
             if raw.y is not None:
                 yield raw.start, raw.y
@@ -225,7 +226,7 @@ class BlockSource(ABC):
             check_convertible(self.head())
 
     def as_input(self, X: Table) -> Table:
-        """Return rows from `raw_blocks` or `take_raw` in the form in which they were given.
+        """Return rows from `raw_blocks` or `take_raw` in the form in which the input was given.
 
         Parameters
         ----------
@@ -234,7 +235,7 @@ class BlockSource(ABC):
         return X
 
     def numbers(self, X: Table) -> Features:
-        """Encode rows that the input holds, and convert them to finite numbers.
+        """Encode rows of the input, and convert them to finite numbers.
 
         Parameters
         ----------
@@ -284,7 +285,7 @@ class BlockSource(ABC):
         In memory, each thread adds blocks to its own state, in a fixed order, and the states are
         merged at the end. On a Dask cluster, a task accumulates each partition, and further tasks
         merge the states in a tree. Results depend neither on timing nor on the number of workers,
-        nor on workers that fail in the meantime. Tables in memory are never sent to workers.
+        nor on whether workers fail in the meantime. Tables in memory are never sent to workers.
 
         Parameters
         ----------
@@ -334,8 +335,8 @@ class BlockSource(ABC):
         iterator or dask.array.Array
             Results in the order of blocks. Few are computed before they are consumed. For
             a Dask collection, a lazy array of the results for all rows, with a chunk for each
-            partition that has rows. To find its type, the function is called with a made-up row;
-            the positions of first rows are 0 in every partition.
+            partition that has rows. To find its type, the function is called with a made-up row.
+            The position of the first row is 0 in every partition.
 
         Raises
         ------
@@ -357,17 +358,17 @@ class BlockSource(ABC):
 
 
 def _fitting_rows(n_columns: int, most: int, n_bytes: int = 2**25) -> int:
-    """Return the number of rows of a dense block of some bytes, at least 256 for fast products."""
+    """Return how many rows a dense block of `n_bytes` has: 256 or more, for fast products."""
     return int(np.clip(n_bytes // (8 * max(n_columns, 1)), 256, most))
 
 
 def merged(states: list[State], merge: Callable[[State, State], State]) -> State:
-    """Merge states by a balanced tree, neighbors first.
+    """Merge states in a balanced tree, neighbors first.
 
     Parameters
     ----------
     states : list
-        At least one.
+        At least one state.
     merge : callable
     """
     while len(states) > 1:

@@ -72,7 +72,7 @@ def _computed(
             return result.compute()
     from distributed import as_completed
 
-    # Tasks return counts rather than partial states, which can be released once merged.
+    # Only counts are returned here, so that partial states can be released once merged.
     counts = [] if on_rows is None else [task(itemgetter(1), partial) for partial in partials]
     with cluster_errors(client):
         futures = client.compute([result, *counts])
@@ -87,10 +87,10 @@ def _computed(
 def map_pieces(
     pieces: Sequence[Source], function: Callable[[Source], Result], client: Client
 ) -> Iterator[Result]:
-    """Yield the results of a function for sources, in their order, computed by the workers.
+    """Yield the results of a function for each source, in order, computed by the workers.
 
-    The function is sent to the cluster once. If a worker dies, another worker recomputes its copy
-    of the function and its results that were not yet consumed.
+    The function is sent to the cluster once. If a worker dies, another worker recomputes the
+    copy of the function and the results that were not yet consumed.
     """
     from dask import delayed
 
@@ -105,7 +105,7 @@ def _applied(function: Callable[[Source], Result], piece: Source) -> Result:
 
 @contextmanager
 def _released(futures: Iterable[Future]) -> Iterator[None]:
-    """Release results of a cluster, and stop work on them, when they are no longer needed."""
+    """Release results on a cluster, and stop work on them, when the context is left."""
     try:
         yield
     finally:
@@ -114,7 +114,7 @@ def _released(futures: Iterable[Future]) -> Iterator[None]:
 
 
 def results_in_order(tasks: Sequence[Delayed], client: Client | None) -> Iterator[Any]:
-    """Yield the results of delayed tasks; two per thread are computed before they are consumed."""
+    """Yield the results of delayed tasks in order; at most two per thread are computed ahead."""
     from dask import compute
 
     client = running_client(client)

@@ -36,7 +36,7 @@ class DaskSource(BlockSource):
         array-like is divided like X, whose numbers of rows must then be known.
     block_rows, encoder : see `BlockSource`
     client : distributed.Client, default=None
-        If None, the current client, or else Dask's scheduler of this process.
+        If None, the current client, or else Dask's scheduler in this process.
 
     Raises
     ------
@@ -80,15 +80,15 @@ class DaskSource(BlockSource):
             self._lengths = self._lengths or _known_lengths(y)
 
     def head(self) -> Table:
-        """Return made-up rows of the columns' types."""
+        """Return made-up rows, whose columns have the types of the table."""
         return self._head
 
     def count_rows(self) -> int:
-        """Number of rows; the first call counts them if they are unknown."""
+        """Return the number of rows; the first call counts them if it is unknown."""
         return sum(self._counts())
 
     def raw_blocks(self) -> Iterator[Block]:
-        """Yield partitions that have rows, a few at a time in this process."""
+        """Yield the partitions that have rows; few are in this process at a time."""
         tasks = [task(_raw_block, piece) for piece in self._pieces()]
         yield from (raw for raw in results_in_order(tasks, self.client) if raw.X.shape[0])
 
@@ -145,7 +145,7 @@ class DaskSource(BlockSource):
         return da.concatenate(parts, allow_unknown_chunksizes=True)
 
     def _counts(self) -> list[int]:
-        """Numbers of rows of the partitions."""
+        """Return the number of rows of each partition."""
         if self._lengths is None:
             counted = self._features if self._targets is None else self._targets
             tasks = [task(attrgetter("shape"), part) for part in counted or ()]
@@ -185,7 +185,7 @@ def _results(plan: tuple[Callable[[Block], Array], Encoder, Array], source: Bloc
 
 
 def _stacked(tables: list[Table]) -> Table:
-    """Stack rows of tables of one kind."""
+    """Stack the rows of tables of the same kind."""
     if sp.issparse(tables[0]):
         return sp.vstack(tables, format="csr")
     if hasattr(tables[0], "iloc"):
@@ -204,7 +204,7 @@ def _known_lengths(X: Table) -> list[int] | None:
 
 
 def _matched(X: Table, y: Table, lengths: list[int] | None) -> Table:
-    """Divide a target like X."""
+    """Return a target divided into partitions like X."""
     import dask.array as da
 
     if not hasattr(y, "__dask_graph__"):

@@ -14,13 +14,13 @@ from mercer._gram.tiles import working_memory
 
 @dataclass(frozen=True)
 class FoldParts:
-    """A fold as parts of rows; the rows of a part are all trained on, all held out, or neither.
+    """A fold made of parts; the rows of a part are all trained on, all held out, or neither.
 
     Attributes
     ----------
     trained, left_out, held_out : ndarray of int
-        Numbers of the parts that the fold trains on, of all other parts, and of the parts that it
-        holds out.
+        Numbers of the parts that the fold trains on, of all other parts of its layer, and of the
+        parts that it holds out.
     """
 
     trained: Array
@@ -50,7 +50,7 @@ class ListedFolds:
         consists of parts of one layer.
     folds : tuple of FoldParts
     n_parts : int
-        Number of parts in all layers.
+        Total number of parts over all layers.
 
     Examples
     --------
@@ -75,8 +75,8 @@ class ListedFolds:
 
         Notes
         -----
-        Folds share a layer as long as they hold out different rows, so that the folds of
-        `TimeSeriesSplit` need each row once, and repeated folds once for each repetition.
+        Consecutive folds share a layer as long as they hold out different rows. The folds of
+        `TimeSeriesSplit` thus need each row once, and repeated folds need it once per repetition.
         """
         layers: list[Array] = []
         folds: list[FoldParts] = []
@@ -99,11 +99,12 @@ class ListedFolds:
 
     @classmethod
     def of_resampling(cls, resampling: Resampling) -> ListedFolds | None:
-        """Return the folds of a resampling; None for one row at a time, which are too many.
+        """Return the folds of a resampling, or None if one row is left out at a time.
 
         Parameters
         ----------
         resampling : Resampling
+            Leaving out one row at a time would give too many folds.
         """
         if resampling.one_at_a_time:
             return None
@@ -122,7 +123,7 @@ class ListedFolds:
         Raises
         ------
         ValueError
-            If the sums of all parts, times two, take more memory.
+            If twice the memory of the sums of all parts exceeds the limit.
         """
         if (needed := 16 * n_centers**2 * self.n_parts) > working_memory():
             raise ValueError(
@@ -162,7 +163,7 @@ class ListedFolds:
 
 
 def _disjoint(splits: Splits, n_rows: int) -> list[list[Split]]:
-    """Collect consecutive splits that hold out different rows."""
+    """Group consecutive splits such that those of a group hold out different rows."""
     found: list[list[Split]] = []
     taken = np.zeros(n_rows, dtype=bool)
     for train, test in splits:

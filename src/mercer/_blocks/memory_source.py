@@ -1,4 +1,4 @@
-"""Blocks of tables in memory, or mapped to memory."""
+"""Blocks of tables that are in memory, or memory-mapped."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ class MemorySource(BlockSource):
 
     Notes
     -----
-    Blocks are views if X is an array of floating-point numbers. The memory needed in addition to
-    the input is a few blocks or, with an encoder, a few tables of at most 32,768 rows and 32 MiB.
+    Blocks are views if X is an array of floating-point numbers. In addition to the
+    input, memory holds a few blocks or, with an encoder, a few tables of at most 32,768 rows and
+    32 MiB.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class MemorySource(BlockSource):
         self.X, self.y, self.start = X, y, start
 
     def count_rows(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
         return int(self.X.shape[0])
 
     def head(self) -> Table:
@@ -94,7 +95,7 @@ def memory_source(
     Raises
     ------
     ValueError
-        If X is not two-dimensional, or y has another number of rows.
+        If X is not two-dimensional, or y has a different number of rows.
     """
     if issparse(X):
         X = X.tocsr()

@@ -25,7 +25,7 @@ def is_dask(X: object) -> bool:
 
 
 def _is_number(dtype: Any) -> bool:
-    """Return whether a NumPy, pandas or polars type is that of numbers or booleans."""
+    """Return whether a NumPy, pandas or polars type holds numbers or booleans."""
     kind = getattr(dtype, "kind", None)
     if kind is not None:
         return kind in "biuf"

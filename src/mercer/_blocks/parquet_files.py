@@ -25,7 +25,7 @@ _SUFFIXES = (".parquet", ".pq")
 """Endings of the names of files that are read from a folder."""
 
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
-"""The value in a folder's name of a column that is missing in the rows of that folder."""
+"""The value that a folder's name gives to a column that is missing in all rows of the folder."""
 
 ArrowTable: TypeAlias = "pa.RecordBatch | pa.Table"
 """Rows as files hold them."""
@@ -37,7 +37,7 @@ def arrow() -> ModuleType:
     Raises
     ------
     ImportError
-        If it is not installed.
+        If pyarrow is not installed.
     """
     try:
         import pyarrow as pa
@@ -59,7 +59,7 @@ class RowGroup:
         Position in the file.
     n_rows : int
     constants : mapping of str to object
-        Values of columns from names of folders such as year=2020; None if missing.
+        Values of the columns that folder names such as year=2020 define; None if missing.
     """
 
     file: Path
@@ -127,7 +127,7 @@ class ParquetFiles:
 def _completed(
     batch: pa.RecordBatch, schema: pa.Schema, constants: Mapping[str, object]
 ) -> pa.RecordBatch:
-    """Bring the columns of a batch to the common order and types, and add those of folders."""
+    """Bring the columns of a batch to the common order and types, and add folder columns."""
     pa = arrow()
     arrays = [
         pa.repeat(pa.scalar(constants[column.name], column.type), batch.num_rows)
@@ -139,15 +139,15 @@ def _completed(
 
 
 def find_parquet(path: str | Path) -> ParquetFiles:
-    """Find the files of a table, and read their metadata on columns and rows.
+    """Find the files of a table, and read their metadata about columns and rows.
 
     Parameters
     ----------
     path : str or Path
         A file, or a folder. All files in the folder and its subfolders whose names end in .parquet
         or .pq belong to the table, ordered by name, with numbers in names ordered by value. Names
-        of folders such as year=2020 define columns: of whole numbers if all their values are whole
-        numbers, and of text otherwise.
+        of folders such as year=2020 define columns, which hold whole numbers if all their values
+        are whole numbers, and text otherwise.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def find_parquet(path: str | Path) -> ParquetFiles:
 
 
 def _folder_columns(path: Path, files: list[Path]) -> list[dict[str, object]]:
-    """Return the values of columns from names of folders such as year=2020, for each file."""
+    """Return, for each file, the values of columns that folder names such as year=2020 define."""
     found: list[dict[str, str]] = []
     for file in files:
         pairs = (part.split("=", 1) for part in file.relative_to(path).parts[:-1] if "=" in part)
@@ -240,7 +240,7 @@ def _common_schema(files: list[Path], schemas: list[pa.Schema], pa: ModuleType) 
 
 
 def known_rows(columns: list[pa.Array], pa: ModuleType) -> Array | None:
-    """Mark rows in which no column is missing; None if these are all rows.
+    """Return a mask of the rows in which no column is missing, or None if these are all rows.
 
     Parameters
     ----------
@@ -261,7 +261,7 @@ def known_rows(columns: list[pa.Array], pa: ModuleType) -> Array | None:
 
 
 def is_arrow_number(kind: pa.DataType) -> bool:
-    """Return whether an Arrow type is that of numbers, of booleans or of only missing values.
+    """Return whether an Arrow type holds numbers, booleans or only missing values.
 
     Parameters
     ----------
@@ -274,7 +274,7 @@ def is_arrow_number(kind: pa.DataType) -> bool:
 
 
 def is_arrow_date(kind: pa.DataType) -> bool:
-    """Return whether an Arrow type is that of dates, with or without a time.
+    """Return whether an Arrow type holds dates, with or without a time.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ def is_arrow_date(kind: pa.DataType) -> bool:
 
 
 def arrow_numbers(table: ArrowTable, dtype: np.dtype[np.floating]) -> Array:
-    """Convert columns of numbers, with NaN for missing values.
+    """Convert columns of numbers to an array, with NaN for missing values.
 
     Parameters
     ----------
@@ -307,7 +307,7 @@ def arrow_numbers(table: ArrowTable, dtype: np.dtype[np.floating]) -> Array:
 
 
 def target_array(columns: list[pa.Array]) -> Array:
-    """Convert columns of a target without missing values; dates become days since 1970.
+    """Convert the columns of a target without missing values; dates become days since 1970.
 
     Parameters
     ----------
@@ -328,7 +328,7 @@ def target_array(columns: list[pa.Array]) -> Array:
 
 
 def as_frame(table: ArrowTable) -> pd.DataFrame:
-    """Convert to a pandas data frame.
+    """Convert rows to a pandas data frame.
 
     Parameters
     ----------

@@ -68,8 +68,8 @@ class ParquetSource(BlockSource):
         The cluster whose workers read the files in fits; the workers must have access to the files.
         If None, threads of this process read them.
     on_rows : callable, default=None
-        Called with the numbers of rows read, in each pass of a fit over all rows. A fit makes
-        several such passes.
+        Called repeatedly, in each pass of a fit over all rows, with the number of rows that were
+        just read. A fit makes several such passes.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class ParquetSource(BlockSource):
     n_features : int
         Number of features: the columns, or the outputs of the encoder.
     n_rows : int or None
-        Number of rows in which the target is known, None before they are counted.
+        Number of rows in which the target is known, or None before they are counted.
 
     Raises
     ------
@@ -145,7 +145,7 @@ class ParquetSource(BlockSource):
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows in which the target is known, None before they are counted."""
+        """Number of rows in which the target is known, or None before they are counted."""
         return None if self._known is None else sum(self._known) - self._left_out.size
 
     @property
@@ -170,7 +170,7 @@ class ParquetSource(BlockSource):
         if self.encoder is not None:
             return numeric_dtype(self.encoder.transform(self.head()))
         types = [self._files.schema.field(name).type for name in self.column_names]
-        # Arrow's names of floating-point types of at most single precision.
+        # These are Arrow's names of the floating-point types of at most single precision.
         single = bool(types) and all(str(kind) in ("float", "halffloat") for kind in types)
         return np.dtype(np.float32 if single else np.float64)
 
@@ -183,7 +183,7 @@ class ParquetSource(BlockSource):
             )
 
     def count_rows(self) -> int:
-        """Number of rows in which the target is known; the first call reads the target."""
+        """Return the number of rows whose target is known; the first call reads the target."""
         return sum(self._counts()) - self._left_out.size
 
     def head(self) -> pd.DataFrame:
@@ -203,7 +203,7 @@ class ParquetSource(BlockSource):
         return source
 
     def without_target(self) -> Self:
-        """Return a source of the same features in all rows, even if their target is missing."""
+        """Return a source of the same features in all rows, also those whose target is missing."""
         source = copy(self)
         source.target_names, source._left_out, source._skipped = (), self._left_out[:0], 0
         source._known = tuple(group.n_rows for group in self._files.groups)
@@ -284,8 +284,8 @@ class ParquetSource(BlockSource):
         Parameters
         ----------
         function : callable
-            Called with a data frame of a batch of rows: in this process when a result is requested,
-            or by workers, whose results for some row groups are then in memory.
+            Called with a batch of rows as a data frame. It is called in this process when a result
+            is requested, or by workers; then the results of some row groups are in memory.
 
         Yields
         ------
@@ -318,7 +318,7 @@ class ParquetSource(BlockSource):
         ----------
         n_rows : int, default=2**17
             Each piece but the last has the fewest row groups that together have at least this many
-            rows. By default a worker takes some 0.1 seconds to read them.
+            rows. By default, a worker takes about 0.1 seconds to read them.
 
         Returns
         -------

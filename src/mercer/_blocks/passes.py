@@ -18,7 +18,7 @@ def run_in_threads(
     """Apply a function to every item of a stream, in threads, and yield results in order.
 
     With t threads, thread i takes items i, i + t, i + 2 t, ... The function receives the previous
-    result of its thread, so that it can accumulate; what a thread accumulates does not depend on
+    result of its thread, so that it can accumulate. What a thread accumulates does not depend on
     timing.
 
     Parameters
@@ -36,8 +36,8 @@ def run_in_threads(
 
     Notes
     -----
-    There are as many threads as the linear-algebra library has; meanwhile, the library uses one
-    thread in each of them. A single item is computed without a thread.
+    There are as many threads as the linear-algebra library uses. In the meantime, the library uses
+    one thread in each of them. A single item is computed without a thread.
     """
     count = n_threads()
     stream = iter(items)

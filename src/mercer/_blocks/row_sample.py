@@ -30,7 +30,7 @@ class ClassCounts:
     counts: Array
 
     def codes(self, y: Array) -> Array:
-        """Return the position of each row's class.
+        """Return the position of each row's class in `classes`.
 
         Parameters
         ----------
@@ -106,11 +106,11 @@ class RowWeights(Protocol):
 
     @property
     def average(self) -> float:
-        """Mean over the rows."""
+        """Mean weight of the rows."""
         ...
 
     def of(self, y: Array, rows: Array) -> SampleWeights:
-        """Weights of some rows.
+        """Return the weights of some rows.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class RowWeights(Protocol):
 
 @dataclass(frozen=True)
 class WeightsOfClasses:
-    """Weights of rows that depend on their class.
+    """Weights of rows that depend only on the class of a row.
 
     Attributes
     ----------
@@ -138,16 +138,16 @@ class WeightsOfClasses:
 
     @property
     def average(self) -> float:
-        """Mean over the rows."""
+        """Mean weight of the rows."""
         return float(np.average(self.factors, weights=self.found.counts))
 
     def of(self, y: Array, rows: Array) -> SampleWeights:
-        """Weights of some rows; see `RowWeights`."""
+        """Return the weights of some rows; see `RowWeights`."""
         return SampleWeights(self.factors[self.found.codes(y)])
 
 
 def class_row_weights(source: BlockSource, class_weight: ClassWeight) -> WeightsOfClasses:
-    """Return weights of rows by their classes, which are counted in a pass over the targets.
+    """Return the weights of rows by class; classes are counted in a pass over the targets.
 
     Parameters
     ----------
@@ -227,8 +227,8 @@ def row_folds(seed: int, positions: Array, n_folds: int) -> Array:
     Returns
     -------
     ndarray of int of shape (n_rows,)
-        Folds from 0 to n_folds - 1. Consecutive rows are in different folds in a random order: each
-        run of n_folds rows, counted from the first row of the source, has one row of each fold.
+        Folds from 0 to n_folds - 1. Each run of n_folds consecutive rows, counted from the first
+        row of the source, has one row of each fold, in a random order.
     """
     own, first = row_keys(seed, positions), positions - positions % n_folds
     others = (row_keys(seed, first + k) for k in range(n_folds))
@@ -314,7 +314,7 @@ def class_quotas(found: ClassCounts, max_samples: int) -> Array:
 
 
 def _smallest(chunks: Iterable[tuple[int, Array]], quotas: Array, seed: int) -> Array:
-    """Return the sorted positions of the rows with the smallest keys of each class.
+    """Return the sorted positions of the rows with the smallest keys in each class.
 
     Parameters
     ----------
@@ -334,7 +334,7 @@ def _smallest(chunks: Iterable[tuple[int, Array]], quotas: Array, seed: int) -> 
 
 
 def _pruned(kept: Array, quotas: Array) -> Array:
-    """Keep the rows with the smallest keys of each class, given keys, codes and positions."""
+    """Keep the rows with the smallest keys in each class, given keys, codes and positions."""
     kept = kept[:, np.lexsort((kept[0], kept[1]))]
     codes = kept[1].astype(np.intp)
     counts = np.bincount(codes, minlength=quotas.size)

@@ -27,11 +27,11 @@ from mercer._data.validation import check_target_values, table_advice
 from mercer._data.weights import UnitWeights, with_class_weights
 
 _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
-"""Arguments of scikit-learn's validation: numbers of single or double precision."""
+"""Arguments of scikit-learn's validation, which ask for numbers of single or double precision."""
 
 
 def checks_of(estimator: BaseEstimator) -> dict[str, Any]:
-    """Return arguments of validation, for an estimator whose kernels may take missing values."""
+    """Return arguments of validation, which accept missing values if the estimator does."""
     missing = get_tags(estimator).input_tags.allow_nan
     return {**_CHECKS, "ensure_all_finite": "allow-nan" if missing else True}
 
@@ -70,11 +70,11 @@ class DrawnSample(TableSample):
     all_weights : RowWeights
         Weights of all rows.
     all_groups : ndarray of int of shape (n_rows,), or None
-        Groups of all rows: those that were given, or copies of rows.
+        Groups of all rows: those that were given, or groups of copied rows.
     all_resampling : Resampling or None
-        How all rows are left out, if this is given.
+        The resampling of all rows, if folds are given.
     listed : ListedFolds or None
-        The folds by which all rows are left out.
+        The folds of all rows, if they are given.
     """
 
     source: BlockSource = field(kw_only=True)
@@ -90,18 +90,18 @@ class DrawnSample(TableSample):
 
     @property
     def covered(self) -> Array:
-        """Indices of the samples that a fold holds out."""
+        """Indices of the samples that at least one fold holds out."""
         if self.listed is None:
             return np.arange(len(self))
         return np.flatnonzero(self.listed.held_out(self.positions).any(axis=0))
 
     def held_out(self, n_folds: int) -> Array:
-        """Return which samples each fold holds out, shape (n_folds, n_samples).
+        """Return which samples each fold holds out, a mask of shape (n_folds, n_samples).
 
         Parameters
         ----------
         n_folds : int
-            Number of random folds, which divide no group, if no folds are given.
+            Number of random folds, used if no folds are given. Random folds divide no group.
         """
         if self.listed is not None:
             return self.listed.held_out(self.positions)
@@ -115,7 +115,7 @@ class DrawnSample(TableSample):
         return ~self.held_out(n_folds)
 
     def apart(self, rows: Array) -> Self:
-        """Return some of the samples as all rows of a separate table; see :meth:`take`."""
+        """Return some of the samples as if they were all rows of a table; see :meth:`take`."""
         part = self.take(rows)
         return replace(
             part,
@@ -171,13 +171,13 @@ def validated_rows(
     Parameters
     ----------
     estimator : estimator
-        Its `class_weight`, if any, gives weights of classes.
+        Its `class_weight`, if any, gives the weights of classes.
     X : array-like, sparse matrix, data frame or BlockSource of shape (n_samples, n_features)
         All rows of a source are read.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs); None for a source
     weight, groups : array-like of shape (n_samples,), or None
     copy : bool, default=True
-        Whether the rows are kept, so that they are copied if they share the caller's memory.
+        Whether to copy rows that share the caller's memory, as is needed if rows are kept.
     **checks : object
         Arguments of scikit-learn's `validate_data` for the target.
 
@@ -197,7 +197,7 @@ def validated_rows(
 
 
 def in_memory(X: Table, y: PerSample) -> tuple[Table, PerSample]:
-    """Return all rows and targets of a source, and other tables unchanged.
+    """Return all rows and targets of a source; return other tables unchanged.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def drawn_rows(
     ----------
     estimator : estimator
         For a classifier, the sample has rows of every class, and its `class_weight`, if any, gives
-        weights of classes.
+        the weights of classes.
     X : array-like, sparse matrix, data frame or BlockSource of shape (n_rows, n_features)
     y : array-like of shape (n_rows,) or (n_rows, n_outputs); None for a source
     sample_weight : array-like of shape (n_rows,), or None
@@ -246,8 +246,8 @@ def drawn_rows(
     divide : callable, default=None
         Maps the table to the resampling of its rows, whose folds replace random ones.
     max_rows : int, default=None
-        Number of rows to draw. None for all rows, if they are centers by default or at most 40,000,
-        and for 20,000 otherwise.
+        Number of rows to draw. If None, all rows are drawn if there are at most 40,000 or if all
+        are centers by default, and 20,000 rows otherwise.
     random_state : int, RandomState instance or None
     **checks : object
         Arguments of scikit-learn's `validate_data` for the target.
@@ -255,8 +255,8 @@ def drawn_rows(
     Raises
     ------
     ValueError
-        If scikit-learn's validation rejects the table or the target, a weight is negative, or a
-        source comes with weights of samples, groups or folds.
+        If scikit-learn's validation rejects the table or the target, a weight is negative, or
+        weights of samples, groups or folds are given for a source.
     """
     if isinstance(X, BlockSource):
         source, head = block_source(X, y), _head(X)
@@ -309,7 +309,7 @@ def _weights_of_source(
 
 
 def as_source(X: Table, y: PerSample = None) -> tuple[Table, PerSample]:
-    """Convert Dask collections to one source, and return other tables unchanged.
+    """Convert Dask collections to a source; return other tables unchanged.
 
     Parameters
     ----------
@@ -337,7 +337,7 @@ def as_source(X: Table, y: PerSample = None) -> tuple[Table, PerSample]:
 def predict_rows(
     estimator: BaseEstimator, X: Table, function: Callable[[Features], Array]
 ) -> MaybeLazy:
-    """Compute predictions for rows of a table in memory or, block by block, of a source.
+    """Compute predictions for the rows of a table in memory, or of a source, block by block.
 
     Parameters
     ----------
@@ -373,7 +373,7 @@ def block_source(
         A table of shape (n_rows, n_columns). Memory-mapped arrays are read block by block. Sparse
         matrices in formats other than CSR are copied to CSR. A source is returned as it is.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
-        A Dask collection that is divided like X, if X is a Dask collection.
+        If X is a Dask collection, y may be one that is divided like X.
     block_rows : int, default=None
         Largest number of rows of a block. If None, 4,096, or fewer if there are many features.
     encoder : transformer, default=None
@@ -387,7 +387,7 @@ def block_source(
     Raises
     ------
     ValueError
-        If X is not two-dimensional, or y has another number of rows or is divided differently.
+        If X is not two-dimensional, or if y has a different number of rows or other partitions.
     """
     if isinstance(X, BlockSource):
         if y is not None:

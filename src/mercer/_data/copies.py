@@ -22,7 +22,7 @@ def with_copies(sample: Rows) -> Rows:
     Parameters
     ----------
     sample : Sample
-        Samples of Gram matrices, and of tables that are not numeric, are returned unchanged.
+        Samples are returned unchanged if X holds Gram matrices, or is not numeric.
     """
     if sample.groups is not None or sample.pairwise:
         return sample
@@ -36,7 +36,7 @@ def with_copies(sample: Rows) -> Rows:
 
 
 def copies(X: Features, y: Array, rounding: float = 1e-9) -> Array | None:
-    """Return row numbers that copies share; None without copies, or if rows are equal by chance.
+    """Return a number for each row, shared by its copies, or None if there are no copies.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def copies(X: Features, y: Array, rounding: float = 1e-9) -> Array | None:
 
 
 def _rounded(X: Features, rounding: float) -> Features:
-    """Return values as rounded multiples of a fraction of each column's largest absolute value."""
+    """Divide each column by a fraction of its largest absolute value, and round the quotients."""
     if not sp.issparse(X):
         largest = np.abs(X).max(axis=0, initial=0.0)
         return np.round(X / np.where(largest > 0.0, rounding * largest, 1.0))
@@ -94,19 +94,19 @@ def _rounded(X: Features, rounding: float) -> Features:
 
 
 def _surely_differ(X: Features, rounding: float) -> bool:
-    """Return whether sums over columns, each times a whole number, differ between all rows.
+    """Return whether a weighted sum of the columns takes a different value in each row.
 
-    Sums of whole numbers are exact, so that equal rows have equal sums.
+    Values and weights are whole numbers, whose sums are exact, so that equal rows have equal sums.
     """
     factors = 1.0 + np.arange(X.shape[1]) * 7919.0 % 997.0
     if sp.issparse(X) or factors.sum() / rounding > 1.0 / np.finfo(float).eps:
         return False
-    # After a product by BLAS, its threads would wait for more work beside those of the tiles.
+    # BLAS is not used: its threads would go on waiting for work beside the threads of the tiles.
     return len(np.unique(np.einsum("ij,j->i", X, factors))) == X.shape[0]
 
 
 def _columns(X: Features) -> Iterable[Array]:
-    """Return the columns of a table, except those of a sparse table that are mostly zero."""
+    """Return the columns of a table; mostly zero columns of a sparse table are omitted."""
     if not sp.issparse(X):
         return X.T
     table = sp.csc_array(X)
@@ -116,18 +116,18 @@ def _columns(X: Features) -> Iterable[Array]:
 
 
 def _numbers(X: Features, y: Array) -> Array:
-    """Number rows, with the same number for equal rows with equal targets."""
+    """Number the rows; rows with equal features and equal targets share a number."""
     return numbered(row_keys(X, y))
 
 
 def _mostly_single(values: Array) -> bool:
-    """Return whether more than half of the values differ from all others."""
+    """Return whether more than half of the values occur only once."""
     counts = np.unique(values, return_counts=True)[1]
     return bool(2 * np.sum(counts == 1) > len(values))
 
 
 def row_keys(X: Features, y: Array) -> Array:
-    """Return a sortable key for each sample, the same for equal features with equal targets.
+    """Return a sortable key for each sample, shared by samples with equal features and targets.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def row_keys(X: Features, y: Array) -> Array:
     axis = None if table.shape[1] == 1 else 0
     codes = np.unique(table, axis=axis, return_inverse=True)[1].reshape(-1, 1)
     if not sp.issparse(X):
-        # Zeros of both signs are equal, but not their bytes.
+        # Zeros of both signs are equal, but their bytes differ until zero is added.
         rows = np.ascontiguousarray(np.column_stack([X, codes]), dtype=np.float64) + 0.0
         return rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
     X = sp.csr_array(X, dtype=np.float64, copy=True)

@@ -24,7 +24,7 @@ _ONE_CLASS = "With cv={cv!r}, no fold trains on more than one class."
 
 
 def group_params(estimator: BaseEstimator, groups: Array | None) -> dict[str, Array]:
-    """Return the argument of `fit` for groups, if there are several and `fit` takes them.
+    """Return the groups as a keyword argument of `fit`, if there are several and `fit` accepts it.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def check_folds(cv: object) -> None:
     Raises
     ------
     ValueError
-        If `cv` is not a whole number of at least two, a splitter, an iterable or None.
+        If `cv` is neither a whole number of at least two nor a splitter, an iterable or None.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def resampling_of(
     Raises
     ------
     ValueError
-        See :func:`folds_of`; also if folds are listed, and none trains on several classes.
+        See :func:`folds_of`; also if folds are listed and none of them trains on several classes.
 
     Warns
     -----
@@ -133,15 +133,15 @@ def _check_classes(resampling: Resampling, codes: NDArray[np.intp]) -> None:
 def folds_of(
     cv: CrossValidator, sample: Sample, given: Sample, codes: NDArray[np.intp] | None = None
 ) -> list[Split]:
-    """Return the folds that a parameter `cv` stands for.
+    """Return the folds that the parameter `cv` specifies.
 
     Parameters
     ----------
     cv : int, cross-validation generator, iterable or None
-        A number of folds divides the rows in a random but fixed order, which depends on the
-        contents of the rows and not on their positions. None means five folds, or fewer if there
-        are fewer samples or fewer samples of the largest class. Several listed folds may hold out
-        the same samples, as in repeated cross-validation.
+        If a number of folds is given, the rows are divided in a random but fixed order, which
+        depends on their contents and not on their positions. None means five folds, or fewer if
+        there are fewer samples or fewer samples of the largest class. Several listed folds may hold
+        out the same samples, as in repeated cross-validation.
     sample, given : Sample
         The samples of positive weight, and all samples. Listed folds refer to all samples.
     codes : ndarray of int of shape (n_samples,), default=None
@@ -155,8 +155,8 @@ def folds_of(
     Raises
     ------
     ValueError
-        If there are fewer samples, or fewer samples of the largest class, than folds, if `cv` does
-        not specify folds, or if a fold trains on samples that it holds out, or holds out a sample
+        If there are more folds than samples, or than samples of the largest class, if `cv` does not
+        specify folds, or if a fold trains on samples that it holds out, or holds out a sample
         twice.
     IndexError
         If a listed fold refers to a row that does not exist.
@@ -184,7 +184,7 @@ def folds_of(
     _check_number_of_folds(n_folds, n, codes)
     kind = KFold if codes is None else StratifiedKFold
     with catch_warnings():
-        # A warning of this package names the class.
+        # `_check_number_of_folds` has already warned about small classes.
         simplefilter("ignore", UserWarning)
         # Without shuffling, folds of a table that is sorted by its target would train on other
         # values than they hold out.
@@ -194,7 +194,7 @@ def folds_of(
 def _group_folds(
     n_folds: int, sample: Sample, codes: NDArray[np.intp] | None, *, given: bool
 ) -> list[Split]:
-    """Return folds of whole groups; a default number is reduced to the number of groups."""
+    """Return folds of whole groups; by default, there are at most as many folds as groups."""
     assert sample.groups is not None
     n_groups = len(np.unique(sample.groups))
     if n_folds < 2:
@@ -216,8 +216,8 @@ def folds_of_classes(
         See :func:`folds_of`.
     score : bool
         Whether a penalty is chosen in the folds. If not, the folds only calibrate probabilities:
-        they need not hold out every class, and there are fewer of them for few samples, and none if
-        each class has only one sample.
+        they need not hold out every class, there are fewer of them if there are few samples, and
+        none if each class has only one sample.
 
     Raises
     ------
@@ -244,7 +244,7 @@ def folds_of_classes(
         _check_classes(Together(len(sample), sample.groups), codes)
     found = _of_several(splits, codes)
     if not found and sample.groups is not None and given.groups is None:
-        # Each class is one row and its copies.
+        # Each class consists of one row and its copies.
         alone = replace(sample, groups=None)
         return folds_of_classes(cv, alone, given, codes, score=score)
     if score and not found:

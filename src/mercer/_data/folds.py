@@ -1,4 +1,4 @@
-"""Folds and random splits of samples that a fit chooses itself, and numbers of groups."""
+"""Folds and random splits that a fit draws itself, and the numbering of groups."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -79,8 +79,8 @@ def divided(
         Classes.
     ranks : ndarray of int of shape (n_samples,), default=None
         Positions of the samples in the order in which they are divided, which does not depend on
-        the order of the rows; see :func:`mercer._data.row_order.content_ranks`. None for the order
-        of the rows.
+        the order of the rows; see :func:`mercer._data.row_order.content_ranks`. None means the
+        order of the rows.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def sample_rows(
 def _of_every_class(
     codes: Array, max_samples: int, random_state: RandomState, ranks: Array | None
 ) -> Array:
-    """Draw samples of as many classes as possible, in proportion, even if some have one sample."""
+    """Draw samples from as many classes as possible, in proportion, even if some have only one."""
     order = check_random_state(random_state).permutation(len(codes))
     order = order if ranks is None else np.argsort(ranks, kind="stable")[order]
     order = order[np.argsort(codes[order], kind="stable")]
@@ -169,17 +169,17 @@ def splits_within(splits: Splits, rows: NDArray[np.intp], n_samples: int) -> lis
     Parameters
     ----------
     splits : list of (ndarray, ndarray)
-        Training and held-out samples, among all.
+        Indices of training and held-out samples among all samples.
     rows : ndarray of int
-        Indices of some samples, ascending.
+        Ascending indices of the samples to keep.
     n_samples : int
-        Number of all samples.
+        Total number of samples.
 
     Returns
     -------
     list of (ndarray, ndarray)
-        Positions in `rows`, ascending. Folds that train on none of the samples, or hold out none,
-        are left out.
+        Ascending positions in `rows`. Folds that train on none of these samples, or hold out none
+        of them, are dropped.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def splits_within(splits: Splits, rows: NDArray[np.intp], n_samples: int) -> lis
 
 
 def apart_from(rows: Array, groups: Array | None, n_samples: int) -> NDArray[np.intp]:
-    """Return ascending indices of samples that are neither given nor in a group of a given one.
+    """Return ascending indices of samples that are neither given nor in a given sample's group.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Multilabel targets: indicators, and labels that all samples have, or none."""
+"""Multilabel targets, including labels that all samples have, or that none has."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def label_indicators(y: PerSample) -> NDArray[np.int_] | None:
     Raises
     ------
     ValueError
-        If the indicators are two whole numbers other than 0 and 1.
+        If an indicator is neither 0 nor 1.
     """
     labels: Any = y if sp.issparse(y) else np.asarray(y)
     if labels.ndim != 2 or type_of_target(labels) != "multilabel-indicator":
@@ -37,7 +37,7 @@ def label_indicators(y: PerSample) -> NDArray[np.int_] | None:
 
 
 def refuse_class_weight(class_weight: ClassWeight) -> None:
-    """Raise an error for weights of classes if samples have several labels.
+    """Raise an error if class weights are given for samples with several labels.
 
     Parameters
     ----------

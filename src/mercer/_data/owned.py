@@ -1,4 +1,4 @@
-"""Tables and targets that no caller can write to, copied if validation has not copied them."""
+"""Tables and targets that callers cannot write to, because they are copied where necessary."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,7 +32,7 @@ def owned(features: Features, given: Table) -> Features:
 
 
 def owned_target(y: Features) -> Features:
-    """Return a copy of a target, which may share memory with the caller's even if validated.
+    """Copy a target, because it may share memory with the caller's even after validation.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def owned_target(y: Features) -> Features:
 
 
 def _values(table: Table) -> Array:
-    """Return an array that shares a table's memory: of a data frame, its first column."""
+    """Return an array that shares a table's memory; for a data frame, its first column."""
     if sp.issparse(table):
         return np.asarray(getattr(table, "data", ()))
     if hasattr(table, "columns"):

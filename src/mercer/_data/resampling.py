@@ -19,8 +19,7 @@ Indices: TypeAlias = NDArray[np.intp]
 
 Part: TypeAlias = tuple[Indices, Indices]
 """Samples that are left out together, and the positions of the predicted samples among them. In a
-batch, parts of equal sizes are the rows of an array, and the positions are the same in each part.
-"""
+batch, parts of equal sizes are the rows of an array, and all parts have the same positions."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Resampling(ABC):
 
     @abstractmethod
     def take(self, rows: Array) -> "Resampling":
-        """Return the resampling of some of the samples.
+        """Return the resampling restricted to some of the samples.
 
         Parameters
         ----------
@@ -64,14 +63,14 @@ class Resampling(ABC):
 
     @abstractmethod
     def folds(self, n_folds: int, codes: Array | None, random_state: RandomState) -> list[Split]:
-        """Return folds that do not divide samples that are left out together.
+        """Return folds that keep together the samples that are left out together.
 
         Parameters
         ----------
         n_folds : int
             Largest number of folds, unless a splitter determines the folds.
         codes : ndarray of int of shape (n_samples,), or None
-            Classes, which are divided in proportion where their sizes allow.
+            Classes, by which the folds are stratified where the class sizes allow.
         random_state : int, RandomState instance or None
         """
 
@@ -88,7 +87,7 @@ class Resampling(ABC):
     @property
     @abstractmethod
     def batches(self) -> Sequence[Part]:
-        """Parts that are left out, in batches of parts of equal sizes that share no sample."""
+        """Parts that are left out, in batches whose parts have equal sizes and share no sample."""
 
     @property
     def parts(self) -> Iterator[Part]:
@@ -106,7 +105,7 @@ class Resampling(ABC):
         return np.flatnonzero(found)
 
     def assembled(self, of_batches: Callable[[Sequence[Indices]], Iterable[Array]]) -> Array:
-        """Return values of all samples, each from the parts with which it is left out.
+        """Return a value for each sample: the mean over the parts in which it is predicted.
 
         Parameters
         ----------
@@ -117,7 +116,7 @@ class Resampling(ABC):
         Returns
         -------
         ndarray of shape (..., n_samples, n_outputs)
-            The mean over parts, and NaN for samples that are never left out.
+            The mean over parts, and NaN for samples that are never predicted.
         """
         total, counts = np.zeros(0), np.zeros((self.n_samples, 1))
         found = of_batches([batch for batch, _ in self.batches])
@@ -130,11 +129,12 @@ class Resampling(ABC):
 
     @abstractmethod
     def left_out_means(self, values: Array, weights: SampleWeights) -> Array:
-        """Mean over the samples not left out with each sample, shape (n_samples, n_columns).
+        """Return, for each sample, the mean over the samples that are not left out with it.
 
         Parameters
         ----------
         values : ndarray of shape (n_samples, n_columns)
+            The means have the same shape.
         weights : SampleWeights
         """
 
@@ -146,7 +146,7 @@ class OneAtATime(Resampling):
     one_at_a_time: ClassVar[bool] = True
 
     def take(self, rows: Array) -> Resampling:
-        """Return the resampling of some of the samples; see :class:`Resampling`."""
+        """Return the resampling restricted to some samples; see :class:`Resampling`."""
         groups, ranks = (None if all is None else all[rows] for all in (self.groups, self.ranks))
         return OneAtATime(len(rows), groups, ranks=ranks)
 
@@ -161,11 +161,11 @@ class OneAtATime(Resampling):
 
     @property
     def batches(self) -> Sequence[Part]:
-        """Each sample; see :class:`Resampling`."""
+        """Parts of one sample each; see :class:`Resampling`."""
         return [(np.arange(self.n_samples)[:, None], np.array([0]))]
 
     def left_out_means(self, values: Array, weights: SampleWeights) -> Array:
-        """Mean over all other samples; see :class:`Resampling`."""
+        """Return the mean over all other samples; see :class:`Resampling`."""
         mean, part = weights.mean(values), (weights.values / weights.total)[:, None]
         # If one sample has all of the weight, up to rounding, there is no mean without it.
         rest = np.maximum(1.0 - part, np.finfo(float).eps)
@@ -204,7 +204,7 @@ class Together(Resampling):
         return found
 
     def take(self, rows: Array) -> Resampling:
-        """Return the resampling of some of the samples; see :class:`Resampling`."""
+        """Return the resampling restricted to some samples; see :class:`Resampling`."""
         every = (self.groups, self.codes, self.ranks)
         groups, codes, ranks = (None if all is None else all[rows] for all in every)
         return left_out_together(len(rows), groups, codes, ranks=ranks)
@@ -219,7 +219,7 @@ class Together(Resampling):
     ) -> list[Split]:
         """Return folds of whole groups; see :class:`Resampling`.
 
-        Up to 200 groups are divided into folds of balanced sizes; more groups, at random.
+        Up to 200 groups are divided into folds of balanced sizes; more are divided at random.
         """
         rows = self.covered
         if self.ranks is not None:
@@ -248,7 +248,7 @@ class Together(Resampling):
         return [(np.setdiff1d(everything, test), np.sort(test)) for test in found if len(test)]
 
     def left_out_means(self, values: Array, weights: SampleWeights) -> Array:
-        """Mean over the samples of other groups; see :class:`Resampling`."""
+        """Return the mean over the samples of other groups; see :class:`Resampling`."""
         own = np.column_stack([weights.values, weights.values[:, None] * values])
         groups = self.together + 1
         removed = np.column_stack([np.bincount(groups, column) for column in own.T])
@@ -263,7 +263,7 @@ class Together(Resampling):
 
     @cached_property
     def batches(self) -> Sequence[Part]:
-        """The groups of each size; see :class:`Resampling`."""
+        """Batches of groups of equal size; see :class:`Resampling`."""
         rows = self.covered[np.argsort(self.together[self.covered], kind="stable")]
         _, starts, sizes = np.unique(self.together[rows], return_index=True, return_counts=True)
         every = [(np.arange(size), starts[sizes == size]) for size in np.unique(sizes)]
@@ -277,17 +277,17 @@ class InSplits(Resampling):
     Attributes
     ----------
     splits : tuple of (ndarray, ndarray)
-        Training and held-out samples. Samples in neither are left out and not predicted.
+        Training and held-out samples. Samples that are in neither are left out, but not predicted.
     """
 
     splits: tuple[Split, ...] = ()
 
     @property
     def together(self) -> None:
-        """None, because samples are predicted from some of the others; see :class:`Resampling`."""
+        """None: samples are predicted from only some of the others; see :class:`Resampling`."""
 
     def take(self, rows: Array) -> Resampling:
-        """Return the resampling of some of the samples; see :class:`Resampling`.
+        """Return the resampling restricted to some samples; see :class:`Resampling`.
 
         If no split trains on some of them and holds out others, one sample, or one group, is left
         out at a time.
@@ -299,7 +299,7 @@ class InSplits(Resampling):
         return InSplits(len(rows), groups, tuple(inside), ranks=ranks)
 
     def folds(self, n_folds: int, codes: Array | None, random_state: RandomState) -> list[Split]:
-        """The splits; see :class:`Resampling`."""
+        """Return the splits; see :class:`Resampling`."""
         return list(self.splits)
 
     @cached_property
@@ -310,7 +310,7 @@ class InSplits(Resampling):
         return [(removed[None], np.searchsorted(removed, test)) for removed, (_, test) in pairs]
 
     def left_out_means(self, values: Array, weights: SampleWeights) -> Array:
-        """Mean over training samples, averaged over splits; see :class:`Resampling`."""
+        """Return the mean over training samples, averaged over splits; see :class:`Resampling`."""
 
         def means(batches: Sequence[Indices]) -> Iterator[Array]:
             for batch, (train, _) in zip(batches, self.splits, strict=True):
@@ -321,14 +321,14 @@ class InSplits(Resampling):
 
 
 def _with_new(numbers: Array | None, n_new: int) -> Array | None:
-    """Append numbers of new groups of one sample each to numbers of groups."""
+    """Append one number for each new sample, counting on from the largest of the numbers."""
     if numbers is None:
         return None
     return np.append(numbers, int(numbers.max(initial=-1)) + 1 + np.arange(n_new))
 
 
 def as_resampling(resampling: Resampling | None, n_samples: int) -> Resampling:
-    """Return the given resampling, or one that leaves out one sample at a time for None.
+    """Return the given resampling, or for None, one that leaves out one sample at a time.
 
     Parameters
     ----------
@@ -345,7 +345,7 @@ def left_out_together(
     *,
     ranks: Array | None = None,
 ) -> Resampling:
-    """Return the resampling by groups, or one at a time if all samples belong together, or none.
+    """Return the resampling by groups, or one at a time if no samples, or all, share a group.
 
     Parameters
     ----------

@@ -14,14 +14,14 @@ _POWERS = (np.square, np.abs, np.positive)
 
 
 def content_ranks(X: Table, y: PerSample = None) -> NDArray[np.intp]:
-    """Return positions of samples in an order independent of the order of rows and of columns.
+    """Return positions of samples in an order that does not depend on the row or column order.
 
     Parameters
     ----------
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         Or a mapping of names to such tables.
     y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
-        Targets, which distinguish samples of equal features.
+        Targets, which distinguish samples with equal features.
 
     Returns
     -------
@@ -29,11 +29,11 @@ def content_ranks(X: Table, y: PerSample = None) -> NDArray[np.intp]:
 
     Notes
     -----
-    In each column, a sample gets the number of smaller values minus the number of larger values.
-    The sums of the squares and absolute values of these numbers over columns do not depend on the
-    units and signs of columns. Samples are ordered by these sums for X and y, then by sums of the
-    numbers, then by the values themselves. Equal samples keep their order. The time is
-    O(n d log n).
+    In each column, a sample is given the number of smaller values minus the number of larger ones.
+    The sums of the squares and of the absolute values of these numbers over the columns do not
+    depend on the units and signs of the columns. Samples are ordered by these sums for X and y,
+    then by the sums of the numbers, then by the values themselves. Equal samples keep their order.
+    The time is O(n d log n).
 
     Examples
     --------
@@ -60,7 +60,7 @@ def content_ranks(X: Table, y: PerSample = None) -> NDArray[np.intp]:
 
 
 def _table(given: Table) -> Features:
-    """Return rows of numbers, as an array or a sparse matrix."""
+    """Convert a table to numbers: to a sparse matrix if it is sparse, and to an array otherwise."""
     if sp.issparse(given):
         table = sp.csr_array(given, dtype=np.float64, copy=True)
         table.sum_duplicates()
@@ -82,7 +82,11 @@ def _numbers(column: Array) -> Array:
 
 
 def _sums(table: Features) -> list[Array]:
-    """Return sums over columns of `_POWERS` of the numbers of smaller minus larger values."""
+    """Return, for each function of `_POWERS`, its sum over the columns for each sample.
+
+    The functions are applied to the number of smaller values in the same column minus the number of
+    larger ones.
+    """
     n = table.shape[0]
     if not sp.issparse(table):
         found = 2.0 * rankdata(table, axis=0) - n - 1.0

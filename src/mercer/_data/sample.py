@@ -1,4 +1,4 @@
-"""Samples: a table, its weighted rows, and encodings of responses and classes as targets."""
+"""Samples, which are tables with targets and weights, and the encoding of the targets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mercer._data.weights import SampleWeights, UnitWeights, as_weights
 
 @dataclass(frozen=True)
 class Sample:
-    """A table, targets and weights, of samples that all have a positive weight.
+    """The table, targets and weights of samples that all have a positive weight.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Sample:
         Raises
         ------
         ValueError
-            If a weight is negative, NaN or infinite, or fewer than two are positive.
+            If a weight is negative, NaN or infinite, or if fewer than two are positive.
         """
         n = _num_samples(X)
         return cls(X, y, UnitWeights(n), n_given=n, **attributes).weighted(sample_weight)
@@ -83,8 +83,8 @@ class Sample:
         Raises
         ------
         ValueError
-            If a weight is negative, NaN or infinite, if fewer than two are positive, or if sums of
-            their products overflow, or equal a single weight up to rounding.
+            If a weight is negative, NaN, infinite or too large to be squared, if fewer than two are
+            positive, or if one equals the sum of all up to rounding.
 
         Examples
         --------
@@ -110,7 +110,7 @@ class Sample:
 
     @cached_property
     def ranks(self) -> Array | None:
-        """Positions of the samples in an order of their contents; None for Gram matrices."""
+        """Positions of the samples when ordered by their contents; None for Gram matrices."""
         return None if self.pairwise else content_ranks(self.X, self.y)
 
     @property
@@ -119,7 +119,7 @@ class Sample:
         return np.arange(len(self)) if self.kept is None else self.kept
 
     def grouped(self, groups: PerSample) -> Self:
-        """Return the samples with numbers of the named groups, or unchanged for None.
+        """Return the samples with the numbers of their groups, or unchanged if `groups` is None.
 
         Parameters
         ----------
@@ -129,7 +129,8 @@ class Sample:
         Raises
         ------
         ValueError
-            If there are not as many names as samples, if one is missing, or for only one group.
+            If there are not as many names as samples, if a name is missing, or if there is only one
+            group.
 
         Examples
         --------
@@ -156,7 +157,7 @@ class Sample:
         )
 
     def across(self, rows: Array, train: Array) -> Features:
-        """Return some rows of the table, to be evaluated by a fit to other samples.
+        """Return some rows of the table, at which a fit to other samples is evaluated.
 
         Parameters
         ----------
@@ -194,7 +195,7 @@ class Sample:
 
 
 def as_frame(X: Features, names: Features) -> Features:
-    """Convert numbers to a data frame like another one, or return them unchanged without one.
+    """Convert an array to a data frame of the same type and column names as another, if given.
 
     Parameters
     ----------
@@ -227,7 +228,7 @@ class TargetEncoding:
     Attributes
     ----------
     offset, scale : ndarray of shape (n_outputs,)
-        Responses are ``offset + scale * values``; zeros and ones for classes.
+        Responses are ``offset + scale * values``. For classes, zeros and ones.
     classes : ndarray of shape (n_classes,), or None
         The labels, sorted; None for responses.
     """
@@ -242,7 +243,7 @@ class TargetEncoding:
         return len(self.offset)
 
     def codes_of(self, y: Array) -> Array:
-        """Index of each label in `classes`, shape (n_samples,).
+        """Return the index of each label in `classes`, shape (n_samples,).
 
         Parameters
         ----------
@@ -276,7 +277,7 @@ class TargetEncoding:
         return np.asarray((responses - self.offset) / self.scale)
 
     def decode(self, predictions: Array) -> Array:
-        """Return predicted responses in their own unit, or the labels of the largest indicators.
+        """Return predicted responses in the original unit, or labels of the largest indicators.
 
         Parameters
         ----------
@@ -333,12 +334,12 @@ class EncodedTarget(TargetEncoding):
 
     @property
     def mean(self) -> Array:
-        """Mean over the samples, shape (n_outputs,); for classes, their frequencies."""
+        """Mean over the samples, shape (n_outputs,); for classes, the class frequencies."""
         return self.weights.mean(self.values)
 
     @property
     def left_out_means(self) -> Array:
-        """Mean over the samples not left out with each sample, shape (n_samples, n_outputs)."""
+        """For each sample, the mean over samples not left out with it, (n_samples, n_outputs)."""
         return self.resampling.left_out_means(self.values, self.weights)
 
     def folds(self, n_folds: int, random_state: RandomState) -> list[Split]:
@@ -392,7 +393,7 @@ def encode_target(
     mean = weights.mean(responses / unit)
     values = responses / unit - mean
     deviation = weights.deviation(values)
-    # The mean of values of at most one has rounding errors of this size.
+    # The mean of values between -1 and 1 has rounding errors of this size.
     varies = deviation > len(values) * np.finfo(float).eps
     deviation = np.where(varies, deviation, 1.0)
     values = np.where(varies, values, 0.0) / deviation

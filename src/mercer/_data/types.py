@@ -35,7 +35,7 @@ RandomState: TypeAlias = int | np.random.RandomState | None
 """A source of random numbers: a seed, a generator or None."""
 
 ClassWeight: TypeAlias = Mapping[Any, float] | str | None
-"""Weights of classes by label, "balanced", or None for equal ones."""
+"""Weights of classes by label, "balanced", or None for equal weights."""
 
 Scoring: TypeAlias = str | Callable[..., float] | None
 """The name of a scorer, a scorer itself, or None for the estimator's own criterion."""
@@ -64,7 +64,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def own_fields(found: DataclassInstance) -> dict[str, object]:
-    """Return the declared fields of a dataclass, which are saved, without cached values.
+    """Return the declared fields of a dataclass, which are to be saved, without cached values.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ ROUNDING = 1e-12
 """Values below this fraction of the largest value are rounding errors, and count as zero."""
 
 ARITHMETIC = 1e-13
-"""Fractions below this are errors of a few hundred operations in double precision."""
+"""Relative errors below this can arise from a few hundred operations in double precision."""
 
 _TABLE_ADVICE = (
     "mercer.preprocessing.table_encoder() turns categories, dates and missing values into numbers: "
@@ -31,7 +31,7 @@ _TABLE_ADVICE = (
 """Sentence in the error message for a table that holds anything but finite numbers."""
 
 _CLASSIFIERS = {"KernelPoissonRegressor": "KernelLogisticRegression", "L2KRR": "L1SVM"}
-"""Classifiers whose names do not follow from those of the corresponding regressors."""
+"""Classifiers whose names cannot be derived from the names of the corresponding regressors."""
 
 INDEFINITE_ADVICE = (
     "AlignmentMaximization(kernels, clip_spectrum=True) as the learner of TwoStageClassifier or "
@@ -41,15 +41,15 @@ INDEFINITE_ADVICE = (
 """Advice for a kernel that has negative eigenvalues."""
 
 _MOMENTS = (date, timedelta, np.datetime64, np.timedelta64)
-"""Types of dates and durations; those of pandas are subclasses."""
+"""Types of dates and durations; the types of pandas are subclasses of these."""
 
 
 _OWN_FOLDER = str(Path(__file__).parents[1])
-"""Frames of files below this folder belong to the package, not to its caller."""
+"""Stack frames of files below this folder belong to the package, not to its caller."""
 
 
 def check_number(name: str, value: float, *, whole: bool = False, low: float = 0.0) -> None:
-    """Refuse a parameter that is not a finite number, not whole if it must be, or too low.
+    """Raise an error unless a parameter is a finite number, whole if required, and large enough.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def check_number(name: str, value: float, *, whole: bool = False, low: float = 0
 
 
 def check_positive(name: str, value: float) -> None:
-    """Refuse a parameter that is not a positive number.
+    """Raise an error unless a parameter is a positive finite number.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def check_positive(name: str, value: float) -> None:
 
 
 def are_positive(values: object) -> bool:
-    """Whether a number, or all numbers of an array, are positive and finite."""
+    """Return whether a number, or every number of an array, is positive and finite."""
     try:
         numbers = np.asarray(values, dtype=float)
     except (TypeError, ValueError):
@@ -90,7 +90,7 @@ def are_positive(values: object) -> bool:
 
 
 def check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
-    """Refuse a parameter that is not one of the values it can take.
+    """Raise an error unless a parameter has one of the allowed values.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
 
 
 def check_bool(name: str, value: object) -> None:
-    """Refuse a parameter that is neither True nor False.
+    """Raise an error unless a parameter is True or False.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def check_bool(name: str, value: object) -> None:
 
 
 def check_strength(name: str, value: Any) -> None:
-    """Raise unless the strength is "auto" or a number from zero to infinity.
+    """Raise an error unless a strength is "auto" or a number from zero to infinity.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def check_strength(name: str, value: Any) -> None:
 
 
 def check_coverage(coverage: float) -> None:
-    """Refuse a probability that is not between zero and one.
+    """Raise an error unless a probability is between zero and one.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def check_coverage(coverage: float) -> None:
     TypeError
         If it is not a number.
     ValueError
-        If it is not between zero and one; a percentage is not a probability.
+        If it is not between zero and one, such as a percentage.
     """
     check_scalar(coverage, "coverage", Real)
     if not 0.0 < coverage < 1.0:
@@ -151,7 +151,7 @@ def check_coverage(coverage: float) -> None:
 
 
 def check_has_rows(n_rows: int, name: str) -> None:
-    """Refuse a table without rows.
+    """Raise an error if a table has no rows.
 
     Parameters
     ----------
@@ -169,21 +169,21 @@ def check_has_rows(n_rows: int, name: str) -> None:
 
 
 def check_target_values(y: PerSample, estimator: BaseEstimator | None = None) -> None:
-    """Refuse a target that holds dates, missing entries, or values too large to be summed.
+    """Raise an error if a target holds dates, missing entries, or values too large to be summed.
 
-    For a regressor, text is refused too, and the message names the corresponding classifier.
+    For a regressor, text raises an error too, whose message names the corresponding classifier.
 
     Parameters
     ----------
     y : array-like or None
-        Labels or responses. Anything but an array of one or two dimensions passes, and is left to
-        later validation.
+        Labels or responses. A scalar, or what cannot be converted to an array, raises no error here
+        and is left to later validation.
     estimator : estimator, default=None
 
     Raises
     ------
     ValueError
-        If there is such a value.
+        If the target holds such a value.
     """
     if estimator is not None and is_regressor(estimator):
         name = type(estimator).__name__
@@ -218,9 +218,9 @@ def infer_task(y: npt.ArrayLike) -> Literal["classification", "regression"]:
     Returns
     -------
     {"classification", "regression"}
-        Several columns, and numbers that are not all whole, are responses. Strings, booleans and
-        whole numbers of at most 20 distinct values are classes; whole numbers of more distinct
-        values are responses.
+        Several columns are responses, and so are numbers that are not all whole. Strings, booleans
+        and whole numbers with at most 20 distinct values are classes. Whole numbers with more
+        distinct values are responses.
 
     Warns
     -----
@@ -260,14 +260,14 @@ def infer_task(y: npt.ArrayLike) -> Literal["classification", "regression"]:
 
 
 def check_weights(weights: Array, largest: float = 1e100) -> None:
-    """Refuse weights whose products overflow when summed, or that are one weight up to rounding.
+    """Raise an error if a weight is too large to be squared, or makes all others negligible.
 
     Parameters
     ----------
     weights : ndarray of shape (n_samples,)
         Finite, and not negative.
     largest : float, default=1e100
-        The largest weight allowed, whose square is far from overflow.
+        The largest weight allowed. Its square is far from overflow.
 
     Raises
     ------
@@ -289,13 +289,13 @@ def check_weights(weights: Array, largest: float = 1e100) -> None:
 
 
 def refuse_text(y: PerSample, advice: str) -> None:
-    """Refuse a target that holds text other than numbers.
+    """Raise an error if a target holds text that is not a number.
 
     Parameters
     ----------
     y : array-like
     advice : str
-        End of the sentence, without a period.
+        End of the error message, without a period.
 
     Raises
     ------
@@ -321,7 +321,7 @@ def _is_number(text: str | bytes) -> bool:
 
 @contextmanager
 def table_advice(estimator: BaseEstimator) -> Iterator[None]:
-    """Add a remedy to errors about strings, missing values or a third dimension of a table.
+    """Add advice to errors about strings, missing values or a third dimension of a table.
 
     Parameters
     ----------
@@ -333,7 +333,7 @@ def table_advice(estimator: BaseEstimator) -> Iterator[None]:
     except ValueError as error:
         told = str(error).rstrip(".")
         if any(part in told for part in ("could not convert", "Input X contains NaN")):
-            # Scikit-learn recommends other estimators.
+            # Scikit-learn's recommendation of other estimators is removed.
             told = told.partition(". For supervised learning")[0]
             raise ValueError(f"{told}. {_TABLE_ADVICE}") from error
         if "Found array with dim 3" in told:
@@ -342,7 +342,7 @@ def table_advice(estimator: BaseEstimator) -> Iterator[None]:
 
 
 def _stack_advice(estimator: BaseEstimator) -> str:
-    """Advise on the argument or estimator that takes Gram matrices in place of a table."""
+    """Return advice on the argument or estimator that takes Gram matrices instead of a table."""
     parameters = estimator.get_params(deep=False)
     for name in ("kernels", "kernel"):
         if name in parameters:
@@ -378,7 +378,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def _missing(entry: object) -> str:
-    """Name of a missing entry; empty for other entries."""
+    """Return the name of a missing entry, or an empty string for any other entry."""
     if isinstance(entry, float):
         return "NaN" if np.isnan(entry) else ""
     return {"NoneType": "None", "NAType": "NA"}.get(type(entry).__name__, "")

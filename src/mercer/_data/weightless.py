@@ -1,4 +1,4 @@
-"""Left-out values of all samples that were given, including those of weight zero."""
+"""Held-out values of all samples that were given, including those of weight zero."""
 
 from collections.abc import Callable
 

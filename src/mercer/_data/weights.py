@@ -49,7 +49,7 @@ class SampleWeights:
 
     @property
     def fit_params(self) -> dict[str, Array]:
-        """The argument of `fit` for the weights."""
+        """The weights as a keyword argument of `fit`."""
         return {"sample_weight": self.values}
 
     @property
@@ -63,7 +63,7 @@ class SampleWeights:
         return np.sqrt(self.values)
 
     def take(self, rows: Rows) -> SampleWeights:
-        """Weights of some of the samples.
+        """Return the weights of some of the samples.
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class SampleWeights:
         return SampleWeights(self.values[rows])
 
     def of(self, y: Array, rows: Array) -> SampleWeights:
-        """Weights of some rows of a table; see :class:`mercer._blocks.row_sample.RowWeights`."""
+        """Return weights of some rows; see :class:`mercer._blocks.row_sample.RowWeights`."""
         return self.take(rows)
 
     @property
@@ -81,7 +81,7 @@ class SampleWeights:
         return float(self.values.mean())
 
     def relative(self) -> SampleWeights:
-        """Return weights with a mean of one; unit weights if all are equal.
+        """Return the weights scaled to a mean of one, as unit weights if all are equal.
 
         Examples
         --------
@@ -97,7 +97,7 @@ class SampleWeights:
         return SampleWeights(found / found.mean())
 
     def mean(self, values: Array) -> Array:
-        """Mean over the samples.
+        """Return the mean over the samples.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class SampleWeights:
         return np.asarray(self.values @ values / self.values.sum())
 
     def deviation(self, values: Array) -> Array:
-        """Standard deviation over the samples.
+        """Return the standard deviation over the samples.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class SampleWeights:
         return np.sqrt(self.mean(np.square(values - self.mean(values))))
 
     def spread(self, values: Array) -> float:
-        """Standard deviation of all entries.
+        """Return the standard deviation of all entries.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class SampleWeights:
         return float(np.sqrt(self.mean(np.square(values - mean)).mean()))
 
     def sum(self, values: Array) -> float:
-        """Sum over the samples.
+        """Return the sum over the samples.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class SampleWeights:
         return float(self.values @ values)
 
     def scaled(self, values: Array) -> Array:
-        """Rows times the square roots of the weights; the given array if all are one.
+        """Return rows times the roots of their weights, or the given array if all weights are one.
 
         Parameters
         ----------
@@ -145,13 +145,13 @@ class SampleWeights:
     def scaled_gram(
         self, values: Array, rows: Rows = slice(None), columns: Rows | None = None
     ) -> Array:
-        """Gram matrices times the square roots of both samples' weights.
+        """Return Gram matrices times the square roots of both samples' weights.
 
         Parameters
         ----------
         values : ndarray of shape (..., n_rows, n_columns)
         rows, columns : slice or ndarray of int
-            Samples of the rows, by default all, and of the columns, by default those of the rows.
+            Samples of the rows (by default all) and of the columns (by default those of the rows).
 
         Returns
         -------
@@ -162,7 +162,7 @@ class SampleWeights:
         return np.asarray(values * np.outer(self.roots[rows], self.roots[columns]))
 
     def centered(self, values: Array) -> Array:
-        """Columns minus their means, times the square roots of the weights.
+        """Return columns minus their means, times the square roots of the weights.
 
         The inner products of the result are weighted sums over the samples.
 
@@ -173,14 +173,14 @@ class SampleWeights:
         return self.scaled(values - self.mean(values))
 
     def repeated_rows(self) -> Array:
-        """Indices of rows whose quantiles are those of the weighted table.
+        """Return indices of rows whose quantiles are those of the weighted table.
 
         Returns
         -------
         ndarray of int
             If weights are whole and sum to at most 20,000, each index is repeated as often as its
             weight. Otherwise, indices are repeated in proportion to the weights; there are at most
-            20,000 indices, or as many as samples if there are more.
+            20,000 indices, or as many as samples if there are more than 20,000 samples.
 
         Examples
         --------
@@ -195,13 +195,13 @@ class SampleWeights:
         return self.proportional_rows(int(np.clip(round(total), n, max(n, most))))
 
     def representative_rows(self) -> Array:
-        """Indices of rows that represent a weighted table in unweighted fits to labels.
+        """Return indices of rows that represent a weighted table in unweighted fits to labels.
 
         Returns
         -------
         ndarray of int
-            Ascending. Rows of large weights, none of them twice, because kernels that are learned
-            from copies are too narrow.
+            Ascending indices of rows of large weights. No row occurs twice, because kernels that
+            are learned from copies are too narrow.
 
         Examples
         --------
@@ -211,7 +211,7 @@ class SampleWeights:
         return np.unique(self.proportional_rows())
 
     def proportional_rows(self, n_rows: int | None = None) -> Array:
-        """Indices of rows, each repeated in proportion to its weight.
+        """Return indices of rows, each repeated in proportion to its weight.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class SampleWeights:
         """
         n_rows = len(self) if n_rows is None else n_rows
         cumulative = np.cumsum(self.values / self.values.max())
-        # A step that ends with a row, up to the rounding of the sum, belongs to that row.
+        # A step that ends where a row ends, up to the rounding of the sum, belongs to that row.
         rounding = len(self) * np.finfo(np.float64).eps
         steps = (np.arange(n_rows) + 0.5) * (cumulative[-1] / n_rows) * (1.0 - rounding)
         return np.searchsorted(cumulative, steps)
@@ -255,7 +255,7 @@ class SampleWeights:
 
 
 class UnitWeights(SampleWeights):
-    """Weights that are all one, so that every method is that of unweighted samples.
+    """Weights that are all one, so that every method treats the samples as unweighted.
 
     Parameters
     ----------
@@ -351,7 +351,7 @@ def as_weights(weights: SampleWeights | Array | None, n_samples: int) -> SampleW
 def with_class_weights(
     sample_weight: PerSample, class_weight: ClassWeight, y: npt.ArrayLike
 ) -> PerSample:
-    """Return weights of samples times those of their classes.
+    """Return the weights of samples times the weights of their classes.
 
     Parameters
     ----------
@@ -364,12 +364,12 @@ def with_class_weights(
     Returns
     -------
     array-like of shape (n_samples,), or None
-        The given weights if `class_weight` is None.
+        The given sample weights if `class_weight` is None.
 
     Raises
     ------
     ValueError
-        If `class_weight` is none of these, or names an absent class.
+        If `class_weight` is of another kind, or names an absent class.
 
     Examples
     --------

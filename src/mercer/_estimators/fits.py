@@ -1,4 +1,4 @@
-"""Behavior of all fits: they discard earlier results, and notify callbacks of their steps."""
+"""Behavior shared by all fits: they discard earlier results, and notify callbacks of each step."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,26 +20,26 @@ try:
 except ImportError:
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """A placeholder: this version of scikit-learn has no callbacks."""
+        """A placeholder for versions of scikit-learn without callbacks."""
 
     def _decorated(method: Method) -> Method:
         return method
 
 
 _NO_RESULTS = ("_skl", "_metadata_request", "_callback", "_parent_callback")
-"""Prefixes of the attributes in which scikit-learn stores callbacks, requests and outputs."""
+"""Prefixes of attributes in which scikit-learn stores callbacks, requests and output settings."""
 
 
 def with_callbacks(method: Method) -> Method:
     """Return a `fit` that discards earlier results, and ends its callbacks even if it fails.
 
-    An estimator whose fit fails is left as it was. Fits use no more threads than the process has
-    cores.
+    If the fit fails, the estimator keeps its earlier state. Fits use no more threads than there are
+    cores available to the process.
 
     Parameters
     ----------
     method : callable
-        The method `fit`. scikit-learn's decorator, which ends the callbacks, is applied as well.
+        The method `fit`. scikit-learn's own decorator is also applied; it ends the callbacks.
     """
     decorated = _decorated(method)
 
@@ -62,7 +62,7 @@ def with_callbacks(method: Method) -> Method:
 
 
 def _results(estimator: BaseEstimator) -> list[str]:
-    """Names of the attributes set by a fit, without parameters and settings of scikit-learn."""
+    """Return the names of the attributes that a fit has set on the estimator."""
     params = estimator.get_params(deep=False)
     return [
         name
@@ -82,14 +82,14 @@ def reported_steps(
     Parameters
     ----------
     estimator : estimator
-        The context must be entered within a `fit` that `with_callbacks` decorates.
+        Its `fit`, within which the context is entered, must be decorated by `with_callbacks`.
     n_steps : int, default=None
         Number of steps; None if it is not known in advance.
 
     Yields
     ------
     callable
-        To be called after each step; it ignores its arguments.
+        A function to be called after each step; it ignores its arguments.
     """
     printed = _printed_steps(estimator, n_steps)
     if not hasattr(estimator, "_init_callback_context"):

@@ -1,4 +1,4 @@
-"""Base class of estimators that learn a kernel, and validated data of a fit."""
+"""Base class of estimators that learn a kernel, and the validated data of a fit."""
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
@@ -41,14 +41,14 @@ __all__ = [
 ]
 
 MEMORY_ADVICE = "fit fewer rows, or take TwoStage*(approximation='nystroem')"
-"""Advice in the error message of a fit whose Gram matrices do not fit into memory."""
+"""Advice in the error message if the Gram matrices of a fit do not fit into memory."""
 
 
 class KernelEstimator(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
-    """Base class of all estimators that learn a kernel: tags, and stacks of Gram matrices as X.
+    """Base class of all estimators that learn a kernel.
 
-    A subclass sets `_kernels_parameter` to the name of the parameter that may be "precomputed", or
-    to None.
+    It sets scikit-learn's tags, and accepts stacks of Gram matrices as X. A subclass sets
+    `_kernels_parameter` to the name of the parameter that may be "precomputed", or to None.
     """
 
     _kernels_parameter: ClassVar[str | None] = "kernels"
@@ -58,11 +58,13 @@ class KernelEstimator(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
     X_fit_: Features
 
     def _n_gram_matrices(self) -> int:
-        """Minimum number of n x n matrices that a fit holds in memory at a time, besides stacks."""
+        """Return the minimum number of n x n matrices that a fit holds at once, besides a stack."""
         return 0
 
     def as_input(self, X: Features) -> Features:
-        """Return training samples in a layout that can be split by rows: kernels last in a stack.
+        """Return training samples in a layout that can be split by rows.
+
+        In a stack of Gram matrices, kernels are along the last axis.
 
         Parameters
         ----------
@@ -71,20 +73,20 @@ class KernelEstimator(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         return as_stack(X) if self._takes_stack() else X
 
     def _takes_stack(self) -> bool:
-        """Whether X is a stack of precomputed Gram matrices."""
+        """Return whether X is a stack of precomputed Gram matrices."""
         if self._kernels_parameter is None:
             return False
         source = getattr(self, self._kernels_parameter)
         return isinstance(source, str) and source == "precomputed"
 
     def _finite(self) -> bool | Literal["allow-nan"]:
-        """Value of `ensure_all_finite` in validation: NaN is allowed if a kernel accepts it."""
+        """Return `ensure_all_finite` for the validation: NaN is allowed if a kernel accepts it."""
         given = [getattr(self, name, None) for name in ("kernel", "kernels", "family")]
         every = [k for found in given for k in (found if isinstance(found, list) else [found])]
         return "allow-nan" if any(getattr(k, "accepts_missing", False) for k in every) else True
 
     def _n_fitted_kernels(self) -> int:
-        """Number of Gram matrices in the stack to which the estimator was fitted."""
+        """Return the number of Gram matrices in the stack to which the estimator was fitted."""
         return int(self.weights_.size)
 
     def __sklearn_tags__(self) -> Tags:
@@ -104,17 +106,17 @@ class TrainingData(Sample):
     Attributes
     ----------
     table : ndarray, sparse matrix or data frame of shape (n_samples, n_features)
-        The table to which kernels are bound: the given data frame, for its column names, or X.
+        The table to which kernels are bound: the given data frame, which has column names, or X.
     stored : ndarray, sparse matrix or None
-        All given samples, which the fitted estimator stores to evaluate its kernel; None for Gram
-        matrices.
+        All given samples, which the fitted estimator stores because its kernel is evaluated on
+        them; None for Gram matrices.
     """
 
     table: Features | None = None
     stored: Features | None = None
 
     def take(self, rows: Array) -> Self:
-        """Some of the samples; see :meth:`Sample.take`.
+        """Return some of the samples; see :meth:`Sample.take`.
 
         Parameters
         ----------
@@ -125,12 +127,12 @@ class TrainingData(Sample):
         return replace(found, table=found.X if same else _safe_indexing(self.table, rows))
 
     def merged(self) -> Self:
-        """The samples, with duplicates of equal targets merged into one of their total weight.
+        """Merge samples that have equal features and targets, and add up their weights.
 
-        Results then do not depend on whether a sample has a weight of two or is given twice, not
-        even by rounding errors, which a learned noise near zero would magnify. Merged or weighted
-        samples are reordered; Gram matrices, and distinct samples without weights, are returned
-        unchanged.
+        Results are then exactly the same whether a sample has a weight of two or is given twice.
+        Otherwise they would differ by rounding errors, which a learned noise near zero would
+        magnify. Merged or weighted samples are reordered. Gram matrices, and distinct samples
+        without weights, are returned unchanged.
         """
         if self.pairwise:
             return self
@@ -144,19 +146,19 @@ class TrainingData(Sample):
         return replace(self.take(first), weights=found, kept=kept)
 
     def samples(self, n_kernels: int = 1, *, keep: bool = True) -> Samples:
-        """The samples as a source of tiles of Gram matrices.
+        """Return the samples as a source of tiles of Gram matrices.
 
         Parameters
         ----------
         n_kernels : int, default=1
             Typical number of kernels that are evaluated together.
         keep : bool, default=True
-            Whether distances may be kept, for more than one pass.
+            Whether distances may be kept in memory for further passes.
         """
         return Samples(self.X, n_kernels, keep=keep, weights=self.weights)
 
     def target(self, task: Task, output_kernel: OutputKernelSource = None) -> Target:
-        """The factor of the output kernel on `y`; see :func:`target_of`.
+        """Return the factor of the output kernel on `y`; see :func:`target_of`.
 
         Parameters
         ----------
@@ -167,7 +169,7 @@ class TrainingData(Sample):
 
     @property
     def repeated(self) -> Features:
-        """Rows repeated by their weights, from which widths are derived."""
+        """Rows of the table, repeated according to their weights, from which widths are derived."""
         return self.weights.repeated(self.table)
 
     def dictionary(self, sources: KernelDictionary) -> list[Kernel]:
@@ -176,8 +178,8 @@ class TrainingData(Sample):
         Parameters
         ----------
         sources : list, None or "precomputed"
-            None for 20 Gaussian kernels with widths from half the small to twice the large
-            distances.
+            None for 20 Gaussian kernels, with widths from half of a small distance between samples
+            to twice the largest distance.
 
         Raises
         ------
@@ -237,7 +239,7 @@ def training_data(
     sample_weight: PerSample = None,
     class_weight: ClassWeight = None,
 ) -> TrainingData:
-    """Validate the arguments of a fit, and record the number and names of the features.
+    """Validate the arguments of a fit, and store the number and names of the features.
 
     Parameters
     ----------
@@ -247,7 +249,7 @@ def training_data(
     y : array-like, default=None
         Validated if the estimator needs a target.
     sample_weight : array-like of shape (n_samples,), default=None
-        Samples of weight zero are left out.
+        Samples of weight zero are removed.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by which the weights of their samples are multiplied.
 

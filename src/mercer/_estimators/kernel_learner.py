@@ -1,4 +1,4 @@
-"""Base class of the transformers that learn a kernel."""
+"""Base classes of the transformers that learn a kernel."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from mercer.kernels._conversion import OutputKernelSource
 def single_kernel(
     samples: Samples, target: Target, kernel: Kernel, objectives: Sequence[float]
 ) -> LearnedKernel:
-    """Return the record of a kernel that is not a sum, with the iterations that led to it.
+    """Return the record of a kernel that is not a sum, with a history of its iterations.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def weighted_kernels(kernels: list[Kernel], weights: Array, found: Moments) -> L
 class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """Base class of transformers that learn a kernel before a predictor is fitted.
 
-    `transform` returns the learned kernel between samples and the training set. A subclass
+    `transform` evaluates the learned kernel between samples and the training set. A subclass
     implements `_learn`, and extends `_check_settings`.
     """
 
@@ -101,8 +101,8 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
             Labels or responses; label indicators or a Gram matrix if `output_kernel` requires them.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples. A weight of two is equivalent to giving the sample twice, and a
-            weight of zero to leaving it out. Learners that draw rows may leave out rows of small
-            weight.
+            weight of zero to leaving it out. Learners that draw a subset of the rows may leave out
+            rows of small weight.
 
         Returns
         -------
@@ -113,7 +113,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         ValueError
             If X or y contains NaN or infinities, there is only one sample or one class, a response
             is constant, `y` does not match the task or the output kernel, a kernel returns NaN or
-            is not of the kind that the learner needs, or a weight is negative.
+            is of a kind that the learner does not support, or a weight is negative.
 
         Warns
         -----
@@ -181,10 +181,10 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         return kernel_rows(self, X)
 
     def selected_params(self) -> dict[str, object]:
-        """Return the parameters that the fit selected, as values to set on a clone.
+        """Return the parameters that the fit selected, to be set on a clone.
 
-        Nested cross-validation, which learns the kernel again on parts of the same data, can reuse
-        these parameters.
+        Nested cross-validation can reuse these parameters when it learns the kernel again on
+        subsets of the same data.
 
         Returns
         -------
@@ -195,7 +195,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
 
     @property
     def _widths_are_given(self) -> bool:
-        """Whether the user gave the kernels' widths, which must not change."""
+        """Whether the user specified the widths of the kernels, so that they must not change."""
         name = self._kernels_parameter
         return name is not None and getattr(self, name) is not None
 
@@ -204,8 +204,8 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
     ) -> Self:
         """Replace the learned kernels by kernels with other widths, on the same samples.
 
-        Coefficients are unchanged; the scale, the shares and the alignment are those of the new
-        sum.
+        The weights are unchanged. The scale, the shares and the alignment are computed again for
+        the new sum.
         """
         data = training_data(self, X, y, sample_weight)
         found = moments(data.samples(), kernels, self._target(data).centered)
@@ -217,7 +217,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         return data.target(self.task, self.output_kernel)
 
     def _check_settings(self) -> None:
-        """Raise errors for invalid settings of the target."""
+        """Raise an error if a setting of the target is invalid."""
         check_choice("task", self.task, TASKS)
         check_output_kernel(self.output_kernel)
 
@@ -226,7 +226,8 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         self.kernels_ = found.kernels
         self.weights_ = found.weights
         shares = trace_shares(found.weights, found.traces)
-        # If all kernels are constant, all traces are zero, and shares are those of the weights.
+        # If all kernels are constant, all traces are zero, and the shares are computed from the
+        # weights alone.
         self.shares_ = shares if shares.any() else trace_shares(found.weights, np.ones(shares.size))
         self.scale_ = _unit_scale(data, found)
         self.kernel_ = with_names(WeightedSum(found.kernels, found.weights / self.scale_), self)
@@ -238,7 +239,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         return self
 
     def _tell_indefinite(self, data: TrainingData) -> None:
-        """Warn about user-defined kernels with negative eigenvalues."""
+        """Warn if user-defined kernels have negative eigenvalues."""
         warn_of_indefinite(self.kernels_, self.weights_, data.X)
 
     @property
@@ -247,7 +248,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
 
 
 class CrossValidatedLearner(KernelLearner):
-    """A learner that may choose settings by held-out samples."""
+    """Base class of learners that may choose settings by cross-validation."""
 
     @with_callbacks
     def fit(
@@ -288,9 +289,9 @@ class CrossValidatedLearner(KernelLearner):
 
 
 def _unit_scale(data: TrainingData, found: LearnedKernel) -> float:
-    """Mean diagonal of the centered training Gram matrix; one if the kernel is constant there.
+    """Return the mean diagonal of the centered training Gram matrix, or one if it is constant.
 
-    The kernel is constant up to rounding if centering leaves less than 1e-12 of its values.
+    A Gram matrix counts as constant if this mean is at most 1e-12 of its largest diagonal entry.
     """
     mean = float(found.weights @ found.traces) / data.samples().total
     diagonal = WeightedSum(found.kernels, found.weights).diag(data.X)

@@ -1,1 +1,1 @@
-"""Saved models, and models as small estimators and as ONNX graphs."""
+"""Saved models, and exports of models to small estimators and ONNX graphs."""

@@ -1,4 +1,4 @@
-"""Archives of models: members and their sizes are checked before any is loaded."""
+"""Archives of models, whose members and sizes are checked before any member is loaded."""
 
 import math
 import os
@@ -16,23 +16,23 @@ from mercer._data.types import Array
 from mercer._files.model_schema import StoredArray
 
 SCHEMA = "schema.json"
-"""The member of an archive that describes the objects; the others hold arrays."""
+"""The member of an archive that describes the objects; the other members hold arrays."""
 
 _MAX_MEMBERS = 20_000
-"""An archive of more members is refused before they are listed."""
+"""An archive with more members is rejected before they are listed."""
 
 _INFLATION = 20
-"""The sparse matrices of a model may inflate to this multiple of their size. Matrices of real data
-inflate two- to tenfold."""
+"""The sparse matrices of a model may inflate to this multiple of their compressed size. Matrices of
+real data inflate two- to tenfold."""
 
 _SMALL = 2**26
-"""Sparse matrices may inflate to this many bytes in total beyond that multiple."""
+"""Sparse matrices may inflate by this many bytes in total beyond `_INFLATION`."""
 
 _CHUNK = 2**20
-"""Members are read in chunks of this many bytes."""
+"""Arrays are read in chunks of this many bytes."""
 
 _SPARSE_PARTS = {"indices.npy", "indptr.npy", "format.npy", "shape.npy", "data.npy"}
-"""Members of the archive of a sparse matrix."""
+"""Members of the inner archive that holds a sparse matrix."""
 
 _HEADER = re.compile(
     r"\{'descr': '([<>|][biufSUmM][1-9]\d{0,8}(?:\[\w{1,9}\])?)', 'fortran_order': (True|False), "
@@ -50,12 +50,12 @@ _MAY_LACK_VALUES = frozenset(
     }
 )
 """Names of arrays that may hold missing or infinite values: tables of rows and statistics of their
-columns, thresholds that only missing values are beyond, and scores of failed fits."""
+columns, thresholds that only missing values exceed, and scores of failed fits."""
 
 
 @dataclass
 class Members:
-    """The members of an archive, by their names.
+    """The members of an archive by name.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Members:
     places: dict[str, tuple[int, int, int]]
 
     def read(self, name: str) -> bytearray:
-        """Read the content of a member, and check its checksum.
+        """Read the content of a member and verify its checksum.
 
         Parameters
         ----------
@@ -93,8 +93,8 @@ def members_of(file: BufferedReader) -> Members:
     Raises
     ------
     ValueError
-        If a member is compressed, encrypted or given twice, if members overlap, or if there are
-        bytes that belong to no member.
+        If a member is compressed, encrypted or contained twice, if members overlap, or if some
+        bytes belong to no member.
     """
     members = _listed(file, _MAX_MEMBERS)
     if all(member.filename != SCHEMA for member, _ in members):
@@ -106,7 +106,7 @@ def members_of(file: BufferedReader) -> Members:
 
 
 def _listed(file: IO[bytes], most: int) -> list[tuple[ZipInfo, int]]:
-    """Return the members, which follow each other without gaps, and where their contents begin."""
+    """Return the members and where their contents begin, after checking that there are no gaps."""
     _check_end(file, most)
     with ZipFile(file) as archive:
         listed = archive.infolist()
@@ -132,7 +132,7 @@ def _listed(file: IO[bytes], most: int) -> list[tuple[ZipInfo, int]]:
 
 
 def end_of(file: IO[bytes]) -> tuple[bytes, bytes]:
-    """Return the last bytes of an archive, split where the record after its list of members begins.
+    """Return the last bytes of an archive, split at the record that follows its list of members.
 
     Parameters
     ----------
@@ -145,14 +145,14 @@ def end_of(file: IO[bytes]) -> tuple[bytes, bytes]:
 
 
 def _check_end(file: IO[bytes], most: int) -> None:
-    """Check that a file ends with a list of not too many members."""
+    """Check that a file ends with a list of members that is not too long."""
     before, end = end_of(file)
     if len(end) < 22:
         raise ValueError("it does not end with a list of members")
     _, _, _, n_members, n_bytes, _, n_comment = struct.unpack("<4H2LH", end[4:22])
     if len(end) - 22 != n_comment:
         raise ValueError("its list of members does not end with the file")
-    # In long archives, this mark announces another list in place of this one.
+    # In long archives, this mark announces another list that replaces this one.
     is_long = before[-20:-16] == b"PK\6\7"
     is_short = file.seek(0, os.SEEK_END) < 2**31
     if n_members > most or n_bytes > 200 * most or (is_long and is_short):
@@ -160,18 +160,18 @@ def _check_end(file: IO[bytes], most: int) -> None:
 
 
 def check_arrays(members: Members, arrays: dict[str, set[StoredArray]]) -> int:
-    """Check the members that hold arrays, without loading any.
+    """Check the members that hold arrays without loading them.
 
     Parameters
     ----------
     members : Members
     arrays : dict of str to set of StoredArray
-        Type and name of each array, according to the objects that it belongs to.
+        Types and names of each array, according to the objects to which it belongs.
 
     Returns
     -------
     int
-        Number of bytes that sparse matrices inflate to.
+        Number of bytes to which sparse matrices inflate.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def check_arrays(members: Members, arrays: dict[str, set[StoredArray]]) -> int:
 
 
 def _check_sparse(content: bytearray, allowance: int, uses: set[StoredArray]) -> int:
-    """Check the parts of a sparse matrix, and return how many bytes they inflate to."""
+    """Check the parts of a sparse matrix, and return the number of bytes when inflated."""
     file = BytesIO(content)
     listed = [member for member, _ in _listed(file, len(_SPARSE_PARTS))]
     if {member.filename for member in listed} != _SPARSE_PARTS:
@@ -256,7 +256,7 @@ def _read_header(
 
 
 def as_array(content: bytes | bytearray) -> Array:
-    """Return the array of a checked member; it shares memory with the content.
+    """Return the array of a checked member, which shares memory with the content.
 
     Parameters
     ----------

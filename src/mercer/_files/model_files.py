@@ -1,4 +1,4 @@
-"""Models on disk: archives of skops with a checksum, whose contents are checked before loading."""
+"""Models on disk: skops archives with a checksum, whose contents are checked before loading."""
 
 import hashlib
 import json
@@ -33,10 +33,10 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = Tr
     path : str or path-like
         The file, which is replaced if it exists.
     complete : bool, default=True
-        Whether to compute left-out predictions of stacks before saving if they were not read
-        before. This takes about as long as the fit, or up to four times as long. Without them, a
-        loaded model predicts, but has no `loo_predictions_`, `loo_score_`, intervals, prediction
-        sets or updates of responses.
+        Whether to compute the left-out predictions of stacks before saving if they have not been
+        computed yet. This takes one to four times as long as the fit. Without them, a loaded model
+        predicts, but has no `loo_predictions_`, `loo_score_`, intervals, prediction sets or updates
+        of responses.
 
     Raises
     ------
@@ -73,9 +73,9 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = Tr
 
 
 def load(path: str | PathLike[str]) -> BaseEstimator:
-    """Load a model that `save` or ``mercer fit --out`` saved.
+    """Load a model that was saved by `save` or ``mercer fit --out``.
 
-    Files written by skops itself are refused: load one that you trust with ``skops.io.load``, and
+    Files written by skops itself are rejected: load one that you trust with ``skops.io.load``, and
     save its model with `save`. Only objects of mercer and trusted objects of scikit-learn are
     created, and the loader of skops is not used.
 
@@ -87,32 +87,32 @@ def load(path: str | PathLike[str]) -> BaseEstimator:
     Returns
     -------
     estimator
-        The fitted model. A model of the command is a pipeline, whose ``predict`` takes a data frame
-        with the columns of the training table, as text or typed, in any order. If the target is a
-        date, it returns days since 1970.
+        The fitted model. A model saved by the command is a pipeline, whose ``predict`` takes a data
+        frame with the columns of the training table, as text or typed, in any order. If the target
+        is a date, ``predict`` returns days since 1970.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     MemoryError
-        If its arrays do not fit into memory.
+        If the arrays of the model do not fit into memory.
     ModuleNotFoundError
-        If the model is one of the command, whose packages are not installed.
+        If the command saved the model and the packages of the command are not installed.
     ValueError
         If the file is not such a model, is damaged or was changed, or holds types that are not
-        trusted, in which case nothing is loaded.
+        trusted. In all these cases, nothing is loaded.
 
     Warns
     -----
     UserWarning
-        If another version of mercer saved it.
+        If another version of mercer saved the model.
 
     Notes
     -----
     The checksum detects accidental changes only, because anyone can compute a new one. The contents
     are therefore checked as well: sizes before anything is decompressed, kinds and types before any
-    object is created, indices before use.
+    object is created, and indices before they are used.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def load(path: str | PathLike[str]) -> BaseEstimator:
 
 
 def _write_compactly(content: bytes, path: Path) -> None:
-    """Write an archive without the indentation, which is two thirds of its schema."""
+    """Write an archive without the indentation, which takes up two thirds of its schema."""
     with ZipFile(BytesIO(content)) as archive, ZipFile(path, "w", ZIP_STORED) as written:
         for name in archive.namelist():
             found: bytes | str = archive.read(name)
@@ -161,7 +161,7 @@ def _write_compactly(content: bytes, path: Path) -> None:
 
 
 def _checked(file: BufferedReader, n_copies: int = 2) -> tuple[Members, Description]:
-    """Check an archive before its objects are created, for which memory holds arrays twice."""
+    """Check an archive, and that memory suffices for `n_copies` of it, before creating objects."""
     members = members_of(file)
     size = file.seek(0, os.SEEK_END)
     _check_memory(n_copies * size)
@@ -183,14 +183,14 @@ def _reason(error: Exception) -> str:
 
 
 _LABEL = b"mercer model, version 1; SHA-256 of all bytes before these 64 digits: "
-"""Text before the digest in the comment of the archive."""
+"""Text that precedes the digest in the comment of the archive."""
 
 _N_DIGITS = len(hashlib.sha256().hexdigest())
 """Number of hexadecimal digits of a digest."""
 
 
 def add_checksum(path: Path) -> None:
-    """Add the version of mercer and a checksum to a zip file, which remains a valid zip file."""
+    """Add the version of mercer and a checksum to a zip file, which remains valid."""
     with ZipFile(path, "a") as archive:
         archive.comment = _made_by() + _LABEL + b"0" * _N_DIGITS
     with path.open("rb+") as file:
@@ -219,12 +219,12 @@ def check_checksum(file: BinaryIO) -> None:
     Parameters
     ----------
     file : binary file
-        Afterwards, its position is at the first byte.
+        A binary file, whose position is at the first byte afterwards.
 
     Raises
     ------
     ValueError
-        If there is no checksum, or it does not match the content.
+        If there is no checksum, or if it does not match the content.
     """
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _N_DIGITS - len(_LABEL)))

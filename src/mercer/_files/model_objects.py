@@ -28,7 +28,7 @@ def named(name: str) -> type | Callable[..., object]:
 
 
 class MadeObjects:
-    """Objects by their identifiers. Each object is created once.
+    """Objects by identifier. Each object is created once.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class MadeObjects:
         self._known: dict[int, object] = {}
 
     def of(self, described: Described) -> Any:
-        """Make an object and all that it contains.
+        """Create an object and everything that it contains.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class MadeObjects:
 
 
 def _filled(parts: list[Any], shape: tuple[int, ...]) -> Array:
-    """Return an array of the objects in nested lists, which hold it row by row."""
+    """Return an array of the objects in nested lists, which hold the array row by row."""
     for size in shape[1:]:
         if any(type(row) is not list or len(row) != size for row in parts):
             raise ValueError("an array of objects in it has rows of other lengths than its shape")

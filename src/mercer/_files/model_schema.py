@@ -1,4 +1,4 @@
-"""Descriptions of a model's objects: kinds, names and sizes are checked before any is made."""
+"""Descriptions of a model's objects, which are checked before any object is created."""
 
 import json
 import re
@@ -7,22 +7,22 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 _MAX_SCHEMA = 2**25
-"""A description of more bytes is refused. A thousand objects take 150 kilobytes."""
+"""A description with more bytes is rejected. A thousand objects take 150 kilobytes."""
 
 _MAX_VALUES = 1_200_000
-"""A description of more values is refused before it is parsed. Each takes about 150 bytes."""
+"""A description with more values is rejected before parsing. Each takes about 150 bytes."""
 
 _MAX_OBJECTS = 150_000
-"""A description of more objects is refused before any is made."""
+"""A description with more objects is rejected before any object is created."""
 
 _MAX_DEPTH = 100
-"""A description of more levels of nested objects is refused. Models have about twenty."""
+"""A description with more levels of nested objects is rejected. Models have about twenty."""
 
 _MAX_NUMBER = 2**60
-"""Integers by which objects are looked up are below this, so that no two have the same hash."""
+"""Bound on the integers by which objects are looked up, so that no two have the same hash."""
 
 _MAX_DIGITS = 400
-"""A number of more digits is refused."""
+"""A number with more digits is rejected."""
 
 _KINDS: dict[str, tuple[set[str], ...]] = {
     kind: tuple({"__id__", *keys.split()} for keys in forms)
@@ -40,7 +40,7 @@ _KINDS: dict[str, tuple[set[str], ...]] = {
         "DTypeNode": ("content",),
     }.items()
 }
-"""Kinds of objects that models consist of, and keys of their descriptions besides the type."""
+"""Kinds of objects in models, and the keys of their descriptions other than the type."""
 
 _BUILT_IN = {
     "JsonNode": "builtins.str",
@@ -51,10 +51,10 @@ _BUILT_IN = {
     "MaskedArrayNode": "numpy.ma.MaskedArray",
     "DTypeNode": "numpy.dtype",
 }
-"""Kinds whose objects all have the same type, and this type."""
+"""The type of the objects of a kind, for kinds whose objects all have the same type."""
 
 KEY_TYPES = tuple(f"builtins.{kind.__name__}" for kind in (str, int, float, bool))
-"""Types of the keys of dictionaries."""
+"""Types that the keys of dictionaries may have."""
 
 
 class UntrustedTypesError(ValueError):
@@ -71,12 +71,12 @@ class UntrustedTypesError(ValueError):
 
 
 class StoredArray(NamedTuple):
-    """Type and name of an array, according to the object that it belongs to.
+    """Type and name of an array, according to the object to which it belongs.
 
     Attributes
     ----------
     type_name : str
-        Full name of its type: an array, a number or a sparse matrix.
+        Full name of its type, which is an array, a number or a sparse matrix.
     field : str
         Key or attribute under which it is stored.
     """
@@ -86,7 +86,7 @@ class StoredArray(NamedTuple):
 
 
 Described: TypeAlias = dict[str, Any]
-"""An object in a description: its kind, its type, its identifier, and what it contains."""
+"""An object in a description: its kind, type, identifier and contents."""
 
 
 @dataclass
@@ -97,8 +97,8 @@ class Description:
     ----------
     root : dict
         The description as `json` reads it.
-    arrays : dict of str to StoredArray
-        Arrays by the names of their members in the archive.
+    arrays : dict of str to set of StoredArray
+        Uses of each array, by the name of its member in the archive.
     """
 
     root: Described
@@ -129,16 +129,16 @@ def read_schema(
     UntrustedTypesError
         If there is an object of a type that is not trusted.
     ValueError
-        If there are too many objects, or if one is of a kind that models do not consist of, is
-        described in two ways, contains itself, or shares an array with another one.
+        If there are too many objects, or if an object has a kind that models do not contain, is
+        described in two ways, contains itself, or shares an array with another object.
     """
     if len(text) > _MAX_SCHEMA:
         raise ValueError("the description of its objects is too long")
-    # As parts of the structure, these characters are never escaped.
+    # Where these characters are part of the structure, they are never escaped.
     if sum(map(text.count, (b",", b"[", b"{"))) > _MAX_VALUES:
         raise ValueError("it describes too many objects")
     root = json.loads(text.decode("ascii"), object_pairs_hook=_without_repetition)
-    # Older protocols of skops have loaders of their own, which are for old files only.
+    # Older protocols of skops have their own loaders, which are for old files only.
     if not isinstance(root, dict) or type(root.get("protocol")) is not int or root["protocol"] != 2:
         raise ValueError("it is written in no protocol of models")
     root = {key: value for key, value in root.items() if key not in ("protocol", "_skops_version")}
@@ -167,9 +167,9 @@ def _without_repetition(pairs: list[tuple[str, object]]) -> Described:
 class _Objects:
     """Visitor that checks all objects of a description.
 
-    The form of an object is a number that stands for its kind, its name and the forms of all that
-    it contains. Equal objects have equal forms, and an object that is described several times has
-    one form. Thus at most the objects that are spelled out are created, in whatever order.
+    The form of an object is a number that identifies its kind, its type and the forms of all
+    objects in it. Equal objects have equal forms, and an object that is described several times has
+    one form. Thus no more objects are created than are described, whatever the order.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class _Objects:
         self._count = 0
 
     def visit(self, described: object, name: str, depth: int) -> int:
-        """Check an object and all that it contains, and return its form.
+        """Check an object and everything that it contains, and return its form.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class _Objects:
         name : str
             Key or attribute under which the object is stored.
         depth : int
-            Number of objects that it is nested in.
+            Number of objects in which it is nested.
         """
         self._count += 1
         if self._count > _MAX_OBJECTS or depth > _MAX_DEPTH:
@@ -244,7 +244,7 @@ class _Objects:
     def _parts(
         self, kind: str, type_name: str, described: Described, name: str, depth: int
     ) -> tuple[Hashable, tuple[int, ...]]:
-        """Return the parts of an object: its own values, and the forms of the objects in it."""
+        """Return the own values of an object and the forms of the objects in it."""
         content = described.get("content")
         if kind in ("ListNode", "TupleNode"):
             return None, self._all(_checked(content, list), name, depth)
@@ -276,7 +276,7 @@ class _Objects:
     def _dictionary(
         self, described: Described, name: str, depth: int
     ) -> tuple[Hashable, tuple[int, ...]]:
-        """Return the keys of a dictionary, and the forms of their types and of the values."""
+        """Return the keys of a dictionary, and the forms of the key types and of the values."""
         keys, content = described["key_types"], _checked(described["content"], dict)
         form = self.visit(keys, name, depth)
         if form not in self._key_types:

@@ -1,4 +1,4 @@
-"""Types that a saved model may hold, by name, and checks of what was loaded."""
+"""Names of the types that a saved model may hold, and checks of loaded models."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
@@ -25,15 +25,15 @@ _OF_LIBRARIES = frozenset(
         type(check_scoring(SVC())),
     )
 )
-"""Classes of scikit-learn in fitted pipelines that are not estimators. The last is the scorer that
-calls an estimator's own `score`."""
+"""Classes of scikit-learn that fitted pipelines hold and that are not estimators. The last one is
+the scorer that calls an estimator's own `score`."""
 
 _SKLEARN_MODULES = (
     *("compose", "impute", "kernel_ridge", "linear_model", "model_selection", "pipeline"),
     *("preprocessing", "svm"),
 )
-"""Estimators of these modules of scikit-learn are trusted. Some others read files, or have compiled
-code that relies on unchecked numbers."""
+"""Modules of scikit-learn whose estimators are trusted. Some other estimators read files, or have
+compiled code that relies on unchecked numbers."""
 
 _GP_KERNELS = frozenset(
     f"sklearn.gaussian_process.kernels.{name}"
@@ -42,10 +42,10 @@ _GP_KERNELS = frozenset(
         *("PairwiseKernel", "Product", "RBF", "RationalQuadratic", "Sum", "WhiteKernel"),
     )
 )
-"""Kernels of scikit-learn's Gaussian processes, which kernels of mercer may wrap."""
+"""Kernels of scikit-learn's Gaussian processes that kernels of mercer may wrap."""
 
 _NOT_IN_MODELS = ("mercer._blocks", "mercer._files.deployment.onnx", "mercer.datasets")
-"""Modules of objects that read files, or that no model holds."""
+"""Modules whose objects read files or are not part of any model."""
 
 _WITHOUT_FIELDS = frozenset(
     {
@@ -54,7 +54,7 @@ _WITHOUT_FIELDS = frozenset(
         *("mercer._estimators.stacking.table_views.TableViews",),
     }
 )
-"""Classes of mercer that models hold and that are neither estimators nor dataclasses."""
+"""Classes of mercer in models that are neither estimators nor dataclasses."""
 
 _OF_COMMAND = frozenset(
     {
@@ -63,13 +63,13 @@ _OF_COMMAND = frozenset(
         "mercer_command.table_reader.TableReader",
     }
 )
-"""Classes of the command in its pipelines. They are imported when such a model is loaded."""
+"""Classes of the command in its pipelines, imported only when such a pipeline is loaded."""
 
 _NUMBERS = frozenset(f"numpy.{kind.__name__}" for kind in set(np.sctypeDict.values())) - {
     "numpy.void",
     "numpy.object_",
 }
-"""Types of numbers and of texts of NumPy."""
+"""NumPy types of numbers, times and text."""
 
 
 def full_name_of(kind: type) -> str:
@@ -83,7 +83,7 @@ def full_name_of(kind: type) -> str:
 
 
 def is_trusted(kind: str, name: str) -> bool:
-    """Whether an object may be created.
+    """Return whether an object may be created.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def is_trusted(kind: str, name: str) -> bool:
 
 @cache
 def _class_named(name: str) -> type | None:
-    """Return a class by its name; None if it does not exist or models may not hold its objects."""
+    """Return a class by name; None if it does not exist or models may not hold its objects."""
     module, _, own = name.rpartition(".")
     if name in _sklearn_names() | _OF_LIBRARIES | _GP_KERNELS | _OF_COMMAND | _WITHOUT_FIELDS:
         return getattr(import_module(module), own, None)
@@ -127,7 +127,7 @@ def _sklearn_names() -> frozenset[str]:
 
 
 def fits(name: str, attributes: Iterable[str]) -> bool:
-    """Whether objects of a trusted class have these attributes.
+    """Return whether objects of a trusted class may have these attributes.
 
     Parameters
     ----------
@@ -138,9 +138,9 @@ def fits(name: str, attributes: Iterable[str]) -> bool:
     Returns
     -------
     bool
-        False if an attribute would replace a method, or if a field or a parameter of a class of
-        mercer is missing, or if a dataclass that is not an estimator has other attributes than its
-        fields and cached properties.
+        False if an attribute would replace a method or a property, if a field or a parameter of a
+        class of mercer is missing, or if a dataclass that is not an estimator has attributes other
+        than its fields and cached properties.
     """
     kind: Any = _class_named(name)
     given = set(attributes)
@@ -159,14 +159,14 @@ def fits(name: str, attributes: Iterable[str]) -> bool:
 
 
 def _is_of_class(kind: type, attribute: str) -> bool:
-    """Whether a name is that of a method or of a property of a class."""
+    """Return whether a class has a method or a property of this name."""
     found = getattr_static(kind, attribute, None)
     methods = (property, classmethod, staticmethod, type(available_if(lambda _: True)(len)))
     return callable(found) or isinstance(found, methods)
 
 
 _PLAIN = (str, int, float, bool, type(None))
-"""Types of objects that contain no others."""
+"""Types of objects that contain no other objects."""
 
 
 def check_fitted(model: object) -> None:
@@ -175,12 +175,12 @@ def check_fitted(model: object) -> None:
     Parameters
     ----------
     model : object
-        The objects that it contains are checked too.
+        The model, which is checked with all objects that it contains.
 
     Raises
     ------
     ValueError
-        If the indices of a sparse array or the sizes of a support vector machine do not fit.
+        If the indices of a sparse array or the sizes of a support vector machine are inconsistent.
     """
     for found in objects_in(model):
         if issparse(found) and hasattr(found, "check_format"):
@@ -190,7 +190,7 @@ def check_fitted(model: object) -> None:
 
 
 def objects_in(model: object) -> Iterator[object]:
-    """Yield a model and all objects that it contains, each once.
+    """Yield a model and all objects that it contains, each of them once.
 
     Parameters
     ----------

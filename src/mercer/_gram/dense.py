@@ -72,7 +72,7 @@ def gram_alignment(K: Array, Y: Array, weights: SampleWeights | None = None) -> 
 
 
 def with_diagonal(K: Array, value: float | Array) -> Array:
-    """Return K + diag(value), or K + value I for a number, as a new array."""
+    """Return K + diag(value), or K + value I if it is a number, as a new array."""
     system = K.copy()
     system[np.diag_indices_from(system)] += value
     return system
@@ -143,7 +143,7 @@ class UnitScale:
     means : ndarray of shape (n_samples,)
         Column means of the original Gram matrix.
     scale : float
-        Mean diagonal of the centered Gram matrix; one if the kernel is constant.
+        Mean diagonal entry of the centered Gram matrix; one if the kernel is constant.
     weights : ndarray of shape (n_samples,), or None
         Weights of the training samples in these means; None if all are one.
     """
@@ -328,8 +328,8 @@ def check_stack(stack: Array, max_rows: int = 256) -> None:
 
     Notes
     -----
-    One pass over the stack, and Cholesky decompositions of `max_rows` rows and columns. With more
-    samples, a matrix whose negative eigenvalues are small may be missed.
+    The check takes one pass over the stack, and Cholesky decompositions of `max_rows` rows and
+    columns. With more samples than that, small negative eigenvalues may be missed.
     """
     _check_symmetry(stack)
     n = stack.shape[0]
@@ -369,7 +369,7 @@ def _check_symmetry(stack: Array) -> None:
 
 
 def check_symmetry(matrix: Array, name: str) -> None:
-    """Raise an error, with the matrix's name, if a matrix of finite numbers is not symmetric."""
+    """Raise an error that names the matrix if a matrix of finite numbers is not symmetric."""
     difference = float(np.abs(matrix - matrix.T).max())
     if difference > TOLERANCE * float(np.abs(np.diag(matrix)).max()):
         raise ValueError(f"{name} is not symmetric: entries differ by up to {difference:.3g}.")

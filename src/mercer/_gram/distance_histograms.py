@@ -11,27 +11,27 @@ from mercer._gram.tiles import Tile, map_tiles
 from mercer.kernels._radial import Distance, Radial
 
 FINE_BITS = 11
-"""Cells per octave, as a power of two, of logarithmic meshes for certificates, such that the proven
-error of the mesh is small."""
+"""Binary logarithm of the number of cells per octave in meshes for certificates. It makes the
+proven error of the mesh small."""
 
 
 class LogarithmicMesh:
     """Nodes that are evenly spaced within each octave, with octaves in geometric progression.
 
     Distances are taken in units of about the largest one. The leading bits of the binary
-    representation of a distance are its cell, and the trailing bits its position in the cell, so
-    that no logarithm is evaluated. Distances below the first cell are assigned to node zero, like
-    distances of zero.
+    representation of a distance are its cell, and the trailing bits are its position in the cell,
+    so that no logarithm is evaluated. Distances below the first cell are assigned to node zero,
+    like distances of zero.
 
     Parameters
     ----------
     low, high : float
         Smallest and largest squared distance of the progression.
     bits : int, default=8
-        Cells per octave, as a power of two.
+        Binary logarithm of the number of cells per octave.
     coarse_bits : int, default=3
-        Number of cells in a coarse cell, as a power of two, so that counts in each row of a Gram
-        matrix fit in memory.
+        Binary logarithm of the number of cells in a coarse cell. Coarse cells are used so that
+        counts in each row of a Gram matrix fit in memory.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class LogarithmicMesh:
         self.nodes *= self._unit
 
     def locate(self, squared: Array) -> tuple[Array, Array]:
-        """Return the flat cells of squared distances, and positions in these cells from 0 to 1."""
+        """Return cells of squared distances, as a flat array, and positions in them from 0 to 1."""
         flat = np.ravel(squared / self._unit)
         bits = flat.view(np.int64)
         shift = self._shift
@@ -104,7 +104,7 @@ class LogarithmicMesh:
             return np.asarray(np.bincount(coarse, sums, self.n_coarse) / total)
 
     def chord_error(self, radial: Radial, log_bounds: Array) -> float:
-        """Return the largest deviation of a kernel from its chords, the same at every width."""
+        """Return the largest deviation of a kernel from its chords, equal for all widths."""
         left = np.geomspace(1e-9, 1e40, 2**15)
         right = left * (1.0 + 2.0**-self.bits)
         ends = 0.5 * (radial.at_theta(left, 0.0) + radial.at_theta(right, 0.0))
@@ -158,7 +158,7 @@ Mesh: TypeAlias = LogarithmicMesh | UniformMesh
 def linear_binning(
     samples: Samples, distance: Distance, mesh: Mesh, weights: Callable[[Tile], Array]
 ) -> Array:
-    """Divide a weight of each pair of samples linearly between the two nodes next to its distance.
+    """Divide the weight of each pair of samples between the two nodes next to its distance.
 
     Parameters
     ----------
@@ -171,13 +171,13 @@ def linear_binning(
     Returns
     -------
     ndarray of shape (n_weights, n_nodes)
-        Weights v of the nodes: sum_ij w_ij g(u_ij) = sum_k v_k g(node_k), up to the deviation of
-        the kernel g from its chord in each cell.
+        Weights v of the nodes, for which sum_ij w_ij g(u_ij) = sum_k v_k g(node_k) up to the
+        deviation of the kernel g from its chord in each cell.
 
     Notes
     -----
-    Each pair and weight takes two additions. Evaluating another width takes no further pass over
-    pairs.
+    Weights are divided linearly, with two additions for each pair and weight. Evaluating another
+    width takes no further pass over pairs.
 
     References
     ----------
@@ -354,7 +354,7 @@ class DistanceHistogram:
         return np.concatenate([self._counts * fine, sums], axis=-1)
 
     def at(self, radial: Radial, thetas: Array) -> tuple[Array, Array]:
-        """Return values at the nodes for some log-widths, and derivatives in the log-widths.
+        """Return values at the nodes for some log-widths, and derivatives with respect to these.
 
         Both have the shape (n_kernels, n_nodes).
         """

@@ -1,4 +1,4 @@
-"""Fitted functions as sums over terms: a kernel times coefficients at centers, in a view."""
+"""Fitted functions as sums of terms, such as a kernel times coefficients at centers, in a view."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ class Term(Protocol):
         ...
 
     def __call__(self, X: Features) -> Array:
-        """Values on rows of the view, shape (n_rows, n_outputs)."""
+        """Return the values on rows of the view, shape (n_rows, n_outputs)."""
         ...
 
     def mapped(self, matrix: Array) -> Self:
-        """The same part with its outputs multiplied by a matrix, (n_outputs, n_new_outputs)."""
+        """Return the part with outputs multiplied by a matrix, (n_outputs, n_new_outputs)."""
         ...
 
     def products(self, n_features: int) -> list[ColumnProduct] | None:
-        """The kernel as a sum of products over columns; None if it is not known to be a kernel."""
+        """Return the kernel as a sum of products over columns; None if no kernel is known."""
         ...
 
 
@@ -95,26 +95,26 @@ class KernelTerm:
     rows: Array | None = None
 
     def __call__(self, X: Features) -> Array:
-        """Values on rows of the view, shape (n_rows, n_outputs)."""
+        """Return the values on rows of the view, shape (n_rows, n_outputs)."""
         values = self._values(as_doubles(X))
-        # If the offset were added to the values, those of wide kernels would lose precision.
+        # If the offset were added to the values, wide kernels would lose precision.
         constant = self.kernel.offset * self.coefficients.sum(axis=0)
         return np.asarray(values @ self.coefficients + constant)
 
     @cached_property
     def _values(self) -> Callable[[Features], Array]:
-        """The kernel between rows and the centers, less its offset."""
+        """The function from rows to their kernel with the centers, minus the kernel's offset."""
         return self.kernel._shifted_at(as_doubles(self.centers))
 
     def __getstate__(self) -> dict[str, object]:
         return own_fields(self)
 
     def mapped(self, matrix: Array) -> KernelTerm:
-        """The term with its outputs multiplied by a matrix."""
+        """Return the term with its outputs multiplied by a matrix."""
         return replace(self, coefficients=self.coefficients @ matrix)
 
     def products(self, n_features: int) -> list[ColumnProduct]:
-        """The kernel as a sum of products over columns."""
+        """Return the kernel as a sum of products over columns."""
         return column_products(self.kernel, n_features)
 
 
@@ -141,16 +141,16 @@ class FunctionTerm:
     kernel: Kernel | None = None
 
     def __call__(self, X: Features) -> Array:
-        """Values on rows of the view, shape (n_rows, n_outputs)."""
+        """Return the values on rows of the view, shape (n_rows, n_outputs)."""
         found = self.function(X)
         return np.asarray(found.reshape(len(found), -1) @ self.matrix)
 
     def mapped(self, matrix: Array) -> FunctionTerm:
-        """The term with its outputs multiplied by a matrix."""
+        """Return the term with its outputs multiplied by a matrix."""
         return replace(self, matrix=self.matrix @ matrix)
 
     def products(self, n_features: int) -> None:
-        """None: it is not known to be a kernel."""
+        """Return None, because the function is not known to be a kernel."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class Sources:
     ----------
     names : tuple of str
     of_columns : ndarray of int of shape (n_features,)
-        The source of each column of the view, which is computed from the Gram matrices.
+        The source of each column of the view. The view is computed from the Gram matrices.
     """
 
     names: tuple[str, ...]
@@ -190,21 +190,21 @@ class FeatureTerm:
         return str(self.kernel.describe())
 
     def __call__(self, X: Features) -> Array:
-        """Values on rows of the view, shape (n_rows, n_outputs)."""
+        """Return the values on rows of the view, shape (n_rows, n_outputs)."""
         features = self.kernel.as_features(self.kernel._applied(X))
         return np.asarray(features @ self.coefficients)
 
     def mapped(self, matrix: Array) -> FeatureTerm:
-        """The term with its outputs multiplied by a matrix."""
+        """Return the term with its outputs multiplied by a matrix."""
         return replace(self, coefficients=self.coefficients @ matrix)
 
     def products(self, n_features: int) -> None:
-        """None: it is not a product over columns."""
+        """Return None, because the kernel is not a sum of products over columns."""
 
 
 @dataclass(frozen=True)
 class KernelExpansion:
-    """A fitted function: an intercept, plus the sum of terms.
+    """A fitted function: an intercept plus a sum of terms.
 
     Attributes
     ----------
@@ -220,7 +220,7 @@ class KernelExpansion:
     views_of : callable, default=None
         Function from validated rows to their views; None if the table is the only view.
     outputs : tuple of str, default=()
-        Names of the outputs; class labels if the scale is one of classes.
+        Names of the outputs; class labels if the function returns scores of classes.
     fall_back : FallBack, default=None
         Fallback of the model for rows far from all training rows.
     sources : Sources, default=None
@@ -259,7 +259,7 @@ class KernelExpansion:
         return {name: as_doubles(view) for name, view in found.items()}
 
     def __call__(self, X: Features) -> Array:
-        """Values of the function, shape (n_rows, n_outputs).
+        """Return the values of the function, shape (n_rows, n_outputs).
 
         Parameters
         ----------
@@ -269,7 +269,7 @@ class KernelExpansion:
         return self.of_views(self.views(X))
 
     def of_views(self, views: Views) -> Array:
-        """Values of the function on rows in each view, shape (n_rows, n_outputs).
+        """Return the values of the function on rows in each view, shape (n_rows, n_outputs).
 
         Parameters
         ----------
@@ -304,7 +304,7 @@ class KernelExpansion:
         return found
 
     def predicted(self, views: Views) -> Array:
-        """Values of the function with the shrinkage, from which predictions are derived.
+        """Return the values of the function plus the shrinkage, which give the predictions.
 
         Parameters
         ----------
@@ -317,7 +317,7 @@ class KernelExpansion:
         return self.of_views(views) + self.shrinkage(views)
 
     def decoded(self, encoding: Encoding) -> KernelExpansion:
-        """The same function in the unit of the responses, ``offset + scale * values``.
+        """Return the function in the unit of the responses, ``offset + scale * values``.
 
         Parameters
         ----------
@@ -348,7 +348,7 @@ def class_expansion(
     Parameters
     ----------
     expansion : KernelExpansion
-        Expansion with an output for each class; the softmax of the outputs is the probabilities.
+        Expansion with an output for each class. The probabilities are the softmax of the outputs.
     classes : iterable
     scale : {"logit", "decision value", "latent mean", "log rate"}, default="logit"
         Scale for more than two classes.
@@ -372,7 +372,7 @@ def class_expansion(
 
 
 def of_rows_as_they_are(unit: UnitScale, coefficients: Array) -> tuple[Array, Array]:
-    """Express a linear function of centered, scaled kernel values in the kernel values themselves.
+    """Express a linear function of centered, scaled kernel values in terms of the raw values.
 
     Parameters
     ----------

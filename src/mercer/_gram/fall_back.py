@@ -26,8 +26,8 @@ class FallBack:
         Rows within this distance of the nearest training row are near. At twice this distance or
         more, predictions are the level.
     sure : tuple of float
-        Errors are those of left-out training rows up to the first distance, and those of the level
-        beyond the second.
+        Up to the first distance, errors are those of held-out training rows. Beyond the second
+        distance, they are those of the level.
     level : ndarray of shape (n_outputs,) or (n_classes,)
         Responses, or probabilities of the classes or of several labels, far from all training rows.
     """
@@ -52,11 +52,11 @@ class FallBack:
         return _falling(squared, self.reach, 2.0 * self.reach)
 
     def sureness_at(self, squared: Array) -> Array:
-        """Return the weight of the fit in errors, (n_rows, 1), from squared distances."""
+        """Return the weight of the fit in the errors, (n_rows, 1), from squared distances."""
         return _falling(squared, *self.sure)
 
     def squared_distances(self, views: dict[Any, Features]) -> Array:
-        """Squared distance of each row to the nearest training row, shape (n_rows,).
+        """Return the squared distance of each row to the nearest training row, shape (n_rows,).
 
         Parameters
         ----------
@@ -96,12 +96,12 @@ class FallBack:
 
 
 def _falling(squared: Array, near: float, far: float) -> Array:
-    """Return one for near rows and zero for far rows, linear in the square between, (n_rows, 1).
+    """Return one for near rows, zero for far rows, and linear values between, (n_rows, 1).
 
     Parameters
     ----------
     squared : ndarray of shape (n_rows,)
-        Squared distances.
+        Squared distances. Values between are linear in the squared distance.
     near, far : float
         Distances.
     """

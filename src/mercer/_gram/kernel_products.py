@@ -45,7 +45,7 @@ class KernelProducts(ABC):
 
     @abstractmethod
     def inner_products(self, d: Array, vector: int) -> Array:
-        """Return d'K_k c for a vector d and the products of one vector c, shape (n_kernels,)."""
+        """Return d'K_k c for a vector d, from products with one vector c, shape (n_kernels,)."""
 
 
 class BaseGrams(ABC):
@@ -63,11 +63,11 @@ class BaseGrams(ABC):
 
     @abstractmethod
     def scaled(self, scales: Array) -> BaseGrams:
-        """Return the same matrices multiplied by other scales, shape (n_kernels,)."""
+        """Return the same matrices with other scales, shape (n_kernels,)."""
 
     @abstractmethod
     def traces(self, weights: Array | None = None) -> Array:
-        """Return traces of the matrices, with samples weighted, shape (n_kernels,)."""
+        """Return the traces of the matrices with weighted samples, shape (n_kernels,)."""
 
     @abstractmethod
     def weighted_sum(self, weights: Array) -> Array:
@@ -320,7 +320,7 @@ class _TiledGrams(BaseGrams):
         return np.asarray(self.weights.values / self.weights.total)
 
     def _blocks(self, tile: Tile, which: Array) -> Array:
-        """Values of some kernels on a tile, shape (n_which, n_rows, n_columns)."""
+        """Return values of some kernels on a tile, shape (n_which, n_rows, n_columns)."""
         if not self._keeps:
             return self._computed(tile, which)
         blocks = self._every(tile)

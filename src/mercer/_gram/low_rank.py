@@ -61,8 +61,8 @@ def pivoted_cholesky(
     max_rank : int, default=None
         Largest number of columns; n_samples if None.
     first_columns : int, default=32
-        Number of columns of a factor for which memory is allocated. It is doubled when they are
-        full.
+        Number of columns of a factor for which memory is allocated. The memory is doubled when
+        these columns are full.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def pivoted_cholesky(
 
     Notes
     -----
-    O(n r^2) time and O(n r) memory for each matrix and r columns; all matrices are decomposed
+    A matrix takes O(n r^2) time and O(n r) memory for r columns. All matrices are decomposed
     together, one column at a time. The residual K - F F' is positive semi-definite, so that its
     trace bounds its norm. If a column and the diagonal disagree on a diagonal entry, as for white
     noise evaluated between two tables of equal samples, the diagonal is used.
@@ -144,7 +144,7 @@ def kernel_factor(kernel: Kernel, X: Array, tol: float = TOLERANCE) -> Array:
         A kernel bound to the table.
     X : ndarray of shape (n_samples, n_features)
     tol : float, default=TOLERANCE
-        Fraction of the trace that may be left out, or of the centered trace if it is much smaller.
+        Fraction of the trace that may be left out, or of the centered trace if much smaller.
 
     Returns
     -------
@@ -158,9 +158,9 @@ def kernel_factor(kernel: Kernel, X: Array, tol: float = TOLERANCE) -> Array:
 
     Notes
     -----
-    O(n r^2) time and O(n r) memory for smooth kernels of one or two features, whose rank r is some
-    dozens. If the rank exceeds n / 6, as for rough kernels and many features, O(n^3) time and an
-    n x n matrix.
+    Smooth kernels of one or two features, whose rank r is some dozens, take O(n r^2) time and
+    O(n r) memory. If the rank exceeds n / 6, as for rough kernels and many features, O(n^3) time
+    and an n x n matrix are needed.
     """
     n, n_features = X.shape
     structure = kernel.structure
@@ -255,9 +255,9 @@ def gram_factor(K: Array, name: str = "The Gram matrix", tol: float = TOLERANCE)
 
     Notes
     -----
-    O(n^2 r) time and memory for one more n x n matrix. If the residual is larger than possible for
-    a positive semi-definite matrix, for instance because of rounding in K, the factor is computed
-    from eigenvectors, in O(n^3).
+    This takes O(n^2 r) time, and memory for one more n x n matrix. If the residual is larger than
+    possible for a positive semi-definite matrix, for instance because of rounding in K, the factor
+    is computed from eigenvectors, in O(n^3).
     """
     n = len(K)
     if not np.isfinite(K).all():

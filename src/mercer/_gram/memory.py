@@ -22,8 +22,8 @@ _NO_LIMIT = 2.0**60
 def available_memory() -> float | None:
     """Return the number of bytes that can be allocated without swapping; None if unknown.
 
-    This is the available memory of the machine or, if it is less, the memory left to the control
-    group of the process or to a group that contains it, as in a container.
+    This is the available memory of the machine or, if less, the memory left to the control group of
+    the process or to a group that contains it, as in a container.
     """
     found = [*_left_to_groups()]
     if (free := _machine_memory()) is not None:

@@ -74,7 +74,7 @@ def moments(
     Y : ndarray of shape (n_samples, n_targets)
         Centered target factor.
     dense : bool, default=False
-        Whether to compute from tiles, which row means require, and to keep the tiles.
+        Whether to compute moments from tiles, as needed for row means, and to keep the tiles.
 
     Returns
     -------
@@ -87,9 +87,9 @@ def moments(
 
     Notes
     -----
-    One pass over n^2 / 2 values of each of p kernels and O(p^2 n^2 / 2) multiplications in matrix
-    products; memory for p tiles per thread. If all kernels are inner products of columns, r in
-    total, O(n r^2) time and no n x n matrix.
+    The computation takes one pass over n^2 / 2 values of each of p kernels, O(p^2 n^2 / 2)
+    multiplications in matrix products, and memory for p tiles per thread. If all kernels are inner
+    products of columns, r in total, it takes O(n r^2) time and no n x n matrix.
     """
     factored = None if dense else _from_factors(samples, kernels, Y)
     if factored is not None:
@@ -152,8 +152,8 @@ def _target_scale(Y: Array) -> tuple[float, float]:
 def _from_factors(samples: Samples, kernels: Sequence[Kernel], Y: Array) -> Moments | None:
     """Compute moments of kernels that are inner products of columns, from these columns.
 
-    None if some kernel is not such an inner product, or if there are too many columns for the
-    memory. With V the columns of all kernels, a_k = |V_kc' Y_c|^2 and M_kl = |V_kc' V_lc|^2
+    Return None if some kernel is not such an inner product, or if there are too many columns for
+    the memory. With V the columns of all kernels, a_k = |V_kc' Y_c|^2 and M_kl = |V_kc' V_lc|^2
     (Cortes, Mohri, Rostamizadeh 2010, section 5, for rank-one kernels).
     """
     if samples.stacked:

@@ -14,7 +14,9 @@ from mercer.kernels._kernel import check_takes
 
 
 def fitting_rows(n_values: int) -> int:
-    """Return how many rows of `n_values` fit in an eighth of the working memory, at least one.
+    """Return the number of rows of `n_values` values that fit in memory, at least one.
+
+    An eighth of the working memory is used.
 
     Parameters
     ----------
@@ -41,7 +43,7 @@ def nearest_to(Z: Features) -> Callable[[Features], Array]:
 
 
 def largest_gap(X: Features, groups: Array | None = None) -> float:
-    """Return the largest distance of a sample to the nearest distinct one; one if all are equal.
+    """Return the largest distance of a sample to its nearest distinct one; one if all are equal.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from mercer.kernels import CallableKernel, Kernel, SklearnKernel, WeightedSum
 from mercer.kernels._composition import Composite
 
 WITHOUT_WEIGHT = "the weight in the learned kernel is zero."
-"""End of a message on kernels that do not contribute to the learned kernel."""
+"""End of a message about kernels that do not contribute to the learned kernel."""
 
 
 def indefinite_kernels(
@@ -37,15 +37,15 @@ def indefinite_kernels(
     Returns
     -------
     told : str
-        A message without a period, on kernels with nonzero weights or, if there are none, on the
-        others. Empty if no kernel has a negative eigenvalue.
+        A message without a period, about kernels with nonzero weights or, if there are none, about
+        the others. Empty if no kernel has a negative eigenvalue.
     counts : bool
         Whether the weights of these kernels are nonzero.
 
     Notes
     -----
     As in ridge regression, eigenvalues above -`TOLERANCE` times the largest are attributed to
-    rounding. With more samples, a kernel whose negative eigenvalues are small may be missed.
+    rounding. With more than `max_rows` samples, small negative eigenvalues may be missed.
     """
     suspects = [k for k, kernel in enumerate(kernels) if _may_be_indefinite(kernel)]
     if not suspects:
@@ -63,7 +63,7 @@ def indefinite_kernels(
 
 
 def warn_of_indefinite(kernels: Sequence[Kernel], weights: Array, X: Features) -> None:
-    """Warn of user-defined kernels that have negative eigenvalues, by name.
+    """Warn of user-defined kernels that have negative eigenvalues, and name them.
 
     Parameters
     ----------

@@ -13,13 +13,13 @@ from mercer._gram.samples import centered_features
 from mercer._gram.tiles import assembled, tile_plan
 
 _MANY_ENTRIES = 2**18
-"""Tables with fewer entries are stored dense, which is faster than sparse storage."""
+"""Tables with fewer entries are stored as dense arrays, which are faster than sparse ones."""
 
 _FEW_NONZERO = 0.1
 """Largest fraction of nonzero entries of a column that is stored sparse.
 
-The mean of such a column is only subtracted in products. Its part of the squared norm is at most
-this fraction, so that no digits cancel.
+The mean of such a column is only subtracted in products. The mean's share of the squared norm is at
+most this fraction, so that no digits are lost to cancellation.
 """
 
 

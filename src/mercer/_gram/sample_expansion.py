@@ -26,7 +26,7 @@ def expansion_at_samples(
     *,
     samples: Callable[[Table], Features],
 ) -> KernelExpansion:
-    """Return the expansion in a learned kernel at the training samples of nonzero coefficients.
+    """Return the expansion in a learned kernel at training samples with nonzero coefficients.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def _expansion_in_sources(
     scale: Scale,
     samples: Callable[[Table], Features],
 ) -> KernelExpansion:
-    """Return a sum over Gram matrices; each has a column of the view for each output."""
+    """Return a sum over Gram matrices, each of which has one column of the view per output."""
     n_sources, n_outputs = estimator._n_fitted_kernels(), coefficients.shape[1]
 
     def views_of(X: Table) -> Views:
@@ -127,5 +127,5 @@ def expansion_of_function(
 
 
 def source_names(n_sources: int) -> tuple[str, ...]:
-    """Names of the Gram matrices, by their positions in the stack."""
+    """Return names of the Gram matrices, by their positions in the stack."""
     return tuple(f"kernel {source}" for source in range(n_sources))

@@ -1,4 +1,4 @@
-"""The training table as a source of tiles of Gram matrices, with weights of the samples."""
+"""The training table, with sample weights, as a source of tiles of Gram matrices."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Samples:
     n_kernels : int, default=1
         Number of kernels that are usually computed together.
     keep : bool, default=True
-        Whether distances may be kept in memory, for more than one pass.
+        Whether distances may be kept in memory, to be used in more than one pass.
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
         None if all are one.
 
@@ -109,7 +109,7 @@ class Samples:
 
     @cached_property
     def repeated(self) -> Features:
-        """Rows repeated according to their weights, from which search intervals are derived."""
+        """Rows repeated according to their weights; search intervals are derived from them."""
         return self.weights.repeated(self.X)
 
     @cached_property
@@ -221,7 +221,7 @@ class Samples:
 
     @cached_property
     def _centered(self) -> Features:
-        """The table, whose columns are centered if it is dense."""
+        """The table, with centered columns if it is dense."""
         return self.X if sp.issparse(self.X) else centered_features(self.X)
 
 
@@ -301,7 +301,8 @@ class KernelTile:
     values : ndarray of shape (n_rows, n_columns)
         Kernel values times the square roots of both samples' weights.
     gradient : callable
-        Maps P on the tile to the derivatives of <P, K> over it in the kernel's log-parameters.
+        Maps P on the tile to the derivatives of <P, K>, summed over the tile, with respect to the
+        kernel's log-parameters.
     """
 
     values: Array
@@ -325,8 +326,8 @@ def kernel_tiles(
     Notes
     -----
     The gradients of ARD kernels and of kernels of one width reuse the values: they take two matrix
-    products, or none, and one exponential for each pair of samples. Other kernels are computed
-    again.
+    products, or none, and one exponential for each pair of samples. The values of other
+    kernels are computed again.
     """
     offset = 0.0 if centered else kernel.offset
     structure, scaled = kernel.structure, samples.scaled
@@ -343,7 +344,7 @@ def kernel_tiles(
         squared, theta = samples.squared_distances(structure.distance, tile), kernel.theta
         values, slopes = structure.function.slope_at_theta(squared, float(theta[0]))
         values = scaled(values + offset if offset else values, tile)
-        # The slopes are derivatives in exp(-2 theta).
+        # The slopes are derivatives with respect to exp(-2 theta).
         factor = -2.0 * np.exp(-2.0 * theta)
         return KernelTile(values, lambda P: factor * inner(scaled(P, tile), slopes))
 

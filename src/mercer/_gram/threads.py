@@ -25,15 +25,15 @@ def blas_threads() -> list[int]:
 def n_given_cores() -> int:
     """Return the number of cores that this process may use.
 
-    The affinity of the process, limits of control groups, as containers set them, and the variable
-    ``LOKY_MAX_CPU_COUNT`` of joblib may leave fewer cores than the machine has. The
-    linear-algebra library heeds only the first.
+    The affinity of the process, limits of control groups (as set by containers) and joblib's
+    variable ``LOKY_MAX_CPU_COUNT`` may leave fewer cores than the machine has. The linear-algebra
+    library heeds only the affinity.
     """
     return int(cpu_count())
 
 
 class _SharedLimit:
-    """A limit of the number of threads of the linear-algebra library, for the whole process.
+    """A limit on the number of threads of the linear-algebra library, for the whole process.
 
     The first thread that enters the context sets the limit, and the last thread that leaves it
     restores the previous limits, because fits in several threads begin and end in any order.
@@ -57,7 +57,7 @@ class _SharedLimit:
 
     @staticmethod
     def _lowered(most: int) -> Any:
-        """Limit the library, and return the limit to end; None if there is none."""
+        """Limit the library, and return the limit that is to be ended; None if none was set."""
         before = blas_threads()
         if max(before, default=1) <= most:
             return None
@@ -77,15 +77,15 @@ _ONE_THREAD = _SharedLimit(lambda: 1)
 """The limit to one thread, which counts the threads of the process that need it."""
 
 GIVEN_CORES = _SharedLimit(n_given_cores)
-"""The limit to the cores that the process may use, which all fits enter."""
+"""The limit to as many threads as the process may use cores; all fits enter this context."""
 
 
 @contextmanager
 def one_blas_thread(n_openmp: int | None = None) -> Iterator[None]:
     """Limit the linear-algebra library to one thread while any thread is in this context.
 
-    It is also used around functions of other libraries that set this limit and restore the previous
-    one.
+    The context is also used around functions of other libraries that set this limit and restore the
+    previous one.
 
     Parameters
     ----------

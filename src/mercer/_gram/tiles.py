@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 Item = TypeVar("Item")
 
 TILE_BYTES = 4 * 2**20
-"""Maximum number of bytes of all kernels' values on a tile: about the cache of a core."""
+"""Maximum number of bytes of all kernels' values on a tile, about the cache size of a core."""
 
 CACHED_VALUES = 2**16
 """An array of about this many values, and a few temporary ones, fit in the cache of a core."""
@@ -65,14 +65,15 @@ def tile_plan(n_samples: int, n_kernels: int = 1) -> list[Tile]:
     ----------
     n_samples : int
     n_kernels : int, default=1
-        Number of matrices that are held in memory together, tile by tile. Tiles are
-        smaller for more matrices.
+        Number of matrices that are held in memory together, tile by tile. Tiles are smaller if
+        there are more matrices.
 
     Notes
     -----
-    Up to six times the smallest tile size, all samples form a single tile, because starting threads
-    would take longer than they save. For fewer than `_MANY_SAMPLES` samples, tiles have at most
-    four times the smallest size, so that there are enough tiles for all threads.
+    If there is one matrix, and fewer samples than six times the smallest tile size, all samples
+    form a single tile, because starting threads would take longer than they save. For fewer than
+    `_MANY_SAMPLES` samples, tiles have at most four times the smallest size, so that there are
+    enough tiles for all threads.
     """
     size = n_samples
     if n_samples >= 6 * _ROWS or n_kernels > 1:
@@ -94,7 +95,7 @@ _reserved: ContextVar[int | None] = ContextVar("reserved", default=None)
 def n_threads() -> int:
     """Return the number of threads of the linear-algebra library, which tiles use as well.
 
-    There are no more threads than cores that this process may use.
+    The number is at most the number of cores that this process may use.
     """
     reserved = _reserved.get()
     if reserved is not None:
@@ -215,12 +216,12 @@ def kept(
 
 
 def rounding(n_samples: int) -> float:
-    """Relative rounding error of sums over the samples, such as means that are subtracted twice."""
+    """Return the relative rounding error of sums over samples, such as means subtracted twice."""
     return float(2 * n_samples * np.finfo(np.float64).eps)
 
 
 def working_memory() -> float:
-    """Number of bytes that temporary arrays may take, from scikit-learn's `working_memory`."""
+    """Return how many bytes temporary arrays may take, by scikit-learn's `working_memory`."""
     return float(get_config()["working_memory"]) * 2**20
 
 

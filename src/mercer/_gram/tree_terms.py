@@ -16,7 +16,7 @@ from mercer.kernels._tree_arrays import TreeArrays, as_tree_arrays
 
 @dataclass(frozen=True)
 class TreeTerm:
-    """A mean over trees; the value of a tree is the value of the leaf of a row.
+    """A mean over trees, in which each tree contributes the value of the leaf that a row reaches.
 
     Attributes
     ----------
@@ -33,23 +33,23 @@ class TreeTerm:
 
     @property
     def description(self) -> str:
-        """The number of trees."""
+        """Description of the trees, with their number."""
         return f"Forest of {len(self.trees.starts) - 1} trees"
 
     def __call__(self, X: Features) -> Array:
-        """Values on rows of the view, shape (n_rows, n_outputs)."""
+        """Return the values on rows of the view, shape (n_rows, n_outputs)."""
         return self.trees.predict(with_numbers(X, self.indicators or []))
 
     def mapped(self, matrix: Array) -> TreeTerm:
-        """The term with its outputs multiplied by a matrix."""
+        """Return the term with its outputs multiplied by a matrix."""
         return replace(self, trees=replace(self.trees, value=self.trees.value @ matrix))
 
     def products(self, n_features: int) -> None:
-        """None: it is not a product over columns."""
+        """Return None, because the term is not a sum of products over columns."""
 
 
 def as_tree_terms(term: Term) -> list[Term]:
-    """Write the kernels of trees in a part of a function as means over trees.
+    """Rewrite the kernels of trees in a part of a function as means over trees.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def _summands(kernel: Kernel, weight: float = 1.0) -> Iterator[tuple[float, Kern
 
 
 def tree_term(term: FeatureTerm) -> TreeTerm | None:
-    """Write a linear function of leaves as a mean over trees.
+    """Rewrite a linear function of leaves as a mean over trees.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def tree_term(term: FeatureTerm) -> TreeTerm | None:
         nodes = np.arange(arrays.starts[tree], arrays.starts[tree + 1])
         leaves = nodes[arrays.children[nodes, 0] < 0]
         own = firsts[tree] + leaves_of(numbers[leaves], cuts).astype(np.intp)
-        # Indicators are divided by the root of the number of trees, a mean over trees by the
-        # number.
+        # Indicators are divided by the square root of the number of trees, and a mean over trees by
+        # the number itself.
         value[leaves] = term.coefficients[own] * np.sqrt(n_trees)
     return TreeTerm(replace(arrays, value=value), term.view, kernel.indicators)

@@ -20,7 +20,7 @@ from mercer._model_selection.prediction_sets import HeldOutProbabilities
 
 @dataclass(frozen=True)
 class Calibration:
-    """Probabilities of classes as the softmax of an affine function of decision values.
+    """Class probabilities as the softmax of an affine function of decision values.
 
     Attributes
     ----------
@@ -89,11 +89,11 @@ def fit_temperature(
     scaled = values / deviation
 
     def slope(logarithm: float) -> float:
-        """Derivative of the cross-entropy, which is convex in the factor."""
+        """Return the derivative of the cross-entropy, which is convex in the factor."""
         excess = softmax(np.exp(logarithm) * scaled, axis=1) - targets
         return weights.sum(np.sum(excess * scaled, axis=1))
 
-    low, high = -10.0, 10.0  # Bounds of the factor's logarithm, for values of unit variance.
+    low, high = -10.0, 10.0  # Bounds on the factor's logarithm, for values of unit variance.
     if slope(low) >= 0.0 or slope(high) <= 0.0:
         logarithm = low if slope(low) >= 0.0 else high
     else:
@@ -104,14 +104,14 @@ def fit_temperature(
 def fit_temperatures(
     values: Array, Y: Array, weights: SampleWeights | Array | None = None
 ) -> list[Calibration]:
-    """Fit a temperature for each label, from the values v and -v; see `fit_temperature`.
+    """Fit a temperature for each label to the values -v and v; see `fit_temperature`.
 
     Parameters
     ----------
     values : ndarray of shape (n_samples, n_labels)
         Decision values of held-out samples.
     Y : ndarray of int of shape (n_samples, n_labels)
-        Indicators of the labels of the samples.
+        Whether each sample has each label.
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
     """
     return [
@@ -132,7 +132,7 @@ def label_probabilities(temperatures: Sequence[Calibration], values: Array) -> A
 
 
 def label_factors(temperatures: Sequence[Calibration]) -> Array:
-    """Return the factors that turn values of labels into log-odds, shape (n_labels,).
+    """Return the factors that turn the decision values of labels into log-odds, shape (n_labels,).
 
     Parameters
     ----------
@@ -166,8 +166,8 @@ def calibrate(
     A single factor for all classes, as in :func:`fit_temperature`, does not suffice if ridge
     regression shrinks some classes more than others.
 
-    If the fitted probabilities would fall as predicted indicators rise, labels leak through the
-    rows that the predictions are based on. In this case, all probabilities are class frequencies.
+    If the fitted probabilities would fall as the predicted indicators rise, labels leak through the
+    rows on which the predictions are based. In this case, all probabilities are class frequencies.
 
     A row's weight is the number of rows that its class represents divided by the number of its
     given rows, so that the given rows may have classes in any proportion. A class without rows has
@@ -208,11 +208,12 @@ def calibrate(
 
 
 def normalized_probabilities(positive: Array) -> Array:
-    """Return class probabilities from one-against-rest ones, which have one column for two classes.
+    """Return class probabilities from the probabilities of one-against-rest problems.
 
     Parameters
     ----------
     positive : ndarray of shape (n_samples, n_problems)
+        Probabilities of the positive classes. For two classes, there is one column.
     """
     if positive.shape[1] == 1:
         return np.hstack([1.0 - positive, positive])
@@ -220,7 +221,7 @@ def normalized_probabilities(positive: Array) -> Array:
 
 
 def class_values(values: Array) -> Array:
-    """Return decision values with one column per class, also if two classes share one machine.
+    """Return decision values with one column per class, even if two classes share one machine.
 
     Parameters
     ----------
@@ -236,7 +237,7 @@ def held_out_temperature(
     resampling: Resampling,
     cv: int = 5,
 ) -> tuple[Calibration, HeldOutProbabilities]:
-    """Fit the probabilities of the classes to decision values of held-out samples.
+    """Fit the temperature to decision values of samples that are held out fold by fold.
 
     Parameters
     ----------
@@ -259,7 +260,7 @@ def held_out_temperature(
     Notes
     -----
     All folds use the kernel of the whole fit, and only the machines are fitted again. This takes a
-    tenth to a fifth of the time in which the kernel and the machines were learned.
+    tenth to a fifth of the time needed to learn the kernel and the machines.
     """
     if resampling.one_at_a_time:
         order = np.random.default_rng(0).permutation(codes.size)
@@ -283,12 +284,14 @@ def held_out_temperature(
 def calibrated_expansion(
     expansion: KernelExpansion, calibration: Calibration, classes: Array
 ) -> KernelExpansion:
-    """Return the scores whose softmax is the class probabilities, or log-odds for two classes.
+    """Return the expansion of scores whose softmax gives the class probabilities.
+
+    For two classes, return the expansion of the log-odds.
 
     Parameters
     ----------
     expansion : KernelExpansion
-        The expansion of the argument of :func:`class_values`, or of one value for each class.
+        The expansion of the values before :func:`class_values`, or of one value for each class.
     calibration : Calibration
         The calibration of values with one column for each class.
     classes : ndarray of shape (n_classes,)

@@ -30,11 +30,11 @@ MAX_SAMPLES = 1000
 """Metrics are learned from at most this many samples."""
 
 _GRADIENT_SAMPLES = 400
-"""Gradients are averaged over at most this many of the samples, and the width is chosen by the
-leave-one-out errors of at most half as many."""
+"""Gradients are averaged over at most this many samples, and the width is chosen by leave-one-out
+errors on at most half as many."""
 
 _LEAST_SCALE = 1e-4
-"""Smallest scale of a feature relative to the largest one; below it, kernels ignore the feature."""
+"""Smallest scale of a feature relative to the largest scale. Kernels ignore features below it."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class FeatureMetric:
     Attributes
     ----------
     map : ndarray of shape (n_features,) or (n_features, n_components)
-        One scale for each feature, or a matrix that multiplies the features from the right.
+        One scale for each feature, or a matrix by which the features are multiplied on the right.
     kernel : Kernel
         Kernel with one width.
     multiple : float
@@ -75,8 +75,8 @@ class MetricChoice:
         Mean squared errors on held-out samples; NaN if there are too few samples, or only one
         metric.
     best : int
-        Index of the metric with the lowest loss; 0 unless its loss is lower, by more than a
-        standard error, than the loss of the first metric.
+        Index of the metric with the lowest loss, or 0 if this loss is not lower than the loss of
+        the first metric by more than one standard error.
     """
 
     metrics: list[FeatureMetric]
@@ -85,7 +85,7 @@ class MetricChoice:
 
 
 def mapped_features(X: Array, mapping: Array) -> Array:
-    """Return features multiplied by one scale each, or by a matrix from the right.
+    """Return features multiplied by one scale each, or by a matrix on the right.
 
     Parameters
     ----------
@@ -120,17 +120,17 @@ def choose_metric(
     diagonal: bool,
     random_state: RandomState,
 ) -> MetricChoice:
-    """Compute the metric after each iteration, and choose the best one on held-out samples.
+    """Compute the metric after each iteration, and choose the best metric on held-out samples.
 
     Parameters
     ----------
     kernel : Kernel
-        A function of one distance on all features, with one width. The width is replaced.
+        A function of one distance on all features, with one width, which is replaced.
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     target : Target
     n_iter : int
     diagonal : bool
-        Whether a metric is one scale for each feature, or a matrix.
+        Whether a metric is one scale for each feature, rather than a matrix.
     random_state : int, RandomState instance or None
         Draws the folds.
 
@@ -140,12 +140,12 @@ def choose_metric(
 
     Notes
     -----
-    Each iteration fits kernel ridge regression on the mapped features, with the width and the
-    penalty of the lowest leave-one-out error. It then maps the features by the square root of the
-    average gradient outer product G of the predictions: feature j by sqrt(G_jj / max_i G_ii), or
-    all features by the matrix G^(1/2), at unit norm. Folds use the penalties and the widths
-    relative to the median distance that were chosen on all samples. At most 1,000 samples are used,
-    evenly spaced in the order of the target.
+    Each iteration fits kernel ridge regression on the mapped features at the penalty with the
+    lowest leave-one-out error. The width relative to the median distance is chosen likewise, but
+    only in the first fit. The features are then mapped by the square root of the average gradient
+    outer product G of the predictions: feature j by sqrt(G_jj / max_i G_ii), or all features by the
+    matrix G^(1/2) at unit norm. Folds use the penalties and relative widths chosen on all samples.
+    At most 1,000 samples are used, evenly spaced in the order of the target.
 
     References
     ----------
@@ -158,7 +158,7 @@ def choose_metric(
     settings: dict[str, Any] = {"n_iter": n_iter, "diagonal": diagonal}
     resampling = target.resampling
     metrics = [fit.metric for fit in _iterates(kernel, X, Y, resampling, **settings)]
-    if n_iter == 0 or len(X) < 2 * N_FOLDS:  # Folds need two samples.
+    if n_iter == 0 or len(X) < 2 * N_FOLDS:  # Each fold needs two samples.
         return MetricChoice(metrics, np.full(n_iter + 1, np.nan), 0)
     losses = np.empty((n_iter + 1, len(X)))
     for train, test in held_out_splits(target, len(X), random_state):
@@ -175,7 +175,7 @@ def choose_metric(
 def metric_after(
     kernel: Kernel, X: Features, Y: Array, *, n_iter: int, resampling: Resampling | None = None
 ) -> FeatureMetric:
-    """Compute the matrix of a metric after a fixed number of iterations; see `choose_metric`.
+    """Compute the matrix metric after a fixed number of iterations; see `choose_metric`.
 
     Parameters
     ----------
@@ -191,14 +191,14 @@ def metric_after(
     Notes
     -----
     The matrix takes O(min(n, d)^3) time for n samples and d features. If there are more features
-    than samples, it has a column for each sample, and the kernel of new samples depends on their
-    projections onto the span of the samples.
+    than samples, it has one column for each sample, and the kernel depends on new samples through
+    their projections onto the span of the training samples.
     """
     rows = spread_rows(X, Y, MAX_SAMPLES)
     X = X[rows].toarray() if sp.issparse(X) else X[rows]
     resampling, basis = as_resampling(resampling, len(Y)).take(rows), None
     if X.shape[1] > len(X):
-        # Distances between the rows, and all gradients, depend on the span of the rows alone.
+        # The distances between the rows and all gradients depend only on the span of the rows.
         basis = np.linalg.svd(X, full_matrices=False)[2].T
         X = X @ basis
     *_, last = _iterates(kernel, X, Y[rows], resampling, n_iter=n_iter, diagonal=False)
@@ -248,7 +248,7 @@ class _MetricFit:
         return np.asarray((vectors * np.maximum(roots / roots[-1], _LEAST_SCALE)) @ vectors.T)
 
     def _scales(self, scales: Array) -> Array:
-        """Return the scales of features, at most one, and bounded below for each feature."""
+        """Return the scales of features, bounded below for each feature and by one above."""
         deviations = self.mapped.std(axis=0) / self.metric.map
         most = float((scales * deviations).max())
         least = np.divide(most, deviations, out=np.zeros_like(scales), where=deviations > 0.0)
@@ -266,7 +266,7 @@ def _iterates(
     diagonal: bool,
     like: Sequence[FeatureMetric] | None = None,
 ) -> Iterator[_MetricFit]:
-    """Yield the fit of each iteration, with the widths and penalties of given metrics, if any."""
+    """Yield the fit of each iteration, with the widths and penalties of `like` if given."""
     n_features = X.shape[1]
     mapping = np.ones(n_features) if diagonal else np.eye(n_features)
     for step in range(n_iter + 1):
@@ -285,7 +285,7 @@ def _iterates(
 
 
 def _at_multiples(kernel: Kernel, Z: Array, multiples: Sequence[float]) -> list[Kernel]:
-    """The kernels whose widths are multiples of the median distance."""
+    """Return the kernels whose widths are the given multiples of the median distance."""
     assert isinstance(kernel.structure, RadialFunction)
     log_widths = np.log(median_distance(Z, kernel.structure.norm) * np.array(multiples))
     return [kernel.with_theta(np.append(width, kernel.theta[1:])) for width in log_widths]
@@ -294,7 +294,7 @@ def _at_multiples(kernel: Kernel, Z: Array, multiples: Sequence[float]) -> list[
 def _best_multiple(
     kernel: Kernel, Z: Array, Y: Array, multiples: Sequence[float], resampling: Resampling
 ) -> tuple[float, float]:
-    """The multiple of the median distance, and the penalty, of the lowest left-out error."""
+    """Return the multiple of the median distance and the penalty with the lowest error."""
     rows = spread_rows(Z, Y, _GRADIENT_SAMPLES // 2)
     if len(rows) < 2:
         return 1.0, 1.0
@@ -314,12 +314,12 @@ def gradient_outer_product(
 ) -> Array:
     """Compute the average gradient outer product of f_c(x) = sum_b dual_bc k(x_b, x).
 
-    It is summed over the outputs c.
+    The products are summed over the outputs c.
 
     Parameters
     ----------
     kernel : Kernel
-        A function of one distance on all features, in a norm from one to two.
+        A function of one distance on all features, whose norm is between one and two.
     X : ndarray of shape (n_samples, n_features)
     dual : ndarray of shape (n_samples, n_outputs)
     rows : ndarray of int, default=None
@@ -339,8 +339,8 @@ def gradient_outer_product(
 
         dk / dx_j = 2 phi'(r^2) r^(2 - p) |x_j - x_bj|^(p - 1) sign(x_j - x_bj).
 
-    Terms of equal samples are left out, since rough kernels have no derivative there. The sums are
-    matrix products for p = 2, and one pass over the samples for each feature for p < 2. Both take
+    Terms of equal samples are omitted, since rough kernels have no derivative there. The sums are
+    matrix products for p = 2, and take one pass over the samples per feature for p < 2. Both take
     O(n^2 d) time, and neither needs an n x n x d array.
 
     References
@@ -376,14 +376,14 @@ def gradient_outer_product(
 
 
 def _euclidean_gradients(here: Array, X: Array, weights: Array, dual: Array) -> Array:
-    """sum_b weights_ab dual_bc (x_aj - x_bj), shape (n_rows, n_features, n_outputs)."""
+    """Return sum_b weights_ab dual_bc (x_aj - x_bj), shape (n_rows, n_features, n_outputs)."""
     n, d = X.shape
     moments = weights @ (X[:, :, None] * dual[:, None, :]).reshape(n, -1)
     return here[:, :, None] * (weights @ dual)[:, None, :] - moments.reshape(len(here), d, -1)
 
 
 def _gradients_by_feature(here: Array, X: Array, weights: Array, dual: Array, norm: float) -> Array:
-    """sum_b weights_ab dual_bc |x_aj - x_bj|^(p-1) sign(x_aj - x_bj), a 3D array as above."""
+    """Return sum_b weights_ab dual_bc |x_aj - x_bj|^(p-1) sign(x_aj - x_bj), shaped as above."""
     gradients = np.empty((*here.shape, dual.shape[1]))
     columns = np.ascontiguousarray(X.T)
     buffer = np.empty_like(weights)

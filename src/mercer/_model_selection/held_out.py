@@ -1,4 +1,4 @@
-"""Choice of widths and settings by the errors of kernels on left-out and held-out samples."""
+"""Choice of widths and settings by the leave-one-out and held-out errors of kernels."""
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
@@ -36,7 +36,7 @@ folds whose training sets would be larger."""
 Learn = Callable[[Samples, Target], Sequence[Kernel]]
 
 
-# --- kernels that were learned without the labels, on left-out samples --------------------------
+# --- leave-one-out errors of kernels that were learned without the labels -----------------------
 
 
 def kernel_error(
@@ -53,9 +53,9 @@ def kernel_error(
     Parameters
     ----------
     kernel : Kernel
-        Kernel that is bound to the table.
+        Kernel, bound to the table.
     samples : Samples
-        Samples with the weights of the target. Their distances are cached for further kernels.
+        Samples with the weights of the target. Their distances are cached for other kernels.
     target : EncodedTarget
     splits : list of (ndarray, ndarray), default=None
         Training and held-out samples; by default, one sample is left out at a time.
@@ -77,12 +77,12 @@ def kernel_error(
 
 
 def centered_gram(samples: Samples, kernel: Kernel) -> Array:
-    """Return the centered Gram matrix, of unit mean diagonal, of a kernel bound to the samples.
+    """Return the centered Gram matrix of a bound kernel, scaled to unit mean diagonal.
 
     Notes
     -----
-    Tiles are K minus a constant, which centering removes. This avoids cancellation in Gram matrices
-    of wide kernels.
+    Tiles hold K minus a constant, which centering removes anyway. This avoids cancellation in the
+    Gram matrices of wide kernels.
     """
     samples_once = samples.unweighted
     gram = assembled(
@@ -98,12 +98,12 @@ def best_width(
     *,
     refine: bool = False,
 ) -> tuple[float, PenaltyLosses]:
-    """Find the position in an ordered sequence of widths with the lowest left-out error.
+    """Find the position with the lowest loss in an ordered sequence of widths.
 
     Parameters
     ----------
     evaluate : callable
-        Maps a position to the losses of the kernel there, which usually have one minimum.
+        Maps a position to the losses of its kernel, which usually have one minimum.
     start : int
         The first position to try; the search descends from it in steps of one.
     limits : tuple of int
@@ -135,7 +135,7 @@ def best_in_order(
     start: int,
     resampling: Resampling | None = None,
 ) -> tuple[int, PenaltyLosses]:
-    """Find the kernel with the lowest left-out error in a sequence, by descent from one of them.
+    """Find the kernel of a sequence with the lowest leave-one-out error, by descent.
 
     Parameters
     ----------
@@ -172,18 +172,18 @@ def of_best_width(
     *,
     max_samples: int = 160,
 ) -> Kernel:
-    """Choose the multiple of the median distance with the lowest left-out error as the width.
+    """Set the width to the multiple of the median distance with the lowest leave-one-out error.
 
     Parameters
     ----------
     family : Kernel
-        Kernel of the width "median".
+        Kernel with the width "median".
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     targets : ndarray of shape (n_samples, n_outputs)
     resampling : Resampling
         Which samples are left out together.
     max_samples : int, default=160
-        Widths are compared on at most this many samples, evenly spaced in the order of the target.
+        Maximum number of samples on which widths are compared, evenly spaced in the target order.
     """
     bound, rows = family.bind(X), spread_rows(X, targets, max_samples)
     kernels = [bound.with_theta(bound.theta + np.log(step)) for step in WIDTH_MULTIPLES]
@@ -191,7 +191,7 @@ def of_best_width(
     return kernels[best_in_order(kernels, X[rows], targets[rows], start, inside)[0]]
 
 
-# --- kernels that were learned from the labels, on held-out samples -----------------------------
+# --- held-out errors of kernels that were learned from the labels -------------------------------
 
 
 def held_out_losses(
@@ -216,13 +216,13 @@ def held_out_losses(
     n_folds : int, default=5
         Number of folds of up to 1,250 samples.
     splits : list of (ndarray, ndarray), default=None
-        Training and held-out samples, which replace the folds if given.
+        Training and held-out samples; if given, they replace the folds.
 
     Returns
     -------
     ndarray of shape (n_kernels, n_held_out)
-        Squared errors, summed over the columns of the target factor, times the weights of the
-        samples, at the best ridge penalty of each kernel.
+        Squared errors at the best ridge penalty of each kernel, summed over the columns of the
+        target factor and multiplied by the weights of the samples.
 
     Notes
     -----
@@ -244,14 +244,14 @@ def held_out_losses(
 
 
 def clearly_best(losses: Array, n_errors: float = 1.0) -> int:
-    """Return the index of the lowest mean loss, or 0 if it is not lower by some standard errors.
+    """Return the index of the lowest mean loss, or 0 if it is not clearly below the first.
 
     Parameters
     ----------
     losses : ndarray of shape (n_candidates, n_held_out)
         Row 0 holds the losses of the candidate that is kept unless another is clearly better.
     n_errors : float, default=1.0
-        Number of standard errors by which another candidate has to be better.
+        Number of standard errors by which another candidate has to be better to be chosen.
 
     Notes
     -----
@@ -279,9 +279,9 @@ def held_out_splits(
     Returns
     -------
     list of (ndarray, ndarray)
-        Folds if there are at most 1,250 samples, else three random splits of 1,000 and at most
-        1,000 others. If there are groups, folds of whole groups, with at most 1,000 samples on each
-        side.
+        Folds if there are at most 1,250 samples, otherwise three random splits into 1,000 training
+        samples and at most 1,000 held-out ones. If there are groups, folds of whole groups, with at
+        most 1,000 samples on each side.
     """
     codes = target.codes
     if not target.resampling.one_at_a_time:
@@ -297,14 +297,14 @@ def held_out_splits(
 
 
 def _losses(kernel: Kernel, X: Features, target: Target, n_train: int) -> Array:
-    """Squared errors on the samples after the first `n_train`, shape (n_alphas, n_held_out).
+    """Return squared errors on samples after the first `n_train`, shape (n_alphas, n_held_out).
 
     They are multiplied by the weights of the samples.
     """
     Y = target.factor[:, target.signs > 0]
     train, test = slice(0, n_train), slice(n_train, len(Y))
     weights = target.weights.take(train)
-    # Tiles are K minus a constant, which centering removes, to avoid cancellation in wide kernels.
+    # Tiles hold K minus a constant, to avoid cancellation in wide kernels; centering removes it.
     gram, unit = to_unit_scale(gram_tile(kernel, X, train, train), weights.given)
     rows = unit.apply(gram_tile(kernel, X, test, train))
     residuals = held_out_residuals(gram, Y[train], rows, Y[test], alphas=ALPHAS, weights=weights)

@@ -1,4 +1,4 @@
-"""Prediction intervals from residuals of left-out and held-out samples."""
+"""Prediction intervals from leave-one-out residuals and from residuals of held-out samples."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from mercer._data.weights import SampleWeights
 
 
 def interval_masses(groups: Array | None, weights: SampleWeights) -> Array | None:
-    """Return the masses of the left-out errors of samples, in proportion to weights.
+    """Return the mass of each sample's left-out error, in proportion to its weight.
 
     Parameters
     ----------
@@ -18,8 +18,8 @@ def interval_masses(groups: Array | None, weights: SampleWeights) -> Array | Non
     -------
     ndarray of shape (n_samples,), or None
         The masses of :func:`group_masses` if there are groups. Otherwise, one minus the sum of the
-        masses is the expected mass of a new sample, whose weight is that of a sample drawn by the
-        weights. None if all weights are equal.
+        masses is the mass of a new sample. Its weight is the expected weight of a training sample
+        drawn with probabilities in proportion to the weights. None if all weights are one.
 
     References
     ----------
@@ -41,7 +41,7 @@ def interval_masses(groups: Array | None, weights: SampleWeights) -> Array | Non
 
 
 def repeated_masses(groups: Array | None, weights: SampleWeights, n_repeated: int) -> Array | None:
-    """Return the masses of left-out errors that are repeated by weights, unless there are groups.
+    """Return the masses of errors that were repeated by weight, unless there are groups.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def repeated_masses(groups: Array | None, weights: SampleWeights, n_repeated: in
     -------
     ndarray of shape (n_repeated,), or None
         The masses of :func:`interval_masses` if there are groups, otherwise equal masses with the
-        same sum.
+        same sum. None if these masses are None.
     """
     masses = interval_masses(groups, weights)
     if groups is not None or masses is None:
@@ -62,7 +62,7 @@ def repeated_masses(groups: Array | None, weights: SampleWeights, n_repeated: in
 
 
 def group_masses(groups: Array, weights: SampleWeights) -> Array:
-    """Return the masses of the left-out errors of samples if groups are exchangeable.
+    """Return the mass of each sample's left-out error if groups are exchangeable.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def group_masses(groups: Array, weights: SampleWeights) -> Array:
 
 
 def upper_quantiles(values: Array, coverage: float, masses: Array | None = None) -> Array:
-    """Return the least value of each row that has at least the coverage at or below it.
+    """Return the smallest value of each row at or below which the mass reaches the coverage.
 
     Parameters
     ----------
@@ -132,12 +132,12 @@ def upper_quantiles(values: Array, coverage: float, masses: Array | None = None)
 def jackknife_plus(
     left_out: Array, residuals: Array, coverage: float, masses: Array | None = None
 ) -> Array:
-    """Compute prediction intervals from predictions without each training sample.
+    """Compute prediction intervals from the predictions of leave-one-out models.
 
     Parameters
     ----------
     left_out : ndarray of shape (n_rows, n_samples)
-        Predictions for new samples by the models that leave out each training sample.
+        Prediction for each new sample by the model that leaves out each training sample.
     residuals : ndarray of shape (n_samples,) or (n_rows, n_samples)
         Absolute leave-one-out residuals.
     coverage : float
@@ -152,9 +152,9 @@ def jackknife_plus(
 
     Notes
     -----
-    If training and new samples are exchangeable, and no step of the fit of a left-out model uses
-    its sample, the interval contains the response with a probability of at least 2 coverage - 1,
-    and of about the coverage in practice.
+    If training and new samples are exchangeable, and no step of the fit of a leave-one-out model
+    uses the sample that it leaves out, the interval contains the response with a probability of at
+    least 2 coverage - 1. In practice, the probability is about the coverage.
 
     References
     ----------
@@ -174,7 +174,7 @@ def jackknife_plus(
 def residual_intervals(
     predictions: Array, residuals: Array, coverage: float, masses: Array | None = None
 ) -> Array:
-    """Compute prediction intervals of one width from residuals of held-out samples.
+    """Compute prediction intervals of constant width from residuals of held-out samples.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def residual_intervals(
 
 
 def least_number(coverage: float) -> int:
-    """Return the least number of samples for which quantiles of a coverage are finite.
+    """Return the smallest number of samples for which the quantile at a coverage is finite.
 
     Examples
     --------
@@ -213,6 +213,6 @@ def least_number(coverage: float) -> int:
 
 
 def _rank(n_samples: int, coverage: float) -> int:
-    """Rank of the residual that bounds an interval, or n_samples + 1 if no residual does."""
+    """Return the rank of the residual that bounds an interval, or n_samples + 1 if none does."""
     # The tolerance keeps rounding from turning a whole number of samples into the next one.
     return int(np.ceil(coverage * (n_samples + 1) - 1e-9))

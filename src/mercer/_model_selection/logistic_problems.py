@@ -24,13 +24,13 @@ class LogisticProblems:
     Attributes
     ----------
     codes : ndarray of int of shape (n_samples,)
-        Numbers of the classes.
+        Class index of each sample.
     n_classes : int
         Number of all classes, including those without samples.
     there : ndarray of int of shape (n_there,)
-        Numbers of the classes that have samples.
+        Indices of the classes that have samples.
     likelihoods : list of Bernoulli
-        The likelihood of the second class if there are two, else one for each class.
+        The likelihood of the second class if there are two, otherwise one for each class.
     resampling : Resampling
         Which samples are left out together.
 
@@ -57,12 +57,12 @@ class LogisticProblems:
         weights: SampleWeights,
         resampling: Resampling | None = None,
     ) -> LogisticProblems:
-        """Set up the problems of classes.
+        """Set up the problems of the classes that have samples.
 
         Parameters
         ----------
         codes : ndarray of int of shape (n_samples,)
-            Numbers of the classes. At least two classes have samples.
+            Class index of each sample. At least two classes have samples.
         n_classes : int
         weights : SampleWeights
         resampling : Resampling, default=None
@@ -74,7 +74,7 @@ class LogisticProblems:
         return cls(codes, n_classes, there, likelihoods, as_resampling(resampling, len(codes)))
 
     def on(self, gram: Array) -> GLM:
-        """Return the problems on a kernel.
+        """Return the problems on the Gram matrix of a kernel.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class LogisticProblems:
         return GLM(gram, self.likelihoods, self.resampling)
 
     def odds(self, values: Array) -> Array:
-        """Return the log-odds of all classes, from those of the problems.
+        """Return the log-odds of all classes from the log-odds of the problems.
 
         Parameters
         ----------
@@ -92,8 +92,8 @@ class LogisticProblems:
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            The log-odds of two classes are -v and v. Those of absent classes follow the rule of
-            succession.
+            The log-odds of two classes are -v and v. The log-odds of absent classes follow the rule
+            of succession.
         """
         found = np.full((len(values), self.n_classes), -np.log(len(self.codes) + 1.0))
         both = np.hstack([-values, values]) if len(self.there) == 2 else values
@@ -124,7 +124,7 @@ class LogisticProblems:
         left_out : sequence of ndarray of shape (n_samples, 1)
             Log-odds of each problem, NaN for samples that are never left out.
         samples : ndarray of int
-            Numbers of the samples that the rows of `left_out` belong to.
+            Indices of the samples to which the rows of `left_out` belong.
         """
         probabilities = self.probabilities(np.hstack(left_out))
         known = np.flatnonzero(np.isfinite(probabilities).all(axis=1))

@@ -1,4 +1,4 @@
-"""Choice of a width penalty, or of early stopping, by held-out samples."""
+"""Choice of a width penalty or of a stopping iteration on held-out samples."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,7 +19,7 @@ from mercer._search.targets import Target
 from mercer.kernels import Kernel, WeightedSum
 
 RELATIVE_FORMS: tuple[PenaltyForm, ...] = ("log_widths", "inverse_widths")
-"""Forms of the penalty that are compared if the user names none."""
+"""Forms of the penalty that are compared if the user selects none."""
 
 STOPS = (1, 2, 3, 5, 8, 13, 21, 34)
 """Numbers of iterations after which an unpenalized search over ARD widths may stop."""
@@ -28,11 +28,11 @@ PENALTIES = np.concatenate([[0.0], 10.0 ** np.arange(-5, 15)])
 """Strengths of the form "widths" that are compared (Afkanpour et al. 2013, appendix B.2)."""
 
 _TRIAL_TOL = 1e-3
-"""Searches whose kernels are only compared stop at this relative change of the criterion."""
+"""Relative change of the criterion at which searches stop if their kernels are only compared."""
 
 
 def candidate_penalties(forms: Sequence[PenaltyForm]) -> list[WidthPenalty]:
-    """Return the candidates: an infinite penalty, then those of each form in descending order.
+    """Return the candidates: an infinite penalty, then each form's penalties in descending order.
 
     Parameters
     ----------
@@ -99,14 +99,14 @@ def choose_penalty_by_prediction(
     Returns
     -------
     WidthPenalty
-        A penalty of infinite strength unless an ARD kernel is better than the isotropic one by more
-        than a standard error.
+        A penalty of infinite strength unless an ARD kernel is better than the isotropic kernel by
+        more than one standard error.
 
     Notes
     -----
     No kernel is learned from the samples that it predicts, because a kernel fitted to noise has a
-    larger alignment but also a larger error. One search along the penalties of each form finds the
-    kernels of all penalties.
+    larger alignment but also a larger error. For each form, one search along its penalties finds
+    the kernels of all of them.
     """
 
     def learn(inside: Samples, known: Target) -> list[Kernel]:
@@ -142,7 +142,8 @@ def choose_stop(
     Returns
     -------
     int
-        Zero unless an ARD kernel is better than the isotropic one by more than a standard error.
+        Zero unless an ARD kernel is better than the isotropic kernel by more than one standard
+        error.
     """
 
     def learn(inside: Samples, known: Target) -> list[Kernel]:
@@ -199,7 +200,7 @@ def choose_strength_by_alignment(
     Returns
     -------
     float
-        The largest of the best strengths among `PENALTIES`, as published.
+        The best strength among `PENALTIES` or, as published, the largest of several best ones.
     """
     scores = np.zeros(PENALTIES.size)
     for train, test in _splits(samples.n_samples, target, random_state):
@@ -214,7 +215,7 @@ def choose_strength_by_alignment(
             learned = WeightedSum(found.kernels, found.weights)
             score = moments(outside, [learned], held_out.centered).alignments()[0]
             if all(_has_common_width(kernel) for kernel in found.kernels):
-                # A stronger penalty changes nothing.
+                # Stronger penalties yield the same kernels.
                 scores[k:] += score
                 break
             scores[k] += score
@@ -245,7 +246,7 @@ def choose_strength_by_prediction(
     Returns
     -------
     float
-        Infinity unless ARD kernels are better than isotropic ones by more than a standard error.
+        Infinity unless ARD kernels are better than isotropic ones by more than one standard error.
     """
     strengths = (np.inf, *STRENGTHS)
 
@@ -273,8 +274,8 @@ def _splits(
 ) -> list[Split]:
     """Return random splits, or folds if there are groups.
 
-    Random splits are stratified if a sample of every class can be held out. There are three of them
-    for fewer samples than `few`, else one.
+    Random splits are stratified if a sample of every class can be held out. For fewer samples than
+    `few` there are three splits, otherwise one.
     """
     codes = target.codes
     if not target.resampling.one_at_a_time:

@@ -15,7 +15,7 @@ from mercer._model_selection.intervals import interval_masses, least_number, upp
 from mercer._model_selection.scoring import LeftOutProbabilities
 
 TOLERANCE = 1e-7
-"""Probabilities are equal up to this difference, since those of two fits have solver errors."""
+"""Probabilities that differ by at most this are treated as equal, since fits have solver errors."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class HeldOutProbabilities:
         The true classes.
     weights : SampleWeights
     groups : ndarray of int of shape (n_samples,), or None
-        Groups that samples belong to; None if each sample is exchangeable with new ones.
+        Groups to which samples belong; None if the samples are exchangeable with new samples.
     numbers : ndarray of int of shape (n_samples,), or None
         Indices of the samples among those passed to `fit`; None for all of them in order.
     """
@@ -41,7 +41,7 @@ class HeldOutProbabilities:
     numbers: NDArray[np.intp] | None = None
 
     def classifier(self, classes: Array) -> LeftOutProbabilities:
-        """Return a classifier of these probabilities, averaged for samples held out repeatedly.
+        """Return a classifier that predicts the mean held-out probabilities of each sample.
 
         Parameters
         ----------
@@ -56,7 +56,7 @@ class HeldOutProbabilities:
         return LeftOutProbabilities(means, classes, samples, classes[self.codes[first]])
 
     def thresholds(self, coverage: float, score: str, *, by_class: bool) -> Array:
-        """Compute the largest scores with which classes enter a set, shape (n_classes,).
+        """Compute the largest score with which each class enters a set, shape (n_classes,).
 
         Parameters
         ----------
@@ -86,19 +86,20 @@ class HeldOutProbabilities:
 
 
 def nonconformity(probabilities: Array, score: str) -> Array:
-    """Compute nonconformity scores: how little each class agrees with a sample's probabilities.
+    """Compute nonconformity scores, which are low for classes that are probable.
 
     Parameters
     ----------
     probabilities : ndarray of shape (n_samples, n_classes)
     score : {"least_ambiguous", "adaptive"}
-        One minus the probability, or the total probability of more probable classes. With the
-        latter, a set contains classes in order of probability until their sum passes a threshold.
+        One minus the probability of the class, or the total probability of more probable classes.
+        With the latter, a set contains the most probable classes until their sum passes a
+        threshold.
 
     Returns
     -------
     ndarray of shape (n_samples, n_classes)
-        Adaptive scores of the most probable classes are zero, and no threshold is smaller.
+        The adaptive score of the most probable class is zero, and no threshold is smaller.
 
     Notes
     -----
@@ -116,7 +117,7 @@ def nonconformity(probabilities: Array, score: str) -> Array:
     order = np.argsort(-probabilities, axis=1, kind="stable")
     ordered = np.take_along_axis(probabilities, order, axis=1)
     before = np.cumsum(ordered, axis=1) - ordered
-    # Equally probable classes all have the sum before the first of them.
+    # Equally probable classes all get the sum before the first of them.
     before[:, 1:][-np.diff(ordered, axis=1) <= TOLERANCE] = 0.0
     found = np.empty_like(probabilities)
     np.put_along_axis(found, order, np.maximum.accumulate(before, axis=1), axis=1)
@@ -145,14 +146,14 @@ class PredictionSetMixin:
         coverage : float, default=0.9
             Probability, between zero and one.
         by_class : bool, default=False
-            Whether the probability is about the coverage among the samples of each class, and not
-            only among all samples.
+            Whether the probability is about the coverage for the samples of each class, and not
+            only for all samples together.
         score : {"least_ambiguous", "adaptive"}, default="least_ambiguous"
             The least ambiguous sets contain all classes above some probability, and are the
-            smallest on average [1]_. They may be empty if no class is probable enough. Adaptive
-            sets contain the most probable classes up to and including the one with which their
-            total probability passes a threshold. No adaptive set is empty, and adaptive sets are
-            larger for samples that are harder to classify [2]_.
+            smallest on average [1]_. They are empty if no class is probable enough. Adaptive sets
+            contain the most probable classes, up to and including the class with which their total
+            probability passes a threshold. No adaptive set is empty, and adaptive sets are larger
+            for samples that are harder to classify [2]_.
 
         Returns
         -------
@@ -167,14 +168,14 @@ class PredictionSetMixin:
         Warns
         -----
         UserWarning
-            If sets are empty, or all sets contain a class because there are too few samples, or
-            groups, for the coverage.
+            If sets are empty, or if all sets contain a class because there are too few samples or
+            groups for the coverage.
 
         Notes
         -----
-        Thresholds are quantiles of the scores of training samples, computed from held-out
-        probabilities. If groups were given to `fit`, the quantiles are over groups, for samples of
-        new groups.
+        The thresholds are quantiles of the scores of training samples, computed from held-out
+        probabilities. If groups were given to `fit`, the quantiles are over groups, and the
+        coverage holds for samples of new groups.
 
         References
         ----------
@@ -210,14 +211,14 @@ class PredictionSetMixin:
     def held_out_classifier(self) -> LeftOutProbabilities:
         """Return a classifier of training samples that predicts their held-out probabilities.
 
-        Held-out probabilities take the place of probabilities of new samples in the choice of a
-        threshold or in a curve, without further fits.
+        Held-out probabilities can replace the probabilities of new samples when a threshold is
+        chosen or a curve is drawn, without further fits.
 
         Returns
         -------
         classifier
-            A fitted classifier. It takes indices of samples in place of features: `samples_`, of
-            shape (n_held_out, 1), with the true labels `labels_`.
+            A fitted classifier, which takes indices of samples as features. Its `samples_`, of
+            shape (n_held_out, 1), are all such indices, and `labels_` are their true labels.
 
         Raises
         ------
@@ -226,8 +227,8 @@ class PredictionSetMixin:
 
         Notes
         -----
-        These are the probabilities that `predict_set` uses. They belong to samples that were left
-        out, or held out fold by fold; on Nyström features, to a sample of the rows. The
+        The probabilities are those that `predict_set` uses. The samples were left out one at a time
+        or held out fold by fold; on Nyström features, they are a subset of the rows. The
         probabilities of a sample that several folds held out are averaged.
 
         Examples

@@ -1,4 +1,4 @@
-"""Scales of residuals as functions of the sample, for intervals of varying width."""
+"""Scales of residuals as functions of the features, for intervals of varying width."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mercer.kernels._kernel import Kernel
 
 @dataclass(frozen=True)
 class ResidualScale:
-    """A positive function of samples that is proportional to the sizes of their residuals.
+    """A positive function of samples to which the sizes of residuals are proportional.
 
     Attributes
     ----------
@@ -36,11 +36,11 @@ class ResidualScale:
     kernel : Kernel
     unit : UnitScale
     ridge : Ridge
-        Ridge regression of the logarithms of sizes.
+        Ridge regression of the logarithms of the sizes.
     X : ndarray or sparse matrix of shape (n_samples, n_features)
-        The training samples, with means in place of missing values.
+        The training samples, with missing values replaced by feature means.
     encoding : TargetEncoding
-        Encoding of the logarithms of sizes.
+        Encoding of the logarithms of the sizes.
     """
 
     left_out: Array
@@ -51,7 +51,7 @@ class ResidualScale:
     encoding: TargetEncoding
 
     def of(self, X: Features) -> Array:
-        """Return values at new samples, clipped to the range on training samples."""
+        """Return values at new samples, clipped to the range of `left_out`."""
         X = _complete(X, self.X)
         values = self.ridge.predict(unit_rows(self.kernel, self.unit, X, self.X))
         found = np.exp(self.encoding.decode(values)[:, 0])
@@ -60,13 +60,13 @@ class ResidualScale:
 
 @dataclass(frozen=True)
 class Residuals:
-    """Left-out residuals of one output.
+    """Residuals of one output on held-out samples.
 
     Attributes
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
-        The features that a scale may depend on. They must not depend on the responses. Left-out
-        predictions do: if they are means of all other responses, they leak the sizes of residuals.
+        The features on which a scale may depend. They must not depend on the responses, as
+        leave-one-out predictions do: means of all other responses leak the sizes of residuals.
     sizes : ndarray of shape (n_samples,)
         Absolute residuals.
     weights : SampleWeights
@@ -80,7 +80,7 @@ class Residuals:
     resampling: Resampling
 
     def take(self, rows: Array) -> Self:
-        """Return the residuals of some of the samples.
+        """Return the residuals of a subset of the samples.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class Residuals:
         return type(self)(*known)
 
     def width(self, scale: Array, coverage: float) -> float:
-        """Compute the half-width, relative to a scale, of intervals with a coverage.
+        """Compute the half-width, relative to a scale, of intervals with the given coverage.
 
         Parameters
         ----------
@@ -101,18 +101,18 @@ class Residuals:
         return float(upper_quantiles((self.sizes / scale)[None], coverage, masses)[0])
 
     def scale(self, *, least: float = 0.1) -> ResidualScale | None:
-        """Learn a scale by ridge regression of the logarithms of sizes on a Gaussian kernel.
+        """Learn a scale by ridge regression of the log sizes on a Gaussian kernel.
 
         Parameters
         ----------
         least : float, default=0.1
-            Lower bound of the sizes of residuals, as a fraction of their median size, since how
-            close a residual is to zero by chance has no relation to its scale.
+            Lower bound of the sizes of residuals, as a fraction of their median size. Residuals may
+            be close to zero by chance, whatever their scale.
 
         Returns
         -------
         ResidualScale or None
-            None if half of the residuals are zero.
+            None if half of the residuals are zero, or if there are too few for a median.
         """
         median = self.width(np.ones(len(self.sizes)), 0.5)
         if not 0.0 < median < np.inf:
@@ -142,26 +142,26 @@ class Residuals:
         return self.scale()
 
     def losses(self, coverage: float, *, least: int = 20) -> Array | None:
-        """Compute out-of-fold interval scores of intervals of one width, and of scaled intervals.
+        """Compute out-of-fold interval scores of intervals of constant and of scaled width.
 
         Parameters
         ----------
         coverage : float
         least : int, default=20
-            Least number of units, which are samples, or parts that are left out together.
+            Least number of units. A unit is a sample, or a set of samples left out together.
 
         Returns
         -------
         ndarray of shape (2, n_units), or None
-            Scores of the units, times weights whose mean is one. None if there are too few units
-            for the coverage, or for a scale.
+            Scores of the units, multiplied by weights whose mean is one. None if there are too few
+            units for the coverage or for a scale.
 
         Notes
         -----
-        The interval score of a half-width h is h + (|e| - h)_+ / (1 - coverage) [1]_. It is lowest,
-        on average, for the half-width that has the coverage for samples like this one. For each
-        fold, the other samples determine the scale, with the width and the penalty of its kernel
-        regression, and the quantiles of both kinds of intervals.
+        The interval score of a half-width h for a residual e is h + (|e| - h)_+ / (1 - coverage)
+        [1]_. On average over samples like this one, it is lowest for the half-width with the given
+        coverage. For each fold, the other samples determine the scale, including the width and the
+        penalty of its kernel regression, and the quantiles of both kinds of intervals.
 
         References
         ----------
@@ -188,13 +188,13 @@ class Residuals:
         return np.asarray(of_units * (of_units.shape[1] / shares.sum()))
 
     def clear_scale(self, coverage: float, *, n_errors: float = 2.0) -> ResidualScale | None:
-        """Return the scale if its intervals are clearly better than those of one width, else None.
+        """Return the scale if its intervals are clearly better than constant ones, else None.
 
         Parameters
         ----------
         coverage : float
         n_errors : float, default=2.0
-            Number of standard errors of the mean by which :meth:`losses` have to be lower.
+            Number of standard errors by which the mean of :meth:`losses` has to be lower.
         """
         losses = self.losses(coverage)
         return self._scale if losses is not None and clearly_best(losses, n_errors) else None
@@ -210,7 +210,7 @@ class HeldOutResiduals:
     Attributes
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features), or None
-        The features that a scale may depend on; None if only kernel values are given.
+        The features on which a scale may depend; None if only kernel values are given.
     residuals : ndarray of shape (n_samples, n_outputs)
     weights : SampleWeights
     resampling : Resampling
@@ -224,17 +224,17 @@ class HeldOutResiduals:
 
     @classmethod
     def of(cls, sample: Sample, rows: Array, residuals: Array, *, max_samples: int = 1000) -> Self:
-        """Draw residuals at random among those of held-out samples.
+        """Draw residuals of held-out samples at random.
 
         Parameters
         ----------
         sample : Sample
-            If it has no table, there are no scales.
+            The sample of the fit. Without a table, there are no scales.
         rows : ndarray of int of shape (n_held_out,)
             Indices of the held-out samples, which may repeat.
         residuals : ndarray of shape (n_held_out,) or (n_held_out, n_outputs)
         max_samples : int, default=1000
-            Maximum number of residuals; by default, as many as stacks evaluate.
+            Maximum number of residuals; the default is the number that stacks evaluate.
         """
         some = sample_rows(len(rows), max_samples, None, 0)
         drawn, table, groups = rows[some], sample.X, sample.groups
@@ -272,12 +272,12 @@ class HeldOutResiduals:
         scales: Sequence[ResidualScale | None],
         coverage: float,
     ) -> Array:
-        """Return intervals with widths proportional to scales, for the outputs that have a scale.
+        """Return intervals whose widths are proportional to scales, for outputs with a scale.
 
         Parameters
         ----------
         ends : ndarray of shape (n_rows, 2) or (n_rows, n_outputs, 2)
-            Intervals of equal widths for new samples, kept for the other outputs.
+            Intervals of constant width for new samples, which other outputs keep.
         predictions : ndarray of shape (n_rows,) or (n_rows, n_outputs)
         X : ndarray or sparse matrix of shape (n_rows, n_features)
             The new samples.
@@ -293,7 +293,7 @@ class HeldOutResiduals:
 
 
 def interval_scores(widths: Array, sizes: Array, coverage: float) -> Array:
-    """Compute half the interval score of each sample, which is lowest on average for quantiles.
+    """Compute half the interval score of each sample, whose mean is lowest for a quantile.
 
     Parameters
     ----------
@@ -316,6 +316,6 @@ def interval_scores(widths: Array, sizes: Array, coverage: float) -> Array:
 
 
 def _complete(X: Features, known: Features) -> Features:
-    """Return samples with the feature means of known samples in place of missing values."""
+    """Return samples with missing values replaced by the feature means of known samples."""
     found: Features = SimpleImputer(keep_empty_features=True).fit(known).transform(X)
     return found

@@ -1,4 +1,4 @@
-"""Scorers of scikit-learn, applied to predictions instead of an estimator."""
+"""Scorers of scikit-learn that are applied to predictions instead of an estimator."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from mercer._data.weights import SampleWeights
 
 
 class LeftOutResponses(RegressorMixin, BaseEstimator):
-    """A regressor of given predictions, which takes indices of samples in place of features.
+    """A regressor that returns given predictions, and takes indices of samples as features.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class LeftOutResponses(RegressorMixin, BaseEstimator):
 
 
 class LeftOutProbabilities(ClassifierMixin, BaseEstimator):
-    """A classifier of given probabilities, which takes indices of samples in place of features.
+    """A classifier that returns given probabilities, and takes indices of samples as features.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class LeftOutProbabilities(ClassifierMixin, BaseEstimator):
     classes : ndarray of shape (n_classes,)
         The labels.
     samples : ndarray of int of shape (n_samples,), default=None
-        Ascending indices of the samples; None for 0, 1, ..., n_samples - 1.
+        Indices of the samples in ascending order; None for 0, 1, ..., n_samples - 1.
     labels : ndarray of shape (n_samples,), default=None
         The true labels of the samples.
 
@@ -73,7 +73,7 @@ class LeftOutProbabilities(ClassifierMixin, BaseEstimator):
         self.labels = labels
 
     def fit(self, X: Table, y: PerSample = None) -> Self:
-        """Leave the probabilities as they are.
+        """Return the classifier unchanged.
 
         Parameters
         ----------
@@ -162,9 +162,9 @@ class PredictionScorer:
         predictions : ndarray of shape (n_samples,) or (n_samples, n_columns)
             Responses, or probabilities of the classes.
         weights : SampleWeights
-            Passed to the scorer unless all are one or the scorer takes no weights.
+            Weights, passed to the scorer unless all are one or the scorer takes no weights.
         classes : ndarray of shape (n_classes,), default=None
-            The labels, sorted. Classes whose probability is zero for all samples are left out.
+            The labels, sorted. Classes whose probability is zero for all samples are omitted.
 
         Returns
         -------
@@ -174,7 +174,7 @@ class PredictionScorer:
         Raises
         ------
         ValueError, TypeError, AttributeError
-            If the scorer does not accept such predictions.
+            If the scorer does not accept the predictions.
 
         Examples
         --------
@@ -218,7 +218,7 @@ def prediction_scorer(scoring: Scoring) -> PredictionScorer:
     Raises
     ------
     ValueError
-        If there is no scorer of this name, or `scoring` is a metric or not a single scorer.
+        If there is no scorer of this name, or `scoring` is a metric or several scorers.
 
     Examples
     --------

@@ -23,13 +23,13 @@ from mercer._data.weights import UnitWeights, as_weights, with_class_weights
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 
 LEVEL = 0.01
-"""Level of the rank test of whether errors of new rows are larger. If they are not, each check
-rejects with at most this probability."""
+"""Level of the rank test of whether new rows have larger errors than left-out rows of the fit. If
+they do not, each test rejects with at most this probability."""
 
 SUMS_NEEDED = (
     "The rows of a fit on Nyström features are not kept: call prepare_updates with them first."
 )
-"""Message on updates of fits on Nyström features."""
+"""Error message for updates of fits on Nyström features."""
 
 
 class UpdatesMixin:
@@ -38,8 +38,8 @@ class UpdatesMixin:
     Attributes
     ----------
     needs_refit_ : bool or None
-        Whether new rows were predicted worse, before they were added, than left-out rows of the
-        fit; None if the fit kept no left-out predictions. Set by `update`.
+        Whether the new rows, before they were added, were predicted worse than left-out rows of
+        the fit; None if the fit kept no predictions for left-out rows. Set by `update`.
     """
 
     needs_refit_: bool | None
@@ -92,10 +92,10 @@ class UpdatesMixin:
         conjugate gradients fit all of them, exactly up to rounding in single precision, and new
         rows become centers.
 
-        `needs_refit_` is the result of a rank test at a level of 1 %, which compares the errors of
-        the new rows, absolute or logarithmic, over all updates with the left-out errors of the fit
-        [1]_. There is no `partial_fit`, because it would have to start without a fit, and kernels
-        need rows to be learned from.
+        `needs_refit_` is the result of a rank test at a level of 1 % [1]_. It compares the absolute
+        errors, or the log-losses, of the new rows of all updates with those of left-out rows of the
+        fit. There is no `partial_fit`, because it would have to start without a fit, whereas
+        kernels are learned from rows.
 
         References
         ----------
@@ -144,7 +144,7 @@ class UpdatesMixin:
         Returns
         -------
         self : object
-            The estimator. It stores some m x m matrices for each kernel with m centers or leaves,
+            The estimator. For each kernel with m centers or leaves, it stores a few m x m matrices,
             which are saved with the model.
 
         Raises
@@ -163,7 +163,7 @@ class UpdatesMixin:
         """Raise an error if `n_new` rows cannot be added to the model."""
 
     def _sum_rows(self, rows: Sample) -> None:
-        """Sum the rows of the fit."""
+        """Compute the sums over the rows of the fit that updates need."""
 
     def _add_rows(self, rows: Sample) -> None:
         """Fit to the old and new rows; the estimator is unchanged if this fails."""
@@ -196,7 +196,7 @@ class UpdatesMixin:
         return replace(found.take(rows), weights=as_weights(given[rows], len(rows)), kept=rows)
 
     def _units(self) -> Array:
-        """Median sizes of the left-out residuals of the fit, one for each response."""
+        """Return the median absolute residual of left-out rows of the fit for each response."""
         if hasattr(self, "_units_of_fit"):
             return self._units_of_fit
         residuals = None if is_classifier(self) else self._left_out_residuals()
@@ -206,7 +206,7 @@ class UpdatesMixin:
         return np.where(found > 0.0, found, 1.0)
 
     def _losses(self, X: Table, y: npt.ArrayLike, units: Array) -> Array:
-        """Sizes of residuals of responses, or logarithmic losses of labels."""
+        """Return the sizes of the residuals of responses, or the log-losses of labels."""
         model: BaseEstimator = self
         if is_classifier(self):
             codes = np.searchsorted(self.classes_, np.asarray(y).ravel())
@@ -217,7 +217,7 @@ class UpdatesMixin:
         return _sizes(given - predicted, units)
 
     def _known_losses(self) -> Array | None:
-        """Sizes of residuals, or logarithmic losses, of left-out rows of the fit."""
+        """Return the sizes of residuals, or the log-losses, of left-out rows of the fit."""
         if hasattr(self, "_losses_of_fit"):
             return self._losses_of_fit
         if not is_classifier(self):
@@ -235,5 +235,5 @@ def _logarithmic(probabilities: Array, codes: Array) -> Array:
 
 
 def _sizes(residuals: Array, units: Array) -> Array:
-    """Absolute residuals in the units of the responses, averaged over these."""
+    """Return the absolute residuals in the units of the responses, averaged over the responses."""
     return np.asarray((np.abs(residuals.reshape(len(residuals), -1)) / units).mean(axis=1))

@@ -54,7 +54,7 @@ class AllRows:
     tol : float, default=1e-3
     rows_per_column : int, default=10
         Number of rows for each column of the preconditioner. By default, its Cholesky factors take
-        as much time as some iterations.
+        as much time as a few iterations.
 
     Raises
     ------
@@ -183,7 +183,7 @@ class AllRows:
         return float(self.weights.mean())
 
     def _attainable(self, alphas: Array) -> Array:
-        """Return ascending penalties, which are at least the rounding errors of single precision.
+        """Return ascending penalties, at least as large as rounding errors of single precision.
 
         The rounding errors of the matrix's values are independent, so that the norm of the matrix
         of errors is proportional to the square root of its size.
@@ -193,7 +193,7 @@ class AllRows:
         return np.unique(np.maximum(alphas, least))
 
     def _folds(self) -> tuple[Array, Array]:
-        """Return masks of held-out and training rows, of folds in which neither is empty."""
+        """Return the masks of held-out and training rows of the folds in which neither is empty."""
         held_out, trained = self.data.held_out(N_FOLDS), self.data.trained(N_FOLDS)
         used = trained.any(axis=1) & held_out.any(axis=1)
         return held_out[used], trained[used]
@@ -211,7 +211,7 @@ class AllRows:
         return solved, means
 
     def _predictions(self, solved: Array, means: Array, held_out: Array) -> Array:
-        """Return mean out-of-fold predictions, NaN if there are none.
+        """Return mean out-of-fold predictions, which are NaN for rows that no fold holds out.
 
         They have shape (n_rows, n_alphas, n_outputs).
         """
@@ -225,7 +225,7 @@ class AllRows:
         return np.asarray(total / np.where(counts > 0, counts, np.nan))
 
     def _losses(self, values: Array, means: Array, held_out: Array) -> Array:
-        """Return mean out-of-fold squared errors over outputs, relative to those of the means."""
+        """Return squared errors relative to those of the means, averaged over outputs."""
         if not len(held_out):
             return np.ones(values.shape[1])
         known = held_out.any(axis=0)
@@ -236,9 +236,9 @@ class AllRows:
         return np.asarray(ratios.mean(axis=1))
 
     def _compared(self, values: Array, means: Array, held_out: Array) -> Array:
-        """Return out-of-fold predictions; for classes, with the mean frequencies among all rows.
+        """Return out-of-fold predictions, which for classes contain the frequencies in all rows.
 
-        They replace the frequencies among the training rows of a fold, which fall as a held-out
+        These replace the frequencies in the training rows of a fold. The latter fall as a held-out
         row's own indicator rises, so that its label would leak into a calibration.
         """
         if self.encoding.classes is None:
@@ -270,7 +270,7 @@ class AllRows:
 
 
 def _without(means: Array, held_out: Array) -> Array:
-    """Return means over the training rows of each held-out row; NaN for rows never held out."""
+    """Return mean targets of each row's training rows; NaN for rows that are never held out."""
     counts = held_out.sum(axis=0)[:, None]
     return np.asarray(held_out.T @ means / np.where(counts > 0, counts, np.nan))
 
@@ -280,7 +280,7 @@ def part_of(
 ) -> DrawnSample:
     """Return a sample of the rows, on which widths and penalties are compared.
 
-    Widths and penalties that are chosen on half as many rows are too large for all rows.
+    Widths and penalties chosen on half as many rows would be too large for all rows.
     """
     covered = data.covered
     codes = None if encoding.classes is None else encoding.codes_of(data.y[covered])
@@ -312,7 +312,7 @@ def ridge_on_all_rows(
     scores_of: ScoresOfValues | None = None,
     tol: float = FIT_TOLERANCE,
 ) -> tuple[KernelColumns, RidgeChoice, Array]:
-    """Fit ridge regression on the kernel between all rows, at a penalty chosen by folds.
+    """Fit ridge regression on the kernel between all rows, at a cross-validated penalty.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ def ridge_on_all_rows(
     encoding : TargetEncoding
     alphas : ndarray of shape (n_alphas,), or None
         Penalties that are compared on all rows. If None, the best penalty on a part of the rows is
-        used; if there is a score, it is compared with two others around it.
+        used; if there is a score, this penalty is compared with two others around it.
     random_state : int, RandomState instance or None
     scores_of : callable, default=None
         See :meth:`AllRows.choose`.
@@ -338,7 +338,7 @@ def ridge_on_all_rows(
 
     Notes
     -----
-    Conjugate gradients take some tens of iterations, each in O(n^2) time for each fold and penalty.
+    Conjugate gradients take a few dozen iterations, each in O(n^2) time for each fold and penalty.
     The matrix takes 4 n^2 bytes.
     """
     part = part_of(data, encoding, random_state) if alphas is None else data

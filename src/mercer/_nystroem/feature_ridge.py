@@ -1,4 +1,4 @@
-"""Ridge regression on Nyström features by sums over rows, with a cross-validated penalty."""
+"""Ridge regression on Nyström features from sums over rows, with a cross-validated penalty."""
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -21,8 +21,8 @@ _TOLERANCE = 1e-6
 """Conjugate gradients stop at this ratio of the preconditioned gradient to its initial value."""
 
 _SERIAL_RANK = 2000
-"""Eigendecompositions of at most this size are not faster in several threads, and take a multiple
-of the time if other processes run at the same time (benchmarks/large.py, one_kernel)."""
+"""Eigendecompositions of at most this size are not faster in several threads, and take several
+times as long if other processes run at the same time (benchmarks/large.py, one_kernel)."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class LinearFit:
 
 
 ScoresOf: TypeAlias = Callable[[list["LinearFit | None"], Array], Array]
-"""Maps the fits without each fold, with outputs side by side for all penalties, and the penalties
-to scores, which may be NaN."""
+"""Maps the fits without each fold, whose outputs at all penalties are side by side, and the
+penalties to one score per penalty, which may be NaN."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class RidgeChoice:
     fit : LinearFit
         The fit to all rows.
     fold_fits : list of LinearFit or None
-        The fits without each fold; None for folds that have no rows, or all. Empty if all rows are
-        centers, since out-of-fold predictions are stored in this case.
+        The fits without each fold; None for folds without training or held-out rows. The list is
+        empty if all rows are centers, since out-of-fold predictions are stored in this case.
     scores : ndarray of shape (n_alphas,), default=None
         Scores of out-of-fold predictions at each penalty, if they determined the choice.
     held_out_means : ndarray of shape (n_rows, n_outputs), default=None
@@ -140,7 +140,7 @@ class _PartPath:
     def errors(self, coefficients: Array) -> Array:
         """Return sums of squared errors on the held-out rows, shape (n_alphas + 1, n_outputs).
 
-        The last row is the error of the mean. The coefficients are returned by `solve`.
+        The last row has the errors of the mean. The coefficients are those that `solve` returns.
         """
         errors = self._held_out.squared_errors(coefficients)
         return np.vstack([errors, self._held_out.squares])
@@ -219,7 +219,7 @@ def ridge_on_features(
     parts : list of Moments
         Moments of each fold, or of each part of listed folds.
     features : NystroemFeatures
-        The features that were summed.
+        The features whose products were summed.
     alphas : ndarray of shape (n_alphas,), default=None
         Positive penalties. If None, powers of ten from 1e-6 to 1e3 times the mean weight, and then
         six values around the best of these.
@@ -228,7 +228,7 @@ def ridge_on_features(
     scores_of : callable, default=None
         Maps the fits without each fold to a score of each penalty, which replaces the error.
     listed : ListedFolds, default=None
-        Composition of folds from parts; by default each part is held out in turn.
+        The parts that make up each fold; by default, each part is held out in turn.
 
     Returns
     -------
@@ -242,11 +242,11 @@ def ridge_on_features(
     Notes
     -----
     The error of a fit on held-out rows is a quadratic function of its coefficients, whose terms are
-    the sums of the fold, so that no single rows are needed. One eigendecomposition for all rows,
-    O(r^3) for features of rank r, is used for every penalty, and preconditions conjugate gradients
-    for the folds. The fits without folds are exact at the chosen penalty. If their error differs
-    from that of conjugate gradients, all penalties are compared again by exact fits. Folds without
-    rows, or with all of them, are left out; if no fold remains, the largest penalty is chosen.
+    the sums of the fold, so that individual rows are not needed. One eigendecomposition for all
+    rows, O(r^3) for features of rank r, is used for every penalty, and preconditions conjugate
+    gradients for the folds. At the chosen penalty, the fits without each fold are exact. If their
+    error differs from that of conjugate gradients, exact fits compare all penalties again. Folds
+    without training or held-out rows are disregarded; if none remains, the largest penalty is used.
     """
     grid = mean_weight * _ALPHAS if alphas is None else np.unique(np.asarray(alphas, dtype=float))
     if not (grid.size and np.all(grid > 0.0) and np.isfinite(grid).all()):
@@ -285,7 +285,7 @@ def ridge_at(rows: Moments, features: NystroemFeatures, alpha: float) -> LinearF
     rows : Moments
         Moments of all rows.
     features : NystroemFeatures
-        The features that were summed.
+        The features whose products were summed.
     alpha : float
     """
     with serial_algebra() if len(rows.gram) <= _SERIAL_RANK else nullcontext():
@@ -303,7 +303,7 @@ def _fit(path: _Path | _PartPath, solved: Array, features: NystroemFeatures) -> 
 
 
 def _all_rows(parts: list[Moments], folds: Sequence[FoldParts]) -> Moments:
-    """Return the sums over all rows: those that a fold trains on, and those that it leaves out."""
+    """Return the sums over all rows: those that the first fold trains on or leaves out."""
     numbers = np.union1d(folds[0].trained, folds[0].left_out)
     return reduce(Moments.plus, (parts[number] for number in numbers))
 
@@ -311,7 +311,7 @@ def _all_rows(parts: list[Moments], folds: Sequence[FoldParts]) -> Moments:
 def _paths(
     parts: list[Moments], folds: Sequence[FoldParts], total: Moments, whole: _Path
 ) -> list[_PartPath | None]:
-    """Return the path without the rows of each fold; None for folds that have no rows, or all."""
+    """Return the path without each fold; None for folds without training or held-out rows."""
     found: list[_PartPath | None] = []
     for fold in folds:
         trained, left_out, held_out = (
@@ -332,7 +332,7 @@ def _paths(
 def _fold_fits(
     paths: list[_PartPath | None], solved: list[Array], features: NystroemFeatures
 ) -> list[LinearFit | None]:
-    """Return the fits without each fold; None for folds that have no rows, or all."""
+    """Return the fits without each fold; None for folds that have no path."""
     found = iter(solved)
     return [None if path is None else _fit(path, next(found), features) for path in paths]
 
@@ -357,7 +357,7 @@ def _compared(
 
 
 def _losses(paths: list[_PartPath], solved: list[Array]) -> Array:
-    """Return mean out-of-fold squared errors over outputs, relative to those of the means."""
+    """Return out-of-fold squared errors relative to those of the means, averaged over outputs."""
     if not paths:
         return np.ones(1)
     total = np.sum([path.errors(own) for path, own in zip(paths, solved, strict=True)], axis=0)
@@ -367,7 +367,7 @@ def _losses(paths: list[_PartPath], solved: list[Array]) -> Array:
 
 
 def best_penalty(alphas: Array, losses: Array) -> float:
-    """Return the penalty with the lowest loss, the largest one if there are ties.
+    """Return the penalty with the lowest loss, or the largest such penalty if there are ties.
 
     Parameters
     ----------

@@ -216,12 +216,12 @@ class Moments:
         self.squares += np.sum(Y * Y, axis=0)
 
     def plus(self, other: Moments, sign: float = 1.0) -> Moments:
-        """Return sums over the rows of both, or with sign -1, without the rows of `other`."""
+        """Return sums over the rows of both; with sign -1, those without the rows of `other`."""
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
         return Moments(*(mine + sign * theirs for mine, theirs in pairs))
 
     def mapped(self, matrix: Array) -> Moments:
-        """Return the sums of Y and Z times a matrix."""
+        """Return the sums of the same rows, with Z multiplied by a matrix."""
         return Moments(
             self.count,
             matrix.T @ self.features,
@@ -236,7 +236,7 @@ class Moments:
         return self.features / self.count, self.values / self.count
 
     def centered(self, features: Array, values: Array) -> Moments:
-        """Return the sums of Z and Y minus constants."""
+        """Return the sums of the same rows, with constants subtracted from Z and Y."""
         n, s, t = self.count, self.features, self.values
         gram = self.gram - np.outer(s, features)
         gram -= np.outer(features, s - n * features)
@@ -246,7 +246,7 @@ class Moments:
         return Moments(n, s - n * features, t - n * values, gram, cross, squares)
 
     def squared_errors(self, coefficients: Array) -> Array:
-        """Return sums of squares of Y - Z w, shape (n_alphas, n_outputs).
+        """Return sums of squares of Y - Z w for coefficients w, shape (n_alphas, n_outputs).
 
         Parameters
         ----------
@@ -276,7 +276,7 @@ class NormalEquations:
     groups : ndarray of int of shape (n_rows,), default=None
         Groups of all rows of the source, which folds do not divide.
     listed : ListedFolds, default=None
-        Folds of all rows of the source, instead of random ones. A state then has the sums of parts.
+        Folds of all rows of the source, in place of random ones. A state then has sums per part.
 
     Notes
     -----
@@ -298,7 +298,7 @@ class NormalEquations:
 
     @property
     def n_folds(self) -> int:
-        """Number of folds, two to five, for which two states fit into the `working_memory`."""
+        """Number of folds, from two to five, such that two states fit into `working_memory`."""
         return int(np.clip(working_memory() // (16 * self.features.n_summands**2 or 1), 2, 5))
 
     def start(self) -> list[Moments]:
@@ -335,7 +335,7 @@ class NormalEquations:
         return state
 
     def _numbers(self, positions: Array) -> Array:
-        """Return the folds, or parts in each layer, that rows belong to."""
+        """Return the fold, or the part in each layer, that each row belongs to."""
         if self.listed is not None:
             return self.listed.numbers[:, positions]
         names = positions if self.groups is None else self.groups[positions]

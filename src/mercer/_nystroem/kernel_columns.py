@@ -62,7 +62,7 @@ class KernelColumns:
 
     @cached_property
     def _values(self) -> Callable[[Features], Array]:
-        """The kernel with the centers, minus its offset."""
+        """The kernel between given rows and the centers, minus its offset."""
         return self.kernel._shifted_at(self.centers)
 
     def __getstate__(self) -> dict[str, object]:

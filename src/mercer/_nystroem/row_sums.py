@@ -1,4 +1,4 @@
-"""Sums over rows that fits on Nyström features depend on, and their updates with new rows."""
+"""Sums over rows that determine fits on Nyström features, and their updates with new rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mercer._nystroem.second_stage import NystroemModel
 _TOLERANCE = 1e-2
 """If the sums are over the rows of the model, predictions of a fit to them differ from those of the
 model by less than this fraction of the targets' standard deviation, in root mean square. With other
-rows, they would differ by the square root of the degrees of freedom per row."""
+rows, the fraction would be the square root of the degrees of freedom per row."""
 
 
 class RowSums(Protocol):
@@ -39,7 +39,7 @@ class RowSums(Protocol):
         ...
 
     def plus(self, rows: Sample) -> RowSums:
-        """Return the statistics with further rows."""
+        """Return the statistics with further rows added."""
         ...
 
     def fitted(self, model: NystroemModel) -> NystroemModel:
@@ -66,13 +66,13 @@ class FeatureSums:
         """See :class:`RowSums`: the size of the sums does not depend on the number of rows."""
 
     def plus(self, rows: Sample) -> FeatureSums:
-        """See :class:`RowSums`: one pass over blocks of the rows."""
+        """See :class:`RowSums`: this takes one pass over blocks of the rows."""
         statistic = NormalEquations(self.features, self.encoding, rows.weights)
         parts = block_source(rows.X, rows.y).reduce(statistic)
         return replace(self, sums=self.sums.plus(reduce(Moments.plus, parts)))
 
     def fitted(self, model: NystroemModel) -> NystroemModel:
-        """See :class:`RowSums`: by an eigendecomposition."""
+        """See :class:`RowSums`: the fit is computed by an eigendecomposition."""
         fit = ridge_at(self.sums, self.features, model.choice.alpha)
         return replace(model, choice=replace(model.choice, fit=fit))
 
@@ -88,7 +88,7 @@ class AllTargets:
     random_state : int, RandomState instance or None
         Draws the columns of the preconditioner.
     tol : float, default=1e-6
-        Tolerance of conjugate gradients, which is that of single precision.
+        Tolerance of conjugate gradients; the default is the accuracy of single precision.
     """
 
     encoding: TargetEncoding
@@ -107,7 +107,7 @@ class AllTargets:
         return replace(self, rows=joined(self.rows, rows))
 
     def fitted(self, model: NystroemModel) -> NystroemModel:
-        """See :class:`RowSums`: by conjugate gradients."""
+        """See :class:`RowSums`: the fit is computed by conjugate gradients."""
         self.check_room(0)
         rows = self.rows
         data = DrawnSample(
@@ -166,7 +166,7 @@ def row_sums(model: NystroemModel, rows: Sample, random_state: RandomState) -> R
 
 
 def joined(first: Sample, second: Sample) -> Sample:
-    """Return the rows of both samples."""
+    """Return one sample with the rows of both."""
     stack = sp.vstack if sp.issparse(first.X) else np.vstack
     tables: list[Array] = [first.X, second.X]
     both = len(first) + len(second)

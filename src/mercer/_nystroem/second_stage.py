@@ -30,7 +30,7 @@ at most a second."""
 
 @dataclass(frozen=True)
 class NystroemModel:
-    """A predictor on a kernel's values at centers, which stores no other training rows.
+    """A predictor from a kernel's values at centers, which stores no other training rows.
 
     All rows are centers if the matrix of their kernel values fits into memory.
 
@@ -122,7 +122,7 @@ class NystroemModel:
         return decoded[:, 0] if self.one_dimensional and decoded.ndim == 2 else decoded
 
     def predict_proba(self, X: Features) -> Array:
-        """Predict probabilities of the classes, in their order, shape (n_rows, n_classes).
+        """Predict class probabilities, in the order of the classes, shape (n_rows, n_classes).
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class NystroemModel:
         Returns
         -------
         ndarray of shape (n_rows, n_outputs)
-            The mean over folds, NaN for rows that no fold holds out.
+            The mean over folds, or NaN for rows that no fold holds out.
         """
         return self._out_of_fold(X, rows)[0]
 
@@ -157,7 +157,7 @@ class NystroemModel:
         return values - means
 
     def indicators_out_of_fold(self, X: Features, rows: DrawnSample) -> Array:
-        """Return deviations out of fold plus the frequencies of classes among all rows."""
+        """Return the out-of-fold deviations plus the class frequencies over all rows."""
         assert self.totals is not None
         return self.totals / self.totals.sum() + self.deviations_out_of_fold(X, rows)
 
@@ -170,7 +170,7 @@ class NystroemModel:
         assert means is not None
         if self.rows is None:
             return self.held_out[rows.positions], means[rows.positions]
-        # Out-of-fold predictions of the fitted rows, and ordinary predictions of all others.
+        # Out-of-fold predictions for the fitted rows, and ordinary predictions for all others.
         at = np.minimum(np.searchsorted(self.rows, rows.numbers), len(self.rows) - 1)
         others = self.rows[at] != rows.numbers
         found, known = self.held_out[at], means[at]
@@ -190,7 +190,7 @@ def _out_of_fold(
 ) -> tuple[Array, Array]:
     """Return mean out-of-fold predictions, and the mean targets of their training rows.
 
-    Both are NaN for rows without a fit.
+    Both are NaN for rows that no fold with a fit holds out.
     """
     n_values = max(len(fit.intercept) for fit in fits if fit is not None)
     shape = X.shape[0], n_values
@@ -250,11 +250,11 @@ def fit_nystroem(
     -----
     For classes, ridge regression predicts class indicators. Probabilities come from a logistic
     regression on out-of-fold predictions of the indicators of sampled rows. Logistic regression on
-    the features does not predict better, and takes some dozens of iterations over all rows.
+    the features does not predict better, and takes dozens of iterations over all rows.
 
     Fits take O(n m^2 + m^3) time for n rows and m centers, and memory for five m x m matrices for
-    each thread, or two if five exceed scikit-learn's `working_memory`. If all of more than a
-    thousand rows are centers, fits are on the kernel between all rows; see
+    each thread, or for two if five exceed scikit-learn's `working_memory`. If there are more than
+    a thousand rows and all are centers, the fit uses the kernel between all rows; see
     :func:`ridge_on_all_rows`.
     """
     codes = None if encoding.classes is None else encoding.codes_of(data.y)
@@ -274,7 +274,7 @@ def fit_nystroem(
 
 
 def all_rows_are_centers(data: DrawnSample, n_components: int) -> bool:
-    """Whether a fit is ridge regression on the kernel between all rows, by conjugate gradients.
+    """Return whether a fit uses the kernel between all rows, by conjugate gradients.
 
     Parameters
     ----------
@@ -365,7 +365,7 @@ class _Fit:
 def calibrated(
     part: DrawnSample, encoding: TargetEncoding, indicators: Array, totals: Array
 ) -> Calibration:
-    """Calibrate probabilities on out-of-fold indicators of some rows, and the totals of all rows.
+    """Calibrate probabilities, given out-of-fold indicators of some rows and the totals of all.
 
     Parameters
     ----------
@@ -386,7 +386,7 @@ def _score(
     values: Array,
     totals: Array,
 ) -> float:
-    """Return the score of out-of-fold predictions, NaN if the scorer is not defined on them."""
+    """Return the score of out-of-fold predictions, or NaN if the scorer is not defined on them."""
     if encoding.classes is None:
         found = encoding.decode(values).reshape(part.y.shape)
     else:

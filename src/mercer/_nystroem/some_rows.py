@@ -21,15 +21,15 @@ HELD_OUT_ROWS = 5000
 """Out-of-fold predictions of at most this many rows are kept, and used to compare fits."""
 
 _FEW_ROWS, _TIMES = 256, 4
-"""The first fit is to all pairs of this many rows, or of a 64th of `n_rows` if these are fewer than
+"""The first fit is to all pairs of this many rows, or of a 64th of `n_rows` if this is less than
 16,384. Each further fit is to four times as many rows."""
 
 _MOST_OUTPUTS = 20
 """Fits to all pairs are not tried for more responses or classes."""
 
 _LEAST_GAIN = 0.9
-"""Losses have to be lower than this fraction of those on features, because predictions take more
-kernel values, in proportion to the number of centers."""
+"""Losses of fits to all pairs have to be lower than this fraction of those on features, because
+their predictions take more kernel values, in proportion to the number of centers."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class PairsOfSomeRows:
         learns_widths: bool,
         alphas: Array | None = None,
     ) -> bool:
-        """Whether a lower loss than that of a model on features is expected.
+        """Return whether a lower loss than that of a model on features is expected.
 
         Parameters
         ----------
@@ -76,10 +76,10 @@ class PairsOfSomeRows:
         Notes
         -----
         Losses are extrapolated as powers of the number of rows. The exponents become smaller as the
-        least loss is approached, and are assumed to decrease further by the factor of their last
-        decrease. If the loss of few rows is already lower than that on features, no further fits
-        are tried. Pairs are not tried for many outputs, because each output takes linear systems of
-        its own.
+        least loss is approached, and are assumed to decrease once more by the factor of their last
+        decrease. If the loss of a fit to few rows is already lower than that on features, no
+        further fits are tried. Pairs are not tried for many outputs, because each output requires
+        linear systems of its own.
         """
         if len(features.choice.fit.intercept) > _MOST_OUTPUTS:
             return False
@@ -102,7 +102,7 @@ class PairsOfSomeRows:
     ) -> float:
         """Return the log-ratio of the loss of a fit to all pairs of few rows to that on features.
 
-        Both losses are on rows of other groups, or on the rows of the fit if the former are fewer.
+        Both losses are on rows of other groups or, if there are fewer of them, on those of the fit.
         """
         data, rows = self.data, self._drawn(n_rows)
         some = data.apart(rows)
@@ -174,7 +174,7 @@ class PairsOfSomeRows:
 
 
 def of_some_rows(model: NystroemModel, some: DrawnSample, data: DrawnSample) -> NystroemModel:
-    """Return a model with the indices of the table's rows that it was fitted to.
+    """Return the model together with the indices of the table's rows that it was fitted to.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def of_some_rows(model: NystroemModel, some: DrawnSample, data: DrawnSample) -> 
 def clearly_better(
     pairs: NystroemModel, features: NystroemModel, data: DrawnSample, rows: NDArray[np.intp]
 ) -> bool:
-    """Whether a fit to all pairs of some rows predicts these rows clearly better out of fold.
+    """Return whether a fit to all pairs of some rows predicts them clearly better out of fold.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Adaptation of the widths of kernels learned from few rows to the number of rows of a fit."""
+"""Adaptation of kernel widths that were learned from few rows to the number of rows of a fit."""
 
 from collections.abc import Callable
 from functools import cache
@@ -20,7 +20,7 @@ from mercer.kernels._composition import Composite
 from mercer.kernels._distances import log_interval
 
 _COMPARED_ROWS, _COMPARED_CENTERS = 10_000, 500
-"""Width factors are compared on at most this many rows and centers, in less than a second each."""
+"""Width factors are compared on at most this many rows and centers, each in less than a second."""
 
 
 def with_width_factor(kernel: Kernel, log_factor: float) -> Kernel:
@@ -118,7 +118,7 @@ def suitable_width(
     Parameters
     ----------
     widened : callable
-        Returns the kernel with its widths a number of steps larger.
+        Maps a number of steps to the kernel with widths that are larger by as many steps.
     data : DrawnSample
         All rows of the table.
     encoding : TargetEncoding
@@ -128,7 +128,7 @@ def suitable_width(
     -------
     kernel : Kernel
         The selected kernel. Smaller widths are tried first, because widths learned from few rows
-        are too large for many, and larger widths if smaller ones do not predict better.
+        are too large for many. Larger widths are tried if smaller ones do not predict better.
     alpha : float
         The penalty for rows of weight one.
     cost : float
@@ -150,7 +150,7 @@ def suitable_width(
 def rescaled_kernel(
     kernel: Kernel, data: DrawnSample, encoding: TargetEncoding, random_state: RandomState
 ) -> Kernel:
-    """Return the kernel with the width factor of least cross-validated error on centers.
+    """Rescale widths by the factor of least cross-validated error in fits on centers.
 
     Parameters
     ----------
@@ -170,8 +170,8 @@ def rescaled_kernel(
     -----
     The best kernel is narrower for more rows, while ratios of widths, which represent the relevance
     of features, change less. Factors are powers of the square root of two between 1/8 and 8. They
-    are tried from one on in the direction in which errors of ridge regression on Nyström features
-    fall, in five folds.
+    are tried starting from one, in the direction in which the errors of ridge regression on Nyström
+    features fall, in five folds if none are given.
     """
     widened = _widened(kernel)
     if widened(0) == widened(1) == widened(-1):

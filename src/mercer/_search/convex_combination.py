@@ -1,4 +1,4 @@
-"""Convex combinations of kernels for kernel machines, grown one kernel at a time."""
+"""Convex combinations of kernels for kernel machines, which grow by one kernel at a time."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,7 +30,7 @@ from mercer.losses._loss import Problems
 
 @dataclass(frozen=True)
 class CombinationSettings:
-    """Settings of the greedy growth of a convex combination.
+    """Settings for the greedy growth of a convex combination.
 
     Attributes
     ----------
@@ -38,12 +38,12 @@ class CombinationSettings:
         Whether all weights are optimized after each new kernel. Otherwise, a line search optimizes
         the weight of the new kernel only.
     tol : float
-        Growth ends when c'Kc of every kernel K exceeds its value for the learned kernel by at most
-        this fraction.
+        Growth ends when no kernel K has a value of c'Kc that exceeds the value for the learned
+        kernel by more than this fraction.
     max_kernels : int
         Maximum number of steps.
     local : bool
-        Whether families of one width are also searched by gradients.
+        Whether families with one width are searched by gradients as well.
     width_penalty : WidthPenalty
     weights_tol : float, default=0.05
         Duality gap of the weights, as a fraction of the excess that the step is expected to leave.
@@ -78,11 +78,11 @@ class ConvexCombination(Stage):
     ----------
     samples : Samples
     problems : Problems
-        Machines with an intercept.
+        Kernel machines with an intercept.
     settings : CombinationSettings
     kernels : tuple of Kernel
     weights : ndarray of shape (n_kernels,)
-        Positive, summing to one; some may be zero after steps that did not lower the objective.
+        Non-negative, with sum one; some may be zero after steps that did not lower the objective.
     learned : LearnedWeights or None
         The machines; None before the first step.
     excess : float
@@ -91,9 +91,9 @@ class ConvexCombination(Stage):
         kernels found, without the gaps, is at most the settings' `tol`.
     history : tuple of MixingStep
     n_idle : int
-        Number of the most recent successive steps that did not lower the objective.
+        Number of successive steps, up to the last one, that did not lower the objective.
     status : {"growing", "optimal", "stalled"}
-        "optimal" if growth ended by `tol`, "stalled" if steps no longer lower the objective.
+        "optimal" if growth reached `tol`, "stalled" if steps no longer lower the objective.
 
     References
     ----------
@@ -113,7 +113,7 @@ class ConvexCombination(Stage):
 
     @property
     def is_final(self) -> bool:
-        """Whether no further step is taken."""
+        """Whether no further steps are taken."""
         return self.status != "growing"
 
     def sensitivity(self) -> Sensitivity:
@@ -168,7 +168,7 @@ class ConvexCombination(Stage):
         Parameters
         ----------
         searches : sequence of FamilySearch
-            One for each family.
+            One search for each family.
         """
         objective = InnerProduct(self.sensitivity(), self.samples)
         best = [search.best(objective) for search in searches]
@@ -185,7 +185,7 @@ class ConvexCombination(Stage):
         return self.learned.gap + 0.5 * beyond / self.learned.objective
 
     def _excess(self, values: Sequence[float]) -> float:
-        """Return the relative excess of the largest c'Kc over c'Kc of the learned kernel."""
+        """Return how much the largest c'Kc exceeds that of the learned kernel, as a fraction."""
         if self.learned is None:
             return np.inf
         known = self.learned.quadratics
@@ -198,7 +198,7 @@ class ConvexCombination(Stage):
     def _with_kernel(
         self, kernel: Kernel, excess: float
     ) -> tuple[list[Kernel], Array, LearnedWeights]:
-        """Optimize the weights of the kernels and a new kernel, together with the machines.
+        """Optimize the weights of the old kernels and a new kernel, together with the machines.
 
         The tolerance of the weights depends on the excess that this step is expected to leave.
         """
@@ -235,7 +235,7 @@ def learn_convex_combination(
     samples : Samples
         The samples, with the same weights as in the loss.
     problems : Problems
-        Machines with an intercept.
+        Kernel machines with an intercept.
     settings : CombinationSettings
     on_step : callable, default=None
         Called with each step.

@@ -19,7 +19,7 @@ from mercer.kernels._kernel import Kernel
 
 @dataclass(frozen=True)
 class Slopes:
-    """Value and derivatives of an objective of a Gram matrix and the noise variance.
+    """Value and derivatives of an objective that depends on a Gram matrix and the noise variance.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Slopes:
 
 
 class GramObjective(Protocol):
-    """An objective of a Gram matrix and the noise variance that is minimized."""
+    """An objective, to be minimized, that depends on a Gram matrix and the noise variance."""
 
     def value(self, K: Array, noise: float) -> float:
         """Return the objective."""
@@ -59,8 +59,9 @@ class GaussianEvidence:
         has the variance noise / w, which is added to the diagonal; the remainder of the
         log-determinant is sum ln w + (sum w - n) ln noise.
     rank : int, default=None
-        The rank m of Y. If given, kernel and noise are relative to a common amplitude, which is
-        optimized, and the objective is divided by the number of observations, up to a constant.
+        The rank m of Y. If given, the kernel and the noise are relative to a common amplitude,
+        which is optimized, and the objective is divided by the number of observations, up to a
+        constant.
     """
 
     Y: Array
@@ -119,7 +120,7 @@ class KernelParameters:
     ----------
     samples : Samples
     kernels : list of Kernel
-        Bound to the samples.
+        Kernels bound to the samples.
     of_gram : GramObjective
     noise : float, default=None
         The variance of the noise; None if it is free.

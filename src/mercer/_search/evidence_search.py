@@ -1,4 +1,4 @@
-"""Search for one width per feature, of a kernel or a sum of kernels, by the marginal likelihood."""
+"""Search by marginal likelihood for one width per feature, in a kernel or a sum of kernels."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class EvidenceMaximum:
         The kernel with one width per feature; the first kernel of a sum has weight one.
     noise : float
         Variance of the noise relative to the amplitude. Ridge regression on `kernel` with this
-        penalty predicts the posterior mean.
+        value as the penalty predicts the posterior mean.
     amplitude : float
         Factor of the kernel in the covariance of the target; NaN if nothing was learned.
     log_marginal_likelihood : float
@@ -57,7 +57,7 @@ class EvidenceMaximum:
         constant, at the start and after each iteration. Iterations on the subsample are not
         included.
     converged : bool
-        Whether the search ended by its tolerance.
+        Whether the search reached its tolerance.
     """
 
     kernel: Kernel
@@ -137,7 +137,7 @@ def marginal_likelihood_widths(
 
     The best common width is found on 120 samples; with 500 samples or more, the search starts on
     250. The initial noise is at least a tenth of the kernel's variance, for two reasons: a common
-    width fits noise by irrelevant features, and the derivative with respect to the logarithm of a
+    width fits noise with irrelevant features, and the derivative with respect to the logarithm of a
     small noise variance vanishes with the variance. If the marginal likelihood is barely better
     than the marginal likelihood of pure noise, short searches start from each width common to all
     features, on at most 499 samples, and a second search starts from the best result.
@@ -245,7 +245,7 @@ class _Evidence(KernelParameters):
     def with_relative_widths(self, x: Array, like: Kernel) -> Array:
         """Multiply the widths in x by the width ratios of a kernel, or by their square roots.
 
-        The candidate of higher marginal likelihood is returned, with the best noise of a grid.
+        The candidate with the higher marginal likelihood and the best noise of a grid is returned.
         """
         log_widths = like.theta[: like.structure.n_widths]
         relative = np.zeros(len(x) - 1)
@@ -255,7 +255,7 @@ class _Evidence(KernelParameters):
         return self._best_noise([np.clip(point, *self.bounds[:-1].T) for point in points])
 
     def _best_noise(self, points: Sequence[Array]) -> Array:
-        """Return the best of several points (without noise), with the best of four noises."""
+        """Return the best of several points, extended by the best of four noise variances."""
         found = []
         for point in points:
             K = self.gram(np.append(point, 0.0))
@@ -265,7 +265,7 @@ class _Evidence(KernelParameters):
         return min(found, key=lambda pair: pair[0])[1]
 
     def best_common(self) -> Array:
-        """Return x with a common width in each kernel and noise of high marginal likelihood.
+        """Return x of high marginal likelihood, with a common width in each kernel.
 
         The best point of a grid is refined by ten iterations over common widths, weights and noise.
         """
@@ -288,11 +288,11 @@ class _Evidence(KernelParameters):
 
     @property
     def n_observations(self) -> int:
-        """Number of samples times the rank of the target, by which the objective is divided."""
+        """Divisor of the objective: the number of samples times the rank of the target."""
         return len(self.Y) * self.rank
 
     def best_of_widths(self, max_iter: int) -> Array:
-        """Return the best result of searches from each common width with its best noise."""
+        """Return the best result of searches, one from each common width with its best noise."""
         starts = [self._best_noise([start[:-1]]) for start in self.starts]
         ends = [_searched(self, x, self.bounds, tol=TOLERANCE, max_iter=max_iter) for x in starts]
         return min(ends, key=_value).theta

@@ -28,14 +28,14 @@ from mercer.kernels._kernel import Kernel
 from mercer.kernels._radial import RadialFunction
 
 STEP_TOLERANCE = 2e-2
-"""Relative change at which a gradient search stops by default. It takes half the time of 1e-7 and
-is sufficient, because corrective steps optimize all weights again and a new kernel need not be
-exact."""
+"""Relative change at which a gradient search stops by default. A search takes half the time that
+it takes with 1e-7. The accuracy is sufficient, because corrective steps optimize all weights again,
+and a new kernel need not be exact."""
 
 
 @dataclass
 class FixedSearch(FamilySearch):
-    """Search of a family without parameters, whose kernel is the only candidate.
+    """Search in a family without parameters, whose kernel is the only candidate.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class FixedSearch(FamilySearch):
 
 @dataclass
 class GradientSearch(FamilySearch):
-    """Search of several parameters by L-BFGS-B, from one start or the best of a few starts.
+    """Search over several parameters by L-BFGS-B, from one start or the best of a few starts.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class GradientSearch(FamilySearch):
     max_iter: int = 1000
 
     def best(self, objective: InnerProduct) -> Candidate:
-        """Return the kernel of the best parameters found; see :meth:`FamilySearch.best`.
+        """Return the kernel with the best parameters found; see :meth:`FamilySearch.best`.
 
         Notes
         -----
@@ -104,7 +104,7 @@ class GradientSearch(FamilySearch):
         return Candidate(kernel, found.value + found.cost, None, found.cost)
 
     def _bound_penalty(self, common: Array, objective: Objective, unit: float) -> BoundPenalty:
-        """Bind the penalty; a relative penalty refers to the kernel of the given common widths."""
+        """Bind the penalty; a relative penalty refers to the kernel with the given common width."""
         penalty, n_widths = self.width_penalty, self.family.structure.n_widths
         if not (penalty.is_relative and penalty.strength > 0.0 and n_widths > 1):
             return penalty.bind(0.0, 0.0, n_widths, unit)
@@ -113,7 +113,7 @@ class GradientSearch(FamilySearch):
 
 
 class RefinedSearch(FamilySearch):
-    """Search of one width or frequency on a mesh, whose peak is refined on the samples.
+    """Search over one width or frequency on a mesh, whose peak is refined on the samples.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def family_searches(
         Whether the parameters of kernels found earlier may change. If not, single widths and
         frequencies are refined on the samples.
     tol : float, default=STEP_TOLERANCE
-        Relative change at which searches by gradients stop.
+        Relative change at which gradient searches stop.
 
     Raises
     ------
@@ -238,7 +238,7 @@ def family_search(
     refined: bool = False,
     tol: float = STEP_TOLERANCE,
 ) -> FamilySearch:
-    """Choose a search for one family among others; see :func:`family_searches`.
+    """Choose a search for one of several families; see :func:`family_searches`.
 
     Parameters
     ----------
@@ -352,7 +352,7 @@ def grow(
 def isotropic_starts(
     families: Sequence[Kernel], learn: Callable[[Kernel], tuple[Sequence[Kernel], Array]]
 ) -> list[Array | None]:
-    """Return starts for ARD kernels, the weighted mean width of learned isotropic kernels.
+    """Return starts for ARD kernels, at the weighted mean width of learned isotropic kernels.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ from mercer.kernels._radial import RadialFunction
 
 @dataclass(frozen=True)
 class Growth:
-    """Settings of the greedy growth of a dictionary, and the update rule of its weights.
+    """Settings for the greedy growth of a dictionary, and the update rule for its weights.
 
     Attributes
     ----------
@@ -76,11 +76,11 @@ class Growth:
         return 0.0 if self.corrective else self.eps
 
     def weights(self, before: Array, found: Moments) -> Array:
-        """Return the weights of all kernels, given all but the last weight and all moments."""
+        """Return the weights of all kernels, given all weights but the last and all moments."""
         return nonnegative_weights(found) if self.corrective else self._appended(before, found)
 
     def _appended(self, weights: Array, found: Moments) -> Array:
-        """Append the best of 0, eta* and eta_max to the weights, for the last kernel."""
+        """Append the best of 0, eta* and eta_max as the weight of the last kernel."""
         a, c = self.products(np.append(weights, 0.0), found)
         b, e = float(found.a[-1]), float(found.M[-1, -1])
         d = float(weights @ found.M[-1, :-1] + self.identity * found.traces[-1])
@@ -231,7 +231,7 @@ def scalable(families: Sequence[Kernel]) -> list[Kernel]:
 def alignment_starts(
     families: Sequence[Kernel], samples: Samples, target: Target, growth: Growth
 ) -> list[Array | None]:
-    """Return starts for ARD kernels, by alignment; see :func:`isotropic_starts`."""
+    """Return starts for ARD kernels that are found by alignment; see :func:`isotropic_starts`."""
 
     def learn(family: Kernel) -> tuple[Sequence[Kernel], Array]:
         found = learn_families([family], samples, target, growth, starts=[None])
@@ -252,7 +252,7 @@ def grow_dictionary(
     Parameters
     ----------
     searches : sequence of FamilySearch
-        One search for each family. The best kernel of all families is added in each step.
+        One search for each family. Each step adds the best kernel of all families.
     samples : Samples
     Y : ndarray of shape (n_samples, n_targets)
         Centered target factor.
@@ -328,7 +328,7 @@ class _Aligned(Stage):
         )
 
     def learned(self) -> LearnedKernel:
-        """Return the kernels of positive weight, or the first kernel if all weights are zero."""
+        """Return the kernels with positive weights, or the first kernel if all weights are zero."""
         weights, alignment = self.weights, self.alignment
         if not weights.any():
             weights = np.eye(len(self.kernels))[0]
@@ -370,7 +370,7 @@ class _Aligned(Stage):
     def _extended(
         self, found: Sequence[tuple[FamilySearch, Candidate]]
     ) -> tuple[Candidate, list[Kernel], Moments]:
-        """Return the best kernel of all families, the dictionary including it, and its moments."""
+        """Return the best kernel of all families, and the dictionary with it and its moments."""
         movable = self.growth.corrective and len(found) == 1
         if not self.growth.normalize_families:
             found = [max(found, key=lambda pair: pair[1].objective)]

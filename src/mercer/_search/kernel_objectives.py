@@ -40,19 +40,19 @@ class Objective(ABC):
 
     @abstractmethod
     def value_and_gradient(self, kernel: Kernel) -> tuple[float, Array]:
-        """Return the objective and its gradient in the log-parameters, shape (n_theta,)."""
+        """Return the objective and its gradient with respect to log-parameters, (n_theta,)."""
 
     def along(self, kernel: Kernel) -> Callable[[Array], tuple[float, Array]]:
         """Return a function from log-parameters to the objective and its gradient."""
         return lambda theta: self.value_and_gradient(kernel.with_theta(theta))
 
     def profile(self, kernel: Kernel) -> Callable[[Array], Array]:
-        """Return a function from log-widths to values, possibly approximate."""
+        """Return a function from log-widths to values, which may be approximate."""
         return lambda thetas: np.array([self.value(kernel.with_theta(t[None])) for t in thetas])
 
 
 class Criterion(ABC):
-    """A measure of dependence: a function of <K, L> and <K, K>, both centered or both not.
+    """A measure of dependence: a function of <K, L> and <K, K>, both centered or both uncentered.
 
     Attributes
     ----------
@@ -68,10 +68,10 @@ class Criterion(ABC):
     def of(
         self, a: float, q: float, target_norm: float, n_samples: float
     ) -> tuple[float, float, float]:
-        """Return the value and its derivatives in a = <K, L> and q = <K, K>."""
+        """Return the value and its derivatives with respect to a = <K, L> and q = <K, K>."""
 
     def target_parts(self, target: Target) -> tuple[Array, Array, float]:
-        """Return factor, signs and Frobenius norm of the target, centered if the criterion is."""
+        """Return the target's factor, signs and Frobenius norm, centered if the criterion is."""
         Y = target.centered if self.is_centered else target.scaled
         signs = np.ones(Y.shape[1]) if self.is_centered else target.signs
         return Y, signs, float(np.sqrt(signs @ (Y.T @ Y) ** 2 @ signs))
@@ -127,7 +127,7 @@ CRITERIA: dict[str, Criterion] = {"hsic": HSIC(), "cka": CenteredAlignment(), "k
 
 
 class Dependence(Objective):
-    """The dependence between a kernel and a target by a given criterion.
+    """The dependence between a kernel and a target, as measured by a criterion.
 
     Parameters
     ----------
@@ -143,8 +143,8 @@ class Dependence(Objective):
 
     Notes
     -----
-    O(n^2 d) time, tile by tile. The derivative in the Gram matrix is P = s L for HSIC, and
-    P = s L + t K for alignments, with both matrices centered or both not.
+    An evaluation takes O(n^2 d), tile by tile. The derivative with respect to the Gram matrix is
+    P = s L for HSIC, and P = s L + t K for alignments, with both matrices centered or uncentered.
     """
 
     def __init__(self, criterion: Criterion, samples: Samples, target: Target) -> None:
@@ -191,9 +191,9 @@ class Dependence(Objective):
         Notes
         -----
         Values have six correct digits for criteria without row sums (HSIC, uncentered alignment),
-        and about three for centered alignment. One pass over the distances is made. Memory is
-        needed for a few tiles, the distances that `samples` keeps, and n times some hundred counts
-        for centered alignment.
+        and about three for centered alignment. The distances are computed in one pass. Memory is
+        needed for a few tiles, for the distances that `samples` keeps and, for centered alignment,
+        for n times some hundred counts.
         """
         structure = kernel.structure
         assert isinstance(structure, RadialFunction)
@@ -217,7 +217,7 @@ class Dependence(Objective):
     def _plain_products(
         self, distance: Distance, mesh: LogarithmicMesh
     ) -> tuple[Array, Callable[[Array], tuple[Array, Array]]]:
-        """Return squared distances, and a function from kernels to <K, L> and, if used, <K, K>."""
+        """Return squared distances, and a function from kernels to <K, L> and <K, K> (if used)."""
         samples = self.samples
 
         def pairs(tile: Tile) -> Array:
@@ -240,7 +240,7 @@ class Dependence(Objective):
     def _of(
         self, kernel: Kernel, tiles: Callable[[Tile], KernelTile]
     ) -> tuple[float, float, float, Array]:
-        """Return the criterion, its derivatives by_target and by_gram, and the row means of K."""
+        """Return the criterion, coefficients of L and K in its derivative, and row means of K."""
         n = self.samples.total
         a, q, row_sums = self._products(tiles)
         total = float(row_sums @ self._ones[:, 0])
@@ -273,7 +273,7 @@ class Dependence(Objective):
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """The derivative P of an objective in the Gram matrix, stored as the terms of a sum.
+    """The derivative P of an objective with respect to the Gram matrix, stored as a sum of terms.
 
     P = s F diag(signs) F' + sum_k c_k K_k + identity * H with the centering matrix H = I - 11'/n.
     If samples are weighted, 1 is the vector of the square roots of the weights, and n is the sum of
@@ -342,8 +342,8 @@ class InnerProduct(Objective):
 
     Notes
     -----
-    O(n^2 d) time in matrix products, tile by tile. The tiles of P are kept if half a matrix fits
-    into half of the working memory.
+    An evaluation takes O(n^2 d) in matrix products, tile by tile. The tiles of P are kept if half a
+    matrix fits into half of the working memory.
     """
 
     def __init__(self, P: Sensitivity, samples: Samples) -> None:

@@ -1,4 +1,4 @@
-"""Search of one kernel: a single width is searched globally, other parameters by gradients."""
+"""Search for one kernel: a single width is searched globally, other parameters by gradients."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -68,7 +68,7 @@ def optimize_kernel(
     kernel : Kernel
         Bound to the samples.
     start : ndarray of shape (n_theta,), default=None
-        Initial log-parameters of a BFGS search without bounds and penalty, as published. None
+        Initial log-parameters of a BFGS search without bounds or penalty, as published. None
         stands for a global search within the kernel's bounds.
     width_penalty : WidthPenalty, default=UNPENALIZED
         Penalty on the differences between the widths of an ARD kernel.
@@ -78,7 +78,7 @@ def optimize_kernel(
         Maximum number of iterations of each search.
     max_ard_iter : int, default=None
         Maximum number of iterations of each search over the widths of an ARD kernel; None for
-        `max_iter`. With zero, the result is the best isotropic kernel.
+        `max_iter`. If zero, the result is the best isotropic kernel.
     on_step : callable, default=None
         Called after each search.
 
@@ -92,13 +92,13 @@ def optimize_kernel(
     L-BFGS-B within the kernel's bounds, from the best of the kernel's own starts; a kernel with one
     width per feature starts from the best isotropic kernel instead. The strength of a relative
     penalty is reduced in steps to the given strength, and each search starts from the result of the
-    previous one. Among the many maxima of the criterion, this finds one that is closer to the
+    previous one. Among the many maxima of the criterion, this favors one that is close to the
     isotropic kernel. An evaluation makes two passes over the tiles of the Gram matrix, O(n^2 d).
 
     References
     ----------
-    Wang & Li (2018), sections 3 and 4.2.1. Their start, widths of 1 / d, lies on a plateau for many
-    data sets.
+    Wang & Li (2018), sections 3 and 4.2.1. Their start, at widths of 1 / d, lies on a plateau for
+    many data sets.
     """
     if start is not None:
         local = maximize(objective.along(kernel), start, None, tol=tol, max_iter=max_iter, last=1)

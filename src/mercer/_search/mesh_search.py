@@ -1,4 +1,4 @@
-"""Global search of one width or frequency on a mesh of distances."""
+"""Global search over one width or frequency on a mesh of distances."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,8 +35,8 @@ class Peak:
     value : float
         The objective at the parameter.
     gap : float
-        Bound on how far the maximum of the objective exceeds the value found; infinite without
-        proof.
+        Bound on how far the maximum of the objective exceeds the value found; infinite if no bound
+        is proven.
     """
 
     theta: float
@@ -45,7 +45,7 @@ class Peak:
 
 
 class MeshSearch(FamilySearch):
-    """Global search of one width or frequency on a mesh of distances.
+    """Global search over one width or frequency on a mesh of distances.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class MeshSearch(FamilySearch):
         self.log_bounds = family.log_bounds(samples.repeated)[0]
 
     def best(self, objective: InnerProduct) -> Candidate:
-        """Return the kernel of the best width or frequency; see :meth:`FamilySearch.best`.
+        """Return the kernel with the best width or frequency; see :meth:`FamilySearch.best`.
 
         Notes
         -----
@@ -248,7 +248,7 @@ def _convex_bound(kernel: Radial, nodes: Array, weights: Array, grid: Array, val
         f, h, _, h_slope = at_left.T
         f_end, h_end, _, h_end_slope = at_right.T
         length = np.exp(-2.0 * right) - np.exp(-2.0 * left)
-        # Halves of an interval may be empty if it is as short as rounding errors.
+        # Halves of an interval may be empty if its length is of the size of rounding errors.
         rise = np.divide(f_end - f, length, out=np.zeros_like(length), where=length > 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             cross = (h_end - h - h_end_slope * length) / (h_slope - h_end_slope)
@@ -266,7 +266,7 @@ def _convex_bound(kernel: Radial, nodes: Array, weights: Array, grid: Array, val
 def _curvature_bound(
     profile: Profile, grid: Array, values: Array, curvature: float, value: float
 ) -> float:
-    """Compute an upper bound, over the whole grid, on a function of bounded second derivative."""
+    """Compute an upper bound over the whole grid for a function of bounded second derivative."""
     known = dict(zip(grid.tolist(), values.tolist(), strict=True))
 
     def evaluate(points: Array) -> Array:

@@ -41,7 +41,7 @@ class Candidate:
 
     @property
     def objective(self) -> float:
-        """<P, K> minus the width penalty, the quantity that the search maximized."""
+        """<P, K> minus the width penalty, which is the quantity that the search maximized."""
         return self.value - self.cost
 
 
@@ -207,7 +207,7 @@ class Optimum:
     iterates : tuple of ndarray of shape (n_theta,), default=()
         The log-parameters after each iteration.
     status : int, default=0
-        SciPy's status: 1 at the limit of iterations, 2 after a failed line search.
+        SciPy's status: 1 at the maximum number of iterations, 2 after a failed line search.
     cost : float, default=0.0
         The width penalty at the end.
     """
@@ -230,7 +230,7 @@ class Optimum:
 
     @property
     def converged(self) -> bool:
-        """Whether the search ended before the limit of iterations."""
+        """Whether the search ended before the maximum number of iterations."""
         return self.status != 1
 
 
@@ -253,7 +253,7 @@ def descend(
         Initial log-parameters, which are clipped to the bounds.
     log_bounds : ndarray of shape (n_theta, 2) or None
     has_ended : callable, default=never
-        Maps the path of the objective so far to whether the search ends.
+        Says whether the search ends, given the path of the objective so far.
     on_step : callable, default=None
         Called after each iteration.
     **options : float
@@ -305,7 +305,7 @@ def maximize(
         None for a search without bounds.
     width_penalty : BoundPenalty, default=NO_PENALTY
     tol : float, default=1e-5
-        The search stops when iterations change the objective by less than this fraction on average.
+        The search stops when the mean change of the objective is below this fraction.
     max_iter : int, default=200
     last : int, default=3
         Number of iterations over which the change is averaged. A single iteration may gain little
@@ -366,7 +366,7 @@ def have_slowed(path: Sequence[float], least: float, last: int = 3) -> bool:
 
 
 def of_common_width(kernel: Kernel, isotropic: Array) -> Array:
-    """Return log-parameters of an ARD kernel whose widths all equal that of an isotropic kernel.
+    """Return log-parameters of an ARD kernel whose widths all equal an isotropic kernel's width.
 
     Parameters
     ----------

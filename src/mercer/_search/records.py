@@ -1,4 +1,4 @@
-"""Records of fits: steps, learned kernels for displays, and a card for notebooks."""
+"""Records of fits: steps, learned kernels for display, and a card for notebooks."""
 
 import re
 from dataclasses import dataclass
@@ -28,11 +28,11 @@ class Step:
     n_kernels : int
         Number of kernels of nonzero weight after the step.
     objective : float
-        Value of the objective that the step maximized, less its penalty.
+        Value of the objective that the step maximized, minus the penalty.
     alignment : float
         Centered alignment of the learned kernel after the step.
     gap : float or None
-        Certified bound on the difference to the maximum of the objective; None without certificate.
+        Certified bound on the distance to the maximum of the objective; None if not certified.
     step_size : float or None
         The coefficient eta that a stagewise step gives its kernel; None for other steps.
     """
@@ -58,10 +58,10 @@ class MixingStep:
     objective : float
         Regularized risk of the predictors after the step.
     excess : float
-        Relative difference of c'Kc, c the dual variables, between this kernel K and the kernel
-        learned before the step; it is not positive at the optimum.
+        Relative difference of c'Kc, with the dual variables c, between this kernel K and the kernel
+        learned before the step. It is not positive at the optimum.
     gap : float or None
-        Certified bound on the difference to the maximum of c'Kc; None without certificate.
+        Certified bound on the distance to the maximum of c'Kc; None if not certified.
     """
 
     kernel: Kernel
@@ -78,9 +78,9 @@ class WeightStep:
     Attributes
     ----------
     objective : float
-        Regularized risk of the predictors at the weights.
+        Regularized risk of the predictors for the weights of this step.
     gap : float
-        Certified bound on the relative difference to the minimum of the objective.
+        Certified bound on the relative distance to the minimum of the objective.
     n_kernels : int
         Number of kernels of nonzero weight.
     """
@@ -97,13 +97,13 @@ class AlternationStep:
     Attributes
     ----------
     objective : float
-        Value, after the step, of the objective that weights and partition both maximize.
+        Value after the step of the objective, which the weights and the partition both maximize.
     alignment : float
         Centered alignment of the learned kernel with the clusters.
     weights : ndarray of shape (n_kernels,)
         Coefficients of the kernels, which sum to one.
     n_moved : int
-        Number of samples that changed cluster in this step.
+        Number of samples that moved to another cluster in this step.
     """
 
     objective: float
@@ -140,16 +140,16 @@ class LearnedKernel:
     ----------
     kernels : list of Kernel
     weights : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as given.
+        Coefficients of the unscaled kernels.
     traces : ndarray of shape (n_kernels,)
         Traces of the kernels' centered training Gram matrices.
     alignment : float
-        Centered alignment with the target of the learned training Gram matrix.
+        Centered alignment of the learned training Gram matrix with the target.
     history : list of Step
     n_iter : int, default=None
         Number of iterations; the length of the history if None.
     converged : bool, default=True
-        Whether the search ended by its tolerance rather than by its maximum number of steps.
+        Whether the search reached its tolerance, rather than its maximum number of steps.
     """
 
     kernels: list[Kernel]
@@ -207,7 +207,7 @@ class KernelTermsMixin:
     n_features_in_: int
 
     def _html_repr(self) -> str:
-        """scikit-learn's diagram, followed by a card that summarizes the fit."""
+        """Return scikit-learn's diagram, followed by a card that summarizes the fit."""
         return str(estimator_html_repr(self)) + model_card(self)
 
     def kernel_terms(self) -> KernelTerms:
@@ -245,14 +245,14 @@ class KernelTermsMixin:
         return self._expansion()
 
     def _expansion(self) -> KernelExpansion:
-        """The expansion of a fitted estimator."""
+        """Return the expansion of the fitted estimator."""
         raise TypeError(
             f"{type(self).__name__} predicts nothing. Explain an estimator that predicts with its "
             "kernel, such as TwoStageRegressor(learner)."
         )
 
     def _left_out_residuals(self) -> Array | None:
-        """Responses less their left-out predictions; None if the fit has not kept these."""
+        """Return responses minus held-out predictions, or None if the fit did not keep them."""
         return getattr(self, "cv_residuals_", None)
 
     def learned_gram(self, X: Features) -> Array:
@@ -285,7 +285,7 @@ def model_card(estimator: BaseEstimator, most: int = 8) -> str:
     estimator : estimator
         Estimator with a method `kernel_terms`.
     most : int, default=8
-        Maximum number of kernels, and of features, to list, in order of their shares.
+        Maximum number of kernels and of features to list, in descending order of their shares.
 
     Returns
     -------
@@ -319,9 +319,9 @@ _INVISIBLE = re.compile(
 
 
 def visible(text: str) -> str:
-    r"""Write characters that control a terminal, hide text or reverse its direction as escapes.
+    r"""Escape characters that control a terminal, hide text or reverse its direction.
 
-    Tabs and line ends remain.
+    Tabs and line ends are kept.
 
     Parameters
     ----------
@@ -336,7 +336,7 @@ def visible(text: str) -> str:
 
 
 def _relevance(relevance: Array, features: Array | None, most: int) -> str:
-    """Bars of the shares of the features, or a sentence on why they cannot be compared."""
+    """Return bars of the features' shares, or a sentence on why they cannot be compared."""
     unknown = np.isnan(relevance)
     if unknown.any():
         whose = "the features" if unknown.all() else f"{unknown.sum()} of the features"
@@ -353,13 +353,13 @@ def _relevance(relevance: Array, features: Array | None, most: int) -> str:
 
 
 def _scores(estimator: BaseEstimator) -> list[str]:
-    """Sentences on the score of left-out rows."""
+    """Return sentences on the leave-one-out or held-out score, and on the need to refit."""
     found = []
     metric = "accuracy" if is_classifier(estimator) else "R²"
     scoring = getattr(estimator, "scoring", None)
     if scoring is not None:
         metric = scoring if isinstance(scoring, str) else "its score"
-    if "loo_score_" in dir(estimator):  # It is where it is known, or computed when it is read.
+    if "loo_score_" in dir(estimator):  # `hasattr` would compute it.
         found.append(f"Left-out rows: {metric} {estimator.loo_score_:.3f}")
     elif hasattr(estimator, "cv_results_"):
         best = float(np.nanmax(estimator.cv_results_["mean_test_score"]))
@@ -370,7 +370,7 @@ def _scores(estimator: BaseEstimator) -> list[str]:
 
 
 def _bars(title: str, rows: list[tuple[str, float]], rest: str) -> str:
-    """A table with a bar for each share; the length of the bar is the size of the share."""
+    """Return a table with a bar for each share, whose length is the magnitude of the share."""
     lines = [
         f'<tr><td style="text-align:left">{escape(label)}</td>'
         f'<td style="text-align:right;white-space:nowrap;padding:0 .6em">{share:.1%}</td>'

@@ -31,7 +31,7 @@ OutputKernel: TypeAlias = str | Array | Kernel
 _CLASS_KERNELS = ("labels", "delta", "balanced")
 """Names of output kernels on classes."""
 _NAMED_KERNELS = (*_CLASS_KERNELS, "linear", "gaussian", "multilabel", "precomputed")
-"""Names that are specific to output kernels, and take precedence over names of kernels."""
+"""Names that are specific to output kernels and take precedence over the names of kernels."""
 _OUTPUT_GRAM = "The output Gram matrix"
 """Name of a given output Gram matrix in error messages."""
 _SIMILARITIES = "The matrix of similarities between classes"
@@ -40,7 +40,7 @@ _SIMILARITIES = "The matrix of similarities between classes"
 
 @dataclass(frozen=True)
 class Target:
-    """The output kernel that a learned kernel should resemble, as a factor.
+    """A factor of the output kernel that a learned kernel should resemble.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Target:
 
     @property
     def resampling(self) -> Resampling:
-        """Which samples are left out together."""
+        """The resampling, which tells which samples are left out together."""
         return left_out_together(len(self.factor), self.groups, ranks=self.ranks)
 
     @property
@@ -87,7 +87,7 @@ class Target:
 
     @property
     def representative(self) -> Target:
-        """Target without weights, of rows drawn in proportion to their weights."""
+        """Target without weights for rows that are drawn in proportion to their weights."""
         if self.weights.is_unit:
             return self
         rows = self.weights.representative_rows()
@@ -116,10 +116,10 @@ def as_target(
     task : {"auto", "classification", "regression"}, default="auto"
         `"auto"` infers the task by :func:`infer_task`, unless the output kernel determines it.
     n_samples : int, default=None
-        Number of rows that `y` must have.
+        Number of rows that `y` must have; None if any number is valid.
     output_kernel : str, array-like, kernel or None, default=None
-        The output kernel L, a similarity of outputs; see "Output kernels" in docs/glossary.md, also
-        for ranks and references.
+        The output kernel L, a similarity between outputs. See "Output kernels" in docs/glossary.md,
+        which also gives ranks and references.
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
         None if all weights are one.
 
@@ -225,14 +225,14 @@ def check_output_kernel(output_kernel: Any) -> OutputKernel | None:
 def output_kernel_of_part(
     output_kernel: OutputKernelSource, y: Array, part: Array
 ) -> OutputKernelSource:
-    """Return the output kernel of some samples: similarities restricted to their classes.
+    """Return the output kernel of some samples, with similarities restricted to their classes.
 
     Parameters
     ----------
     output_kernel : object
         See :func:`as_target`.
     y, part : ndarray of shape (n_samples,) and (n_part,)
-        Labels of all samples, and of these samples.
+        Labels of all samples, and labels of the chosen samples.
     """
     kernel = check_output_kernel(output_kernel)
     if not isinstance(kernel, np.ndarray):
@@ -242,7 +242,7 @@ def output_kernel_of_part(
 
 
 def one_against_rest(y: Array, classes: Array) -> Array:
-    """Return labels as signs: a column for each class against the rest, one for two classes.
+    """Return labels as signs: one column per class against the rest, or a single one for two.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ def _target(y: Array, task: Task, kernel: OutputKernel, weights: SampleWeights) 
 
 
 def _description(kernel: OutputKernel) -> str:
-    """Name an output kernel in an error message."""
+    """Return the name of an output kernel for an error message."""
     if isinstance(kernel, str):
         return f'output_kernel="{kernel}"'
     if isinstance(kernel, Kernel):
@@ -293,7 +293,7 @@ def _accepted(given: object) -> str:
 
 
 def _check_similarities(similarities: Array) -> None:
-    """Raise an error unless similarities between classes are a positive semi-definite matrix."""
+    """Raise an error unless similarities between classes form a positive semi-definite matrix."""
     shape = similarities.shape
     if similarities.ndim != 2 or shape[0] != shape[1]:
         raise ValueError(f"{_SIMILARITIES} must have shape (n_classes, n_classes); got {shape}.")
@@ -364,7 +364,7 @@ def _response_factor(y: Array, kernel: str | Kernel, weights: SampleWeights) -> 
 
 
 def response_deviation(responses: Array, weights: SampleWeights | Array | None) -> Array:
-    """Return standard deviations of responses whose squares may overflow or underflow.
+    """Return the standard deviations of responses whose squares may overflow or underflow.
 
     Parameters
     ----------
@@ -378,7 +378,7 @@ def response_deviation(responses: Array, weights: SampleWeights | Array | None) 
 
 
 def _indicator_factor(y: Array) -> Array:
-    """Return label indicators, a factor of the numbers of labels shared by two samples."""
+    """Return label indicators, a factor of the matrix that counts labels shared by two samples."""
     entries = y.data if sp.issparse(y) else y
     if y.ndim != 2 or not np.isin(entries, [0, 1]).all():
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Global searches of one width, by profiles or histograms, and joint searches of several widths."""
+"""Global searches over one width, by profiles or histograms, and joint ones over several widths."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ N_WIDTHS = 200
 
 
 class HistogramSearch(FamilySearch):
-    """Global search of one width, and joint search of all widths of a dictionary of one family.
+    """Global search over one width, and joint search over all widths of a one-family dictionary.
 
     All steps use the same histogram of distances.
 
@@ -35,7 +35,7 @@ class HistogramSearch(FamilySearch):
     Y : ndarray of shape (n_samples, n_targets)
         Centered target factor.
     certified : FamilySearch, default=None
-        A search that finds the width of each step with a proven gap instead, before widths are
+        A search that finds the width of each step instead, with a proven gap, before the widths are
         optimized jointly.
     tol : float, default=1e-7
         The joint search stops when the alignment changes by less than this fraction in an
@@ -43,7 +43,7 @@ class HistogramSearch(FamilySearch):
     trial_iterations : int, default=4
         Number of iterations from each start of the joint search; only the best is continued.
     split : float, default=0.3
-        One start replaces a width by two widths whose logarithms differ from it by this much.
+        One start replaces a width by two widths whose logarithms differ from its own by this much.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class HistogramSearch(FamilySearch):
         self._norms = self._centered_norms(self._values)
 
     def best(self, objective: InnerProduct) -> Candidate:
-        """Return the kernel of the width with the largest <P, K>; see :meth:`FamilySearch.best`.
+        """Return the kernel whose width has the largest <P, K>; see :meth:`FamilySearch.best`.
 
         Parameters
         ----------
@@ -99,13 +99,13 @@ class HistogramSearch(FamilySearch):
         Returns
         -------
         list of Kernel
-            The kernels of positive weight, by increasing width.
+            The kernels with positive weights, in order of increasing width.
 
         Notes
         -----
         The weights are optimal for all widths that are tried ("variable projection"), so their
         dependence on the widths drops out of the gradient. There are up to three starts: the given
-        widths; the given widths with the last one replaced by the width of the largest
+        widths; the given widths with the last one replaced by the width that maximizes
         <P, K> / |K_c|, whose kernel would give the largest alignment with all others fixed; and the
         given widths without the last one, with the second last one split in two.
         """
@@ -155,7 +155,7 @@ class HistogramSearch(FamilySearch):
         return self._histogram.target_products(values), weighted @ values.T
 
     def _centered_norms(self, values: Array) -> Array:
-        """Return |K_c| of each kernel given at the nodes; infinite if the kernel is constant."""
+        """Return |K_c| of each kernel given by values at the nodes; infinite for constant ones."""
         squares = self._histogram.products(values)[1]
         return np.sqrt(np.where(squares > 0.0, squares, np.inf))
 
@@ -180,7 +180,7 @@ def maximize_width(
     max_iter : int, default=200
         Maximum number of steps on the samples.
     mesh_error : float, default=1e-2
-        The best width of the profile is final if, by the slope on the samples, at most this
+        The best width of the profile is final if the slope on the samples shows that at most this
         fraction of the tolerance can be gained.
 
     Returns
@@ -208,7 +208,7 @@ def maximize_width(
     peaks = _highest_peaks(objective.profile(kernel), log_bounds)
     start, curvature = max(peaks, key=lambda peak: at(peak[0])[0])
     value, slope = at(start)
-    # In this unit, the logarithm of the objective has curvature one: the first step is Newton's.
+    # In this unit, the logarithm of the objective has curvature one, so the first step is Newton's.
     unit = float(np.sqrt(abs(value) / curvature)) if curvature > 0.0 else 0.1 * (high - low)
     converged = curvature > 0.0 and 0.5 * slope**2 <= mesh_error * tol * abs(value) * curvature
     outward = slope <= 0.0 if start == low else slope >= 0.0 and start == high
@@ -236,7 +236,7 @@ def _highest_peaks(
     nearly_equal: float = 2e-3,
     most: int = 5,
 ) -> list[tuple[float, float]]:
-    """Find the log-widths of the highest peaks of a profile, each with its curvature.
+    """Find the log-widths of the highest peaks of a profile, and the curvature at each peak.
 
     Parameters
     ----------
@@ -261,7 +261,7 @@ def _highest_peaks(
 
 
 def local_maxima(values: Array) -> Array:
-    """Return the indices of values, of shape (n_values,), that no neighbor exceeds."""
+    """Return the indices of those values, of shape (n_values,), that no neighbor exceeds."""
     padded = np.concatenate([[-np.inf], values, [-np.inf]])
     return np.flatnonzero((padded[1:-1] >= padded[:-2]) & (padded[1:-1] >= padded[2:]))
 
@@ -320,7 +320,7 @@ def refined_peak(
 
 
 def highest_peak(profile: Profile, grid: Array, values: Array, peaks: Array) -> tuple[float, float]:
-    """Return the best parameter among the grid and its refined peaks, and its value.
+    """Return the best parameter among the grid points and the refined peaks, and its value.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ class PreconditionedRidge:
         tol: float = 1e-3,
         max_iter: int = 1000,
     ) -> Array:
-        """Coefficients of all fits at all penalties.
+        """Return the coefficients of all fits at all penalties.
 
         Parameters
         ----------
@@ -91,8 +91,7 @@ class PreconditionedRidge:
         alphas : ndarray of shape (n_alphas,)
             Positive.
         tol : float, default=1e-3
-            Relative tolerance of the norm of the preconditioned gradient, compared to its value at
-            zero.
+            Tolerance of the norm of the preconditioned gradient, relative to its value at zero.
         max_iter : int, default=1000
             Maximum number of iterations. Predictions of a system that is not solved by then may be
             far from the predictions of its solution.
@@ -183,14 +182,14 @@ class _Systems:
         self._factors = [factor for of_fit in fits for factor in of_fit]
 
     def roots_of(self, systems: Array) -> Array:
-        """Roots of the weights in some of the systems, shape (n_systems, n_samples)."""
+        """Return the roots of the weights in some systems, shape (n_systems, n_samples)."""
         return self._roots[self._fit[systems // self._n_outputs]]
 
     def apply(self, gram: Array, vectors: Array, systems: Array) -> Array:
         """Return the products of the matrices of some systems with one vector each.
 
-        The Gram matrix is symmetric, and is multiplied from the left: a product with few columns on
-        its right would first copy it into another layout.
+        The Gram matrix is symmetric, so that vectors may stand on its left. A product with few
+        columns on its right would first copy the matrix into another layout.
         """
         roots, alphas = self.roots_of(systems), self._alphas[systems // self._n_outputs]
         return np.asarray(roots * ((roots * vectors) @ gram) + alphas[:, None] * vectors)
@@ -215,7 +214,7 @@ def _root(matrix: Array) -> Array:
     The smallest eigenvalues may be negative because of rounding, or because the kernel is
     indefinite.
     """
-    # A bound of the absolute values of the eigenvalues (Gershgorin).
+    # A bound on the absolute values of the eigenvalues (Gershgorin).
     largest = float(np.abs(matrix).sum(axis=0).max()) or 1.0
     part = 1e-6
     while True:
@@ -227,7 +226,7 @@ def _root(matrix: Array) -> Array:
 
 
 def _rounding(gram: Array) -> float:
-    """Rounding error of the eigenvalues of products that were summed in single precision."""
+    """Return the rounding error of eigenvalues of products summed in single precision."""
     return float(np.finfo(np.float32).eps * np.trace(gram))
 
 

@@ -1,4 +1,4 @@
-"""Generalized linear models on a kernel, and the penalty of lowest leave-one-out loss."""
+"""Generalized linear models on a kernel, and the penalty with the lowest leave-one-out loss."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RATIO = 10.0**0.5
 """Ratio of successive penalties that are tried."""
 
 _FIRST_ROWS = 1000
-"""The search starts at the best penalty of at most this many samples."""
+"""The search starts at the best penalty for at most this many samples."""
 
 Criterion: TypeAlias = Callable[[Sequence[Array], Indices], float]
 """Maps leave-one-out linear predictors of all machines, and the indices of their samples, to a
@@ -29,7 +29,7 @@ loss."""
 
 @dataclass(frozen=True)
 class GLMFit:
-    """Machines at the penalty of lowest leave-one-out loss, one for each likelihood.
+    """Machines at the penalty with the lowest leave-one-out loss, one for each likelihood.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class GLM:
     fitted: dict[float, list[GeneralizedMachine]] = field(default_factory=dict, init=False)
 
     def fit(self, alpha: float) -> list[GeneralizedMachine]:
-        """Fit machines with a penalty, starting from those of the nearest penalty fitted before.
+        """Fit machines at a penalty, starting from machines at the nearest penalty fitted before.
 
         Parameters
         ----------
@@ -103,20 +103,20 @@ class GLM:
         ]
 
     def best(self, criterion: Criterion, alphas: Array | None = None) -> GLMFit:
-        """Return machines at the penalty of lowest approximate leave-one-out loss.
+        """Return machines at the penalty with the lowest approximate leave-one-out loss.
 
         Parameters
         ----------
         criterion : callable
         alphas : ndarray of shape (n_alphas,), default=None
             The penalties to try. By default, the search goes downhill from the mean curvature of
-            the constant model in steps of half a decade, at most to 1e-8 times this curvature,
-            until a step lowers the loss by less than one part in ten thousand.
+            the constant model in steps of half a decade, between 1e-8 and 1e3 n times this
+            curvature, until a step lowers the loss by less than one part in ten thousand.
 
         Raises
         ------
         ValueError
-            If the Gram matrix has a negative eigenvalue below the penalty.
+            If the Gram matrix has an eigenvalue below minus the penalty.
 
         Notes
         -----
@@ -140,7 +140,7 @@ class GLM:
     def _loss(
         self, alpha: float, criterion: Criterion, rows: Indices, losses: dict[float, float]
     ) -> float:
-        """Return the loss of some samples at a penalty; infinite if rounding exceeds it."""
+        """Return the loss at a penalty; infinite if rounding errors exceed the penalty."""
         if alpha not in losses:
             try:
                 losses[alpha] = criterion(self.left_out(alpha), rows)

@@ -25,7 +25,7 @@ _MAX_STEPS = 100
 """Maximum number of Newton steps; five are usual, and about twice as many for small penalties."""
 
 _MAX_HALVINGS = 40
-"""Maximum number of halvings of a step, to about 1e-12 of its length."""
+"""Maximum number of times that a step is halved, which leaves about 1e-12 of its length."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class NewtonStep:
     factor : ndarray of shape (n_samples, n_samples)
         Lower Cholesky factor of B = I + R K R / alpha, with the square roots R of the curvatures.
     along : ndarray of shape (n_samples, n_levels)
-        Mixed second derivatives in the value and each level, divided by R.
+        Mixed second derivatives with respect to the value and each level, divided by R.
     through : ndarray of shape (n_samples, n_levels)
         B^-1 times `along`.
     schur : ndarray of shape (n_levels, n_levels)
-        Second derivatives, in the levels, of the minimum over f.
+        Second derivatives of the minimum over f with respect to the levels.
     """
 
     dual: Array
@@ -71,15 +71,15 @@ def newton_step(gram: Array, f: Array, local: Derivatives, alpha: float = 1.0) -
     Raises
     ------
     ValueError
-        If the Gram matrix has a negative eigenvalue below the penalty.
+        If the Gram matrix has an eigenvalue below minus the penalty.
 
     Notes
     -----
     With slopes s, curvatures h, R = diag(h)^(1/2), B = I + R K R / alpha, and mixed second
-    derivatives R S in values and levels, the coefficients are c = (R q - s) / alpha. Here, q is the
-    solution of B q = R (f + K s / alpha) - S d for the changes d of the levels. There is no
-    division by the curvatures, which vanish if classes are far apart. One Cholesky factorization is
-    computed.
+    derivatives R S with respect to values and levels, the coefficients are c = (R q - s) / alpha.
+    Here, q is the solution of B q = R (f + K s / alpha) - S d for the changes d of the levels.
+    There is no division by the curvatures, which vanish if classes are far apart. One Cholesky
+    factorization is computed.
 
     References
     ----------
@@ -144,17 +144,19 @@ def fit_machine(
     alpha : float
         Penalty, positive.
     start : GeneralizedMachine, default=None
-        A machine with another penalty, from which the search starts if its objective is lower.
+        A machine with another penalty, from which the search starts if its objective is lower than
+        that of the constant model.
 
     Raises
     ------
     ValueError
-        If the Gram matrix has a negative eigenvalue below the penalty.
+        If the Gram matrix has an eigenvalue below minus the penalty.
 
     Warns
     -----
     ConvergenceWarning
-        If the search ends before its tolerance.
+        If the search ends although another step is expected to lower the objective by more than a
+        fraction of 1e-4.
 
     Notes
     -----

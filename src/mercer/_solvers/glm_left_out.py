@@ -24,14 +24,14 @@ def left_out_predictors(
     *,
     corrected: bool = False,
 ) -> Array:
-    """Return linear predictors of samples from machines fitted without them, or their groups.
+    """Return linear predictors of samples, from machines fitted without them or their groups.
 
     Parameters
     ----------
     gram : ndarray of shape (n_samples, n_samples)
         Centered Gram matrix.
     machine : GeneralizedMachine
-        The machine fitted to the Gram matrix. Machines without some samples have the same penalty.
+        The machine fitted to all samples. Machines that leave out samples have the same penalty.
     likelihood : Likelihood
     resampling : Resampling, default=None
         Which samples are left out together; by default each is left out alone.
@@ -48,10 +48,10 @@ def left_out_predictors(
     -----
     The loss is expanded to second order at the optimum. The machine is then a weighted ridge
     regression on a working response, from which samples are left out in closed form [1]_. Let V be
-    the inverse of the second derivatives in values and levels of all samples, and s_G and H_GG the
-    slopes and second derivatives of the left-out samples G. Leaving out G adds V_GG
-    (I - H_GG V_GG)^-1 s_G to the values and levels. This takes one Cholesky factorization and a
-    matrix inverse.
+    the inverse of the second derivatives with respect to the values and levels of all samples, and
+    s_G and H_GG the slopes and second derivatives of the left-out samples G. Leaving out G adds
+    V_GG (I - H_GG V_GG)^-1 s_G to the values and levels. This takes one Cholesky factorization and
+    a matrix inverse.
 
     The correction continues with the derivatives of the losses at the values without G, and the
     same second derivatives (chord steps of Newton's method for all G at once, with secants). Each
@@ -155,12 +155,12 @@ class _Influence:
         columns, own = V[parts], (np.arange(len(parts))[:, None], parts)
 
         def spread(slopes: Array) -> Array:
-            """V_G (I - H_G V_GG)^-1 s_G of each part, shape (n_parts, n_samples)."""
+            """Return V_G (I - H_G V_GG)^-1 s_G of each part, shape (n_parts, n_samples)."""
             solved = np.linalg.solve(systems, slopes[:, :, None])
             return np.asarray((solved.transpose(0, 2, 1) @ columns)[:, 0])
 
         def improved(changes: Array) -> Array:
-            """Return changes for which the derivatives vanish, to first order around given ones."""
+            """Return changes for which derivatives vanish, to first order around the given ones."""
             at = (eta + changes)[:, :, None]
             rest = self.likelihood.derivatives(at).gradient[:, :, 0] - slope - curvature * changes
             rest[own] = 0.0

@@ -17,7 +17,7 @@ EDGE_GAIN = 1e-3
 
 
 def as_grid(name: str, value: Penalties, default: Array) -> Array:
-    """Return the distinct values of a parameter that are to be tried, ascending.
+    """Return the distinct values of a parameter to try, in ascending order.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def best_at_edge(scores: Array, *, unbounded: bool = False) -> int:
     Parameters
     ----------
     scores : ndarray of shape (n_grid,)
-        NaN for values that were given up.
+        NaN for values that were dropped.
     unbounded : bool, default=False
         Whether values beyond the last give the same predictions.
 
@@ -102,14 +102,14 @@ def best_at_edge(scores: Array, *, unbounded: bool = False) -> int:
 
 
 def continued(grid: Array, side: int, limits: tuple[float, float], n_steps: int = 1) -> Array:
-    """Values that continue a grid in equal ratios, ascending.
+    """Return values that continue a grid in equal ratios, ascending.
 
     Parameters
     ----------
     grid : ndarray of shape (n_grid,)
         Ascending, at least two values.
     side : {-1, 1}
-        Below the first value, or beyond the last.
+        -1 for values below the first value, 1 for values beyond the last.
     limits : tuple of float
         The smallest and the largest value that may be added.
     n_steps : int, default=1
@@ -140,7 +140,7 @@ def extension(
     grid : ndarray of shape (n_grid,)
         Ascending, in equal ratios.
     scores : ndarray of shape (n_grid,)
-        NaN for values that were given up.
+        NaN for values that were dropped.
     full : ndarray of shape (n_full,)
         Within the range of this grid, `grid` is extended whenever its best value is at an end.
         Beyond this range, the best score must also exceed the score next to it, as in
@@ -148,9 +148,9 @@ def extension(
     unbounded : bool, default=False
         Whether values beyond the last give the same predictions.
     expensive : bool, default=False
-        Whether larger values take too long to be tried.
+        Whether larger values take too long to try.
     reach : float, default=256.0
-        The grid is extended by at most this factor beyond the ends of the full one.
+        The grid is extended by at most this factor beyond the ends of `full`.
 
     Returns
     -------

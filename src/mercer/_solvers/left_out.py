@@ -16,7 +16,7 @@ from mercer._solvers.left_out_fits import left_out_residuals
 from mercer._solvers.ridge import held_out_residuals, ridge_path
 
 ALPHAS: Array = 10.0 ** np.arange(-5, 1.5, 0.5)
-"""Penalties of ridge regression that are tried on kernels of unit scale."""
+"""Penalties of ridge regression to try on kernels of unit scale."""
 
 ALPHA_GRID: Array = 10.0 ** np.arange(-6, 5.25, 0.5)
 """Values of alpha that ``alpha="auto"`` of a two-stage estimator tries."""
@@ -25,8 +25,8 @@ LEAST_ALPHA = 1e-10
 """Below this penalty, leave-one-out residuals on a kernel of unit scale may be rounding errors."""
 
 MOST_ALPHA = 1e3
-"""Above this penalty times the number of samples, predictions with a kernel of unit scale are about
-the mean."""
+"""If the penalty exceeds this value times the number of samples, predictions with a kernel of unit
+scale are close to the mean."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class PenaltyLosses:
     alphas : ndarray of shape (n_alphas,)
         Penalties, ascending, for a Gram matrix of unit scale.
     losses : ndarray of shape (n_alphas,)
-        Mean squared errors of left-out samples, divided by the mean squared error of predicting
-        them by the mean of the remaining samples; one if the latter is zero.
+        Mean squared errors on held-out samples, divided by the mean squared error of predictions by
+        the mean of the remaining samples; one if the latter error is zero.
     """
 
     alphas: Array
@@ -47,17 +47,17 @@ class PenaltyLosses:
 
     @cached_property
     def best(self) -> int:
-        """Index of the lowest loss; the largest penalty among equal ones."""
+        """Index of the penalty with the lowest loss; the largest penalty if losses are equal."""
         return _lowest(self.losses)
 
     @property
     def alpha(self) -> float:
-        """The penalty of lowest loss."""
+        """The penalty with the lowest loss."""
         return float(self.alphas[self.best])
 
     @property
     def loss(self) -> float:
-        """The lowest loss: the left-out error of the kernel."""
+        """The lowest loss, which is the held-out error of the kernel."""
         return float(self.losses[self.best])
 
 
@@ -68,7 +68,7 @@ class LeaveOneOut(PenaltyLosses):
     Attributes
     ----------
     predictions : ndarray of shape (n_alphas, n_samples, n_outputs)
-        Predictions of each sample by the fit to all others.
+        Predictions for each sample by the fit to all others.
     """
 
     predictions: Array
@@ -89,7 +89,7 @@ def leave_one_out(
     weights: SampleWeights | Array | None = None,
     resampling: Resampling | None = None,
 ) -> LeaveOneOut:
-    """Return leave-one-out predictions of kernel ridge regression with intercept, by penalty.
+    """Return leave-one-out predictions of kernel ridge regression with an intercept, by penalty.
 
     Parameters
     ----------
@@ -97,12 +97,12 @@ def leave_one_out(
         Centered Gram matrix of unit mean diagonal; zeros if the kernel is constant.
     targets : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         Standardized responses or class indicators. The intercept for a left-out sample is the mean
-        of the targets of all other samples, which for class indicators are the frequencies of the
-        classes among them.
+        of the targets of all other samples. For class indicators, these means are the class
+        frequencies among the other samples.
     alphas : ndarray of shape (n_alphas,), default=ALPHAS
         Penalties, positive.
     extend : bool, default=True
-        Whether to extend the grid in equal ratios while its best value is at an end, down to
+        Whether to extend the grid in equal ratios while its best value is at one end, down to
         `least` and up to penalties that shrink all predictions to the mean.
     least : float, default=LEAST_ALPHA
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
@@ -117,11 +117,11 @@ def leave_one_out(
     Raises
     ------
     ValueError
-        If there is one sample, or the Gram matrix has a negative eigenvalue.
+        If there is only one sample, or the Gram matrix has a negative eigenvalue.
 
     Notes
     -----
-    One eigendecomposition, and O(n^2) for each penalty and output.
+    This takes one eigendecomposition, and O(n^2) for each penalty and output.
 
     The error is unbiased for kernels that were not learned from the labels. A kernel that was
     learned from the labels must be evaluated in folds; see
@@ -160,7 +160,7 @@ def leave_one_out(
 def losses_in_folds(
     gram: Array, targets: Array, splits: Splits, alphas: Array, weights: SampleWeights
 ) -> PenaltyLosses:
-    """Return losses of ridge regression in folds, for a kernel not learned from the labels.
+    """Return losses of ridge regression in folds, for a kernel that was not learned from labels.
 
     Parameters
     ----------
@@ -174,7 +174,8 @@ def losses_in_folds(
 
     Notes
     -----
-    All folds have the same weight. Each takes an eigendecomposition of its training samples.
+    All folds have the same weight. Each takes an eigendecomposition of the Gram matrix of its
+    training samples.
     """
     losses, references = np.zeros(len(alphas)), 0.0
     for train, test in splits:
@@ -196,7 +197,7 @@ def relative_loss(
     weights: SampleWeights | Array | None = None,
     resampling: Resampling | None = None,
 ) -> float:
-    """Return the error of left-out samples relative to predictions by the mean of the others.
+    """Return the error on held-out samples, relative to the error of the mean of the others.
 
     Parameters
     ----------
@@ -227,7 +228,7 @@ def losses_downhill(
     gain: float = 2e-3,
     least: float = LEAST_ALPHA,
 ) -> LeaveOneOut:
-    """Return leave-one-out predictions at penalties downhill from the best for a subsample.
+    """Return leave-one-out predictions at penalties downhill from the best one of a subsample.
 
     Parameters
     ----------
@@ -241,7 +242,7 @@ def losses_downhill(
     resampling : Resampling, default=None
         Which samples are left out together; by default each is left out alone.
     n_first : int, default=1000
-        The search starts at the best penalty of at most this many samples.
+        The search starts at the best penalty for at most this many samples.
     gain : float, default=2e-3
         The search ends when a step lowers the error by less than this fraction.
     least : float, default=LEAST_ALPHA
@@ -363,12 +364,12 @@ def _error_of_mean(targets: Array, weights: SampleWeights, resampling: Resamplin
 
 
 def _mean_square(residuals: Array, weights: SampleWeights, resampling: Resampling) -> Array:
-    """Return means of squares over left-out samples and outputs, shape (n_alphas,)."""
+    """Return mean squares over left-out samples and outputs, shape (n_alphas,)."""
     if not resampling.one_at_a_time and resampling.covered.size < len(weights):
         residuals, weights = residuals[:, resampling.covered], weights.take(resampling.covered)
     return weights.mean(np.square(residuals).mean(axis=2).T)
 
 
 def _lowest(losses: Array) -> int:
-    """Return the index of the lowest loss, the last among losses equal up to rounding."""
+    """Return the index of the lowest loss, or the last index if losses are equal up to rounding."""
     return int(np.flatnonzero(losses <= losses.min() * (1.0 + TIE))[-1])

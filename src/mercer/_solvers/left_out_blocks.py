@@ -26,7 +26,7 @@ def left_out_blocks(vectors: Array, factors: Array, batches: Sequence[Indices]) 
     Yields
     ------
     ndarray of shape (n_factors, n_parts, size, size)
-        Blocks of a batch.
+        Blocks of the parts of one batch.
 
     Notes
     -----

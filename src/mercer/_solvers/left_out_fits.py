@@ -1,4 +1,4 @@
-"""Leave-one-out kernel ridge regression at one penalty, also for groups of samples."""
+"""Leave-one-out and leave-group-out kernel ridge regression at one penalty."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -84,16 +84,16 @@ def left_out_residuals(
 
 @dataclass(frozen=True)
 class LeftOutFits:
-    """Fits without each of the training samples, in closed form.
+    """Fits that leave out each of the training samples in turn, in closed form.
 
     Attributes
     ----------
     ridge : Ridge
         The fit to all samples.
     inverse : ndarray of shape (n_samples, n_samples)
-        Inverse of the Gram matrix, scaled by the square roots of the weights, plus the penalty and
-        an additional penalty on constants. The latter does not change predictions, and preserves
-        the digits of leverages.
+        Inverse of the sum of the Gram matrix, scaled by the square roots of the weights, the
+        penalty and an additional penalty on constants. The latter does not change predictions, and
+        preserves the digits of leverages.
     weights : SampleWeights
     resampling : Resampling
         Which samples are left out together.
@@ -111,13 +111,13 @@ class LeftOutFits:
         return _left_out(diagonal, self.ridge.dual_coef_, self.ridge.alpha, self.weights)
 
     def _without(self, removed: Indices) -> Array:
-        """Return residuals of left-out parts, shape (n_parts, n_removed, n_outputs)."""
+        """Return the residuals of parts that are left out, (n_parts, n_removed, n_outputs)."""
         dual = self.ridge.dual_coef_[removed] / self.weights.roots[removed, None]
         blocks = self.inverse[removed[:, :, None], removed[:, None, :]]
         return _left_out_together(blocks, dual, removed, self.ridge.alpha, self.weights)
 
     def predict(self, rows: Array, output: int = 0) -> Array:
-        """Predict one output by the fits without each training sample.
+        """Predict one output by the fits that leave out each training sample.
 
         Parameters
         ----------
@@ -128,15 +128,16 @@ class LeftOutFits:
         Returns
         -------
         ndarray of shape (n_rows, n_samples)
-            Predictions without sample i in column i. The mean target of all samples is subtracted.
+            Column i holds the predictions without sample i, minus the mean target of all samples.
 
         Notes
         -----
         A linear smoother fitted without sample i has the same predictions as the full fit with the
-        target of i replaced by its prediction without i. Leaving out i therefore changes
-        predictions by the derivative in this target times the leave-one-out residual, and leaving
-        out several samples by the sum of these products. If more than half of the samples are left
-        out together, for example all later samples, the predictions are those of the full fit.
+        target of i replaced by its prediction without i. Leaving out i therefore lowers predictions
+        by their derivative with respect to this target times the leave-one-out residual, and
+        leaving out several samples lowers them by the sum of these products. If more than half of
+        the samples are left out together, for example all later samples, the predictions are those
+        of the full fit.
         """
         roots = self.weights.roots
         derivatives = ((rows * roots) @ self.inverse) * roots
@@ -162,7 +163,7 @@ def left_out_fits(
     weights: SampleWeights | Array | None,
     resampling: Resampling | None = None,
 ) -> LeftOutFits:
-    """Return the fits without each of the training samples of a ridge regression.
+    """Return the fits of a ridge regression that leave out each of the training samples.
 
     Parameters
     ----------
@@ -193,7 +194,7 @@ def _left_out(diagonal: Array, dual: Array, alpha: float, weights: SampleWeights
 def _left_out_together(
     blocks: Array, scaled: Array, removed: Indices, alpha: float, weights: SampleWeights
 ) -> Array:
-    """Return residuals of left-out parts; see :func:`_left_out`.
+    """Return the residuals of parts that are left out; see :func:`_left_out`.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from mercer._data.types import Array, Rows
 from mercer._data.weights import SampleWeights
 
 LARGEST_LOGARITHM = 700.0
-"""Upper bound of arguments of exponentials, which prevents overflow in double precision."""
+"""Upper bound on the arguments of exponentials, which prevents overflow in double precision."""
 
 
 def rates(values: Array) -> Array:
@@ -26,7 +26,7 @@ def rates(values: Array) -> Array:
 
 
 def grade_probabilities(eta: Array) -> Array:
-    """Probabilities of ordered grades, shape (n_rows, n_grades); see :class:`OrderedLogit`.
+    """Return grade probabilities, shape (n_rows, n_grades); see :class:`OrderedLogit`.
 
     Parameters
     ----------
@@ -63,12 +63,12 @@ def log_losses(probabilities: Array, codes: NDArray[np.intp]) -> Array:
 
 @dataclass(frozen=True)
 class Derivatives:
-    """First and second derivatives of the weighted losses in the value and each of the levels.
+    """First and second derivatives of weighted losses with respect to the value and each level.
 
     Attributes
     ----------
     gradient : ndarray of shape (..., n_samples, 1 + n_levels)
-        The derivative in the value is the first.
+        The derivative with respect to the value comes first.
     hessian : ndarray of shape (..., n_samples, 1 + n_levels, 1 + n_levels)
     """
 
@@ -120,9 +120,9 @@ class Likelihood(ABC):
 
     @abstractmethod
     def start(self) -> Array:
-        """Return the levels of highest likelihood if all values are zero, shape (n_levels,).
+        """Return the most likely levels if all values are zero, shape (n_levels,).
 
-        They are infinite or equal if a class does not occur.
+        Levels are infinite, or equal to each other, if a class does not occur.
         """
 
     @property
@@ -133,13 +133,13 @@ class Likelihood(ABC):
 
     @property
     def mean_curvature(self) -> float:
-        """Mean second derivative of the losses in the values, at the constant model."""
+        """Mean second derivative of the losses by the values, at the constant model."""
         local = self.derivatives(np.tile(self.start(), (len(self), 1)))
         return float(local.hessian[:, 0, 0].sum()) / self.weights.total
 
     @property
     def kinds(self) -> NDArray[np.intp]:
-        """Indices of classes that each need at least one sample; -1 for other samples."""
+        """Class of each sample if a fit needs samples of this class, and -1 otherwise."""
         return self.y.astype(np.intp)
 
     @abstractmethod
@@ -171,7 +171,7 @@ class Likelihood(ABC):
         """
 
     def bounded(self, eta: Array) -> Array:
-        """Clip linear predictors such that no sample is predicted to be impossible.
+        """Clip linear predictors so that no sample is predicted to be impossible.
 
         If all samples of a class are left out, the maximum-likelihood estimate of its probability
         is zero. By the rule of succession, it is replaced by 1 / (n + 2) for n samples. Linear

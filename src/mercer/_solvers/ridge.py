@@ -112,7 +112,7 @@ def fit_ridge(
         Penalty, positive. It is raised above the rounding errors of the Gram matrix.
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
     means : ndarray of shape (n_samples,), default=None
-        Column means of the Gram matrix before it was centered, if rows of new samples are not
+        Column means of the Gram matrix before it was centered, if rows of new samples will not be
         centered.
 
     Raises
@@ -380,7 +380,7 @@ def penalized_factor(
         return factor(alpha), alpha
     except ValueError:
         values = eigvalsh(weights.scaled_gram(gram), check_finite=False)
-        # Rounding of kernels to single precision is no error: it only raises the penalty.
+        # Rounding of kernels to single precision is not an error, and only raises the penalty.
         if values[0] < -10.0 * float(np.finfo(np.float32).eps) * values[-1]:
             check_definite(values)
         alpha = max(-2.0 * float(values[0]), TOLERANCE * float(values[-1]))

@@ -19,21 +19,20 @@ def ridge_on_sparse_features(
 ) -> tuple[Array, Array]:
     """Return coefficients of the features, and intercepts, at several penalties.
 
-    Minimizes sum_i w_i |y_i - c - B'z_i|^2 + alpha |B|^2 over B and c.
+    Coefficients B and intercepts c minimize sum_i w_i |y_i - c - B'z_i|^2 + alpha |B|^2.
 
     Parameters
     ----------
     Z : csr_matrix of shape (n_samples, n_features)
     targets : ndarray of shape (n_samples, n_outputs)
     alphas : ndarray of shape (n_alphas,)
-        Positive.
+        Penalties, positive.
     weights : ndarray of shape (n_samples,), default=None
         Weights of the samples, positive; ones if None.
     tol : float, default=1e-3
-        Relative tolerance of the norm of the preconditioned gradient, compared to its value at
-        zero.
+        Tolerance of the norm of the preconditioned gradient, relative to its value at zero.
     max_iter : int, default=200
-        Maximum number of iterations. Fits that are stopped by this limit are regularized further.
+        Maximum number of iterations. Fits that are stopped by this limit are regularized more.
 
     Returns
     -------
@@ -92,7 +91,7 @@ def ridge_on_products(
     cross : ndarray of shape (n_features, n_outputs)
         Sums of products of centered features and targets.
     alphas : ndarray of shape (n_alphas,)
-        Positive.
+        Penalties, positive.
     tol, max_iter : see :func:`ridge_on_sparse_features`
 
     Returns

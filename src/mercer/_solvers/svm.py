@@ -23,8 +23,8 @@ FIRST_TRIED: Array = C_GRID[2:7]
 """Values of C that are tried first, which suit most tables at unit scale."""
 
 WIDER = 2.0
-"""Approximate ratio of the best Gaussian bandwidth for support vector machines to the best one for
-ridge regression on class indicators."""
+"""Approximate ratio of the Gaussian bandwidth that is best for support vector machines to the one
+that is best for ridge regression on class indicators."""
 
 _EXACT, _ROUGH = 1e-9, 1e-3
 """Tolerances of LIBSVM: the first takes two to five times as many iterations as the second."""
@@ -83,7 +83,7 @@ def _silent_fit(svc: SVC, gram: Array, labels: Array, sample_weight: Array | Non
 
 
 def class_decisions(machine: SVC, rows: Array, n_classes: int) -> Array:
-    """Return decision values with a column for each class, also for classes without samples.
+    """Return decision values with a column for each class, even for classes without samples.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def class_decisions(machine: SVC, rows: Array, n_classes: int) -> Array:
     -------
     ndarray of shape (n_rows, n_classes)
         For two classes, the negative decision value and the decision value. For more, the votes of
-        the pairwise machines and their confidences, as in scikit-learn's SVC; classes without
+        the pairwise machines plus their confidences, as in scikit-learn's SVC; classes without
         training samples lose every vote.
     """
     values, known = machine.decision_function(rows), machine.classes_
@@ -165,11 +165,11 @@ class SVMPath:
 
     @property
     def scores(self) -> Array:
-        """Accuracy on the held-out samples, NaN if not tried, shape (n_grid,)."""
+        """Accuracy on the held-out samples, NaN for values not tried, shape (n_grid,)."""
         return np.where(self.tried, self.weights.mean(self.correct.T), np.nan)
 
     def joined(self, following: SVMPath) -> SVMPath:
-        """Return this path continued by one along larger values of C, on the same samples."""
+        """Return this path continued by a path along larger C, on the same samples."""
         return SVMPath(
             np.concatenate([self.correct, following.correct]),
             np.concatenate([self.tried, following.tried]),
@@ -261,9 +261,9 @@ class ChosenC:
     correct : ndarray of bool of shape (n_held_out,)
         Which held-out samples are predicted correctly, fold by fold.
     decisions : ndarray of shape (n_held_out, n_classes)
-        Their decision values.
+        Decision values of the held-out samples, fold by fold.
     weights : ndarray of shape (n_held_out,)
-        Their weights.
+        Weights of the held-out samples, fold by fold.
     unbounded : bool
         Whether values beyond the grid give the same machines.
     """
@@ -298,7 +298,7 @@ def choose_c(
     splits : list of (ndarray, ndarray)
         Training and held-out samples.
     grid : ndarray of shape (n_grid,)
-        Values of C that are tried first, ascending.
+        Values of C to try first, ascending.
     auto : bool
         Whether values of C may be dropped after some folds (:func:`surviving_values`), and the grid
         may be extended.
@@ -381,5 +381,5 @@ def surviving_values(paths: Sequence[SVMPath], n_deviations: float = 2.5) -> NDA
 
 
 def accuracies(paths: Sequence[SVMPath]) -> Array:
-    """Return the accuracy of each C in each fold, NaN if not tried, shape (n_folds, n_grid)."""
+    """Return the accuracy of each C in each fold, NaN for C not tried, (n_folds, n_grid)."""
     return np.array([path.scores for path in paths])

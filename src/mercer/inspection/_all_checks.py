@@ -1,4 +1,4 @@
-"""All checks of a report: of rows, of residuals, and of a model's own intervals and scores."""
+"""All checks of a report: checks of rows, residuals, prediction intervals and left-out scores."""
 
 import numpy as np
 from scipy import stats
@@ -36,20 +36,20 @@ def all_checks(
     later: bool,
     seed: int,
 ) -> tuple[Check, ...]:
-    """Run the checks of rows and residuals that the rows allow.
+    """Run the checks of rows and residuals that are possible for the given rows.
 
     Parameters
     ----------
     columns : list of Column
-        Columns with the training rows, if these are known, followed by the held-out rows.
+        Columns that hold the training rows, if these are known, followed by the held-out rows.
     new : (Truth, Predictions)
         Targets and predictions of the held-out rows.
     past : (Truth or None, Predictions or None)
-        Targets of the training rows, and predictions that were made without these targets.
+        Targets of the training rows, and predictions for them that do not depend on these targets.
     later : bool
         Whether the held-out rows are later than all training rows.
     seed : int
-        Seed of the subsamples for checks that would be slow on all rows.
+        Seed with which rows are drawn for checks that would be slow on all rows.
     """
     (truth, own), (known, inner) = new, past
     ordered = orders(columns, truth, own, "of the held-out rows")
@@ -86,9 +86,10 @@ def coverage_check(found: Coverage | None, task: Task, least_gap: float = 0.03) 
     ----------
     found : Coverage or None
     task : {"classification", "regression"}
-        Sets of classes may cover more often than requested, because they hold whole classes.
+        Task of the model. Sets of classes may have a larger coverage than requested, because they
+        hold whole classes.
     least_gap : float, default=0.03
-        Smaller differences are not reported, even if many rows make them significant.
+        Smaller differences are not reported, even if they are significant because of many rows.
     """
     if found is None:
         return Check("coverage", ())
@@ -116,7 +117,8 @@ def left_out_check(held_out: PredictorScores, left_out: PredictorScores | None) 
     ----------
     held_out : PredictorScores
     left_out : PredictorScores or None
-        Not compared if its note marks the scores as too good.
+        Scores of left-out training rows. They are not compared if their note says that they are
+        too good.
     """
     name = "rmse" if "rmse" in held_out.scores else "error"
     if left_out is None or left_out.note:
@@ -133,7 +135,7 @@ def left_out_check(held_out: PredictorScores, left_out: PredictorScores | None) 
 
 
 def _differ(new: Estimate, own: Estimate, least_ratio: float = 1.15) -> bool:
-    """Whether two errors have a large ratio, and differ beyond what chance explains."""
+    """Return whether two errors have a large ratio and differ significantly."""
     logs = [np.log([max(one.low, 1e-300), one.value, one.high]) for one in (new, own)]
     by_chance = [_by_chance(low, high) for low, _, high in logs]
     gap = abs(logs[0][1] - logs[1][1])
@@ -141,13 +143,13 @@ def _differ(new: Estimate, own: Estimate, least_ratio: float = 1.15) -> bool:
 
 
 def _by_chance(low: float, high: float) -> float:
-    """Return the critical difference at the level `LEVEL`, from a confidence interval."""
+    """Return the critical difference at the level `LEVEL` that an interval implies."""
     error = (high - low) / (2.0 * stats.norm.ppf(0.5 + CONFIDENCE / 2.0))
     return float(stats.norm.isf(LEVEL / 2.0) * error)
 
 
 def time_order(orders: dict[str, Array], targets: dict[str, Array] | None = None) -> Check:
-    """Check in which orders of the rows neighboring residuals, or neighboring targets, are alike.
+    """Check whether neighboring residuals or targets are alike in any order of the rows.
 
     Parameters
     ----------
@@ -160,7 +162,7 @@ def time_order(orders: dict[str, Array], targets: dict[str, Array] | None = None
     Notes
     -----
     The rank correlation at lag one is compared with its mean and variance over all permutations of
-    the values, by the normal approximation. The correlation of targets also has to exceed .1.
+    the values by the normal approximation. The correlation of targets also has to exceed 0.1.
 
     References
     ----------
@@ -222,9 +224,9 @@ def orders(
         Columns whose last rows are the rows of the predictions.
     truth : Truth
     predictions : Predictions
-        Predictions of the rows, NaN if a row has none.
+        Predictions for the rows, NaN for rows without predictions.
     rows : str
-        Phrase for the rows in warnings.
+        Phrase that denotes the rows in warnings.
     """
     residuals, found = _residuals(truth, predictions), {}
     known, units = ~np.isnan(residuals), truth.units
@@ -239,7 +241,9 @@ def orders(
 
 
 def target_orders(columns: list[Column], truth: Truth) -> dict[str, Array]:
-    """Return targets in the order of columns that order rows in time: dates, and row counters.
+    """Return targets in the order of each column that orders rows in time.
+
+    Such columns are dates and row counters.
 
     Parameters
     ----------
@@ -252,7 +256,7 @@ def target_orders(columns: list[Column], truth: Truth) -> dict[str, Array]:
     Returns
     -------
     dict of str to ndarray of shape (n_units,)
-        Targets by the names of the columns; empty if the rows are sorted by their target.
+        Targets by the name of the column; empty if the rows are sorted by their targets.
     """
     if _is_sorted(truth):
         return {}
@@ -281,7 +285,7 @@ def _means_of_units(values: Array, units: Array) -> Array:
 
 
 def _in_order(column: Column, values: Array, units: Array) -> Array:
-    """Return means of units in the order of a column, without units that lack a mean or a place."""
+    """Return means of units in the order of a column, without units that lack either value."""
     times = column.take(slice(len(column.values) - len(units), None)).over_units(units)
     means = _means_of_units(values, units)
     known = ~np.isnan(times.values) & ~np.isnan(means)
@@ -289,7 +293,7 @@ def _in_order(column: Column, values: Array, units: Array) -> Array:
 
 
 def _is_sorted(truth: Truth) -> bool:
-    """Whether rows are sorted by their target, so that residuals are sorted as well."""
+    """Return whether rows are sorted by target, in which case neighboring residuals are alike."""
     if truth.task == "regression":
         steps = np.diff(truth.y)
         return bool((steps >= 0.0).all() or (steps <= 0.0).all())
@@ -297,7 +301,7 @@ def _is_sorted(truth: Truth) -> bool:
 
 
 def _residuals(truth: Truth, predictions: Predictions) -> Array:
-    """Return residuals of responses or of probabilities of the most frequent class, or losses."""
+    """Return residuals of responses or of the most frequent class's probabilities, or losses."""
     if truth.task == "regression":
         return truth.y - predictions.values
     if predictions.probabilities is None:

@@ -1,4 +1,4 @@
-"""Displays of bars: the weights of the kernels, and the relevance of the features."""
+"""Bar plots of the weights of kernels and of the relevance of features."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class KernelWeightsDisplay(Display):
-    """Bars of each base kernel's share in a learned kernel.
+    """Bar plot of each base kernel's share in a learned kernel.
 
     The weights themselves depend on the scale of the base kernels, so that a large weight may have
     little effect. A share is the kernel's part of the trace of the weighted sum on the training
@@ -38,7 +38,7 @@ class KernelWeightsDisplay(Display):
     shares : array-like of shape (n_kernels,)
         The share of each base kernel, negative for a negative weight; the magnitudes sum to one.
     quantity : str, default="Share of the learned kernel's trace"
-        Label of the axis, which names the total that the shares refer to.
+        Label of the axis, which names the total to which the shares refer.
 
     Attributes
     ----------
@@ -115,9 +115,9 @@ class KernelWeightsDisplay(Display):
         weights : array-like of shape (n_kernels,)
             The coefficient of each kernel.
         traces : array-like of shape (n_kernels,), default=None
-            The trace of each kernel's Gram matrix; if None, all traces are taken as equal.
+            The trace of each kernel's Gram matrix; if None, all traces are assumed to be equal.
         labels : sequence of str of shape (n_kernels,), default=None
-            A short description of each kernel; "kernel 0", "kernel 1", ... if None.
+            A short description of each kernel; if None, "kernel 0", "kernel 1", and so on.
         ax : matplotlib Axes, default=None
             Axes to draw on; if None, a new figure is created.
         **kwargs : dict
@@ -154,7 +154,7 @@ class KernelWeightsDisplay(Display):
         ax : matplotlib Axes, default=None
             Axes to draw on; if None, a new figure is created.
         max_kernels : int, default=20
-            Maximum number of bars; the kernels with the largest absolute shares are drawn.
+            Maximum number of bars. The kernels with the largest absolute shares are drawn.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.barh`.
 
@@ -171,22 +171,22 @@ class KernelWeightsDisplay(Display):
 
 
 class FeatureRelevanceDisplay(Display):
-    r"""Bars of how strongly the learned kernel depends on each feature.
+    r"""Bar plot of how strongly the learned kernel depends on each feature.
 
     Feature z has relevance :math:`\sum_k w_k / s_{kz}^2`, where kernel k has weight w_k and width
-    s_kz along the feature. An isotropic kernel has the same width along all its features; a linear
-    kernel counts one for each of its columns; the relevance of products, sums and projections
-    follows from their parts. Features of a kernel without a known formula have relevance NaN and no
-    bar; the title then states how many features are drawn. For a stack, the relevances of each
-    kernel sum to one, and so do the relevances that are drawn.
+    s_kz along the feature. An isotropic kernel has the same width along all its features, and a
+    linear kernel counts one for each of its columns. The relevance of products, sums and
+    projections follows from their parts. Features of a kernel without a known formula have
+    relevance NaN and no bar, and the title states how many features are drawn. For a stack, the
+    relevances of each kernel sum to one, and so do the relevances that are drawn.
 
     Parameters
     ----------
     features : sequence of str of shape (n_features,)
         Names of the features.
     relevance : array-like of shape (n_features,)
-        Relevance in units of 1 / (unit of the feature)^2, so that only features with the same unit
-        can be compared; NaN if unknown.
+        Relevance in units of 1 / (unit of the feature)^2; NaN if unknown. Only features with the
+        same unit can be compared.
     quantity : str, default="Relevance: weighted 1 / width$^2$"
         Label of the axis, which names the measure of relevance.
 
@@ -276,7 +276,7 @@ class FeatureRelevanceDisplay(Display):
         ----------
         relevance : array-like of shape (n_features,)
         feature_names : sequence of str of shape (n_features,), default=None
-            Names of the features; "x0", "x1", ... if None.
+            Names of the features; if None, "x0", "x1", and so on.
         ax : matplotlib Axes, default=None
             Axes to draw on; if None, a new figure is created.
         **kwargs : dict
@@ -289,7 +289,7 @@ class FeatureRelevanceDisplay(Display):
         Raises
         ------
         ValueError
-            If there is not one name for each feature.
+            If `feature_names` does not hold one name for each feature.
         """
         if feature_names is None:
             feature_names = [f"x{z}" for z in range(np.size(relevance))]
@@ -303,7 +303,7 @@ class FeatureRelevanceDisplay(Display):
         ax : matplotlib Axes, default=None
             Axes to draw on; if None, a new figure is created.
         max_features : int, default=20
-            Maximum number of bars; the most relevant features are drawn.
+            Maximum number of bars. The most relevant features are drawn.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.barh`.
 
@@ -320,7 +320,7 @@ class FeatureRelevanceDisplay(Display):
 
 
 def _values(values: npt.ArrayLike, names: list[str], what: str, of_what: str) -> Array:
-    """Return values as an array; raise an error unless each name has a finite one."""
+    """Return values as an array, or raise an error unless each name has a finite value."""
     found: Array = np.asarray(values, dtype=float)
     if found.shape != (len(names),) or not np.isfinite(found).all():
         raise ValueError(
@@ -331,7 +331,7 @@ def _values(values: npt.ArrayLike, names: list[str], what: str, of_what: str) ->
 
 
 def shown_of(title: str, shown: npt.NDArray[np.intp], values: Array) -> str:
-    """Append to a title how many of the values are shown, if not all are shown.
+    """Append the number of shown values to a title unless all are shown.
 
     Parameters
     ----------
@@ -346,7 +346,7 @@ def shown_of(title: str, shown: npt.NDArray[np.intp], values: Array) -> str:
 def draw_bars(
     labels: list[str], lengths: Array, ax: Axes | None, style: dict[str, Any], least: int = 3
 ) -> Axes:
-    """Draw horizontal bars, with the first on top.
+    """Draw horizontal bars with the first bar on top.
 
     Parameters
     ----------
@@ -356,7 +356,7 @@ def draw_bars(
     style : dict
         Passed to `matplotlib.axes.Axes.barh`.
     least : int, default=3
-        Minimum number of bars that the axes have space for.
+        Minimum number of bars for which the axes have room.
     """
     ax = axes(ax)
     positions = np.arange(len(labels))
@@ -367,5 +367,5 @@ def draw_bars(
 
 
 def _short(label: str, width: int = 36, max_lines: int = 2) -> str:
-    """Wrap a long label, and truncate a very long one, to leave space for the bars."""
+    """Wrap a long label, and truncate a very long one, to leave room for the bars."""
     return "\n".join(wrap(label, width, max_lines=max_lines, placeholder="…"))

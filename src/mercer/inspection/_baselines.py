@@ -1,4 +1,4 @@
-"""Simple predictors of scikit-learn as baselines for a model, and comparisons of scores."""
+"""Simple predictors of scikit-learn as baselines of a model, and comparisons of losses."""
 
 from dataclasses import replace
 from typing import Any
@@ -42,9 +42,9 @@ def prepared(
     Parameters
     ----------
     model : fitted estimator
-        The leading pipeline steps that learn no kernel are refitted, because an encoder may encode
-        training rows, unlike new rows, by out-of-fold means of the target. For other models, the
-        columns are encoded by `table_encoder`.
+        The leading pipeline steps that learn no kernel are fitted again, because an encoder may use
+        out-of-fold means of the target for training rows, but not for new rows. For other models,
+        the columns are encoded by `table_encoder`.
     X : data frame or array-like of shape (n_train, n_features)
     y : ndarray of shape (n_train,)
     new : data frame or array-like of shape (n_rows, n_features)
@@ -69,7 +69,7 @@ def baselines(
     seed: int = 0,
     max_rows: int = 5000,
 ) -> tuple[list[PredictorScores], Predictions]:
-    """Fit simple predictors with scikit-learn's default settings, and evaluate them.
+    """Fit simple predictors with the default settings of scikit-learn, and evaluate them.
 
     Parameters
     ----------
@@ -80,9 +80,9 @@ def baselines(
     truth : Truth
         Targets of the held-out rows.
     seed : int, default=0
-        Seed of the draw of rows for the RBF predictor, if there are many.
+        Seed with which rows are drawn for the RBF predictor if there are many.
     max_rows : int, default=5000
-        Maximum number of rows that the RBF predictor is fitted to, because its time grows with the
+        Maximum number of rows to which the RBF predictor is fitted, because its time grows with the
         square of this number.
 
     Returns
@@ -90,13 +90,14 @@ def baselines(
     found : list of PredictorScores
         Scores of histogram boosting, the RBF predictor, the linear predictor and the constant.
     constant : Predictions
+        Predictions of the constant.
     """
     sparse, y = issparse(X), train[1]
     Z, X = (table if sparse else np.asarray(table, dtype=float) for table in (train[0], X))
     found, predictions = [], Predictions(np.empty(0))
     for name, estimator in _predictors(truth.task).items():
         if sparse and name == "histogram boosting":
-            continue  # It takes dense tables only.
+            continue  # Histogram boosting takes dense tables only.
         rows, note = np.arange(len(y)), ""
         if name.startswith("RBF") and len(y) > max_rows:
             rows, note = _drawn(y, max_rows, truth.task, seed), f"learned from {max_rows:,} rows"
@@ -112,7 +113,7 @@ def _predictors(task: Task) -> dict[str, BaseEstimator]:
     if task == "classification":
         return {
             "histogram boosting": HistGradientBoostingClassifier(random_state=0),
-            # Probabilities are calibrated on held-out rows.
+            # The probabilities are calibrated on held-out rows.
             "RBF SVM": CalibratedClassifierCV(SVC(), cv=3, ensemble=False),
             "logistic regression": LogisticRegression(max_iter=1000),
             "most frequent class": DummyClassifier(),
@@ -128,7 +129,7 @@ def _predictors(task: Task) -> dict[str, BaseEstimator]:
 
 
 def _drawn(y: Array, most: int, task: Task, seed: int) -> Array:
-    """Draw rows, with at least one of each class."""
+    """Draw rows that include at least one of each class."""
     order = np.random.default_rng(seed).permutation(len(y))
     if task == "classification":
         first = np.unique(y[order], return_index=True)[1]
@@ -137,7 +138,7 @@ def _drawn(y: Array, most: int, task: Task, seed: int) -> Array:
 
 
 def relative_loss(losses: Array, others: Array, units: Array) -> Estimate | None:
-    """Return the ratio of the mean of losses to the mean of other losses of the same rows.
+    """Return the ratio of the mean of losses to the mean of other losses on the same rows.
 
     Parameters
     ----------
@@ -147,9 +148,9 @@ def relative_loss(losses: Array, others: Array, units: Array) -> Estimate | None
     Returns
     -------
     Estimate or None
-        Ratio with Student's interval for its logarithm, by the delta method; None if a mean is not
-        positive. A few rows on which both losses are large, such as those of some groups, affect
-        the ratio less than the difference.
+        Ratio with Student's interval for its logarithm by the delta method; None if a mean is not
+        positive. A few rows with large losses of both kinds, such as the rows of some groups,
+        affect the ratio less than the difference.
     """
     mean, other = float(losses.mean()), float(others.mean())
     if min(mean, other) <= 0.0:
@@ -159,7 +160,7 @@ def relative_loss(losses: Array, others: Array, units: Array) -> Estimate | None
 
 
 def is_better(losses: Array, others: Array, units: Array) -> bool:
-    """Whether losses are smaller than others of the same rows, beyond what chance explains.
+    """Return whether losses are significantly smaller than other losses on the same rows.
 
     Parameters
     ----------
@@ -181,7 +182,7 @@ def is_better(losses: Array, others: Array, units: Array) -> bool:
 def against_constant(
     truth: Truth, model: Predictions, constant: Predictions
 ) -> tuple[bool, Estimate | None]:
-    """Compare a model with a constant.
+    """Compare a model with a constant prediction.
 
     Parameters
     ----------
@@ -191,15 +192,15 @@ def against_constant(
     Returns
     -------
     is_better : bool
-        Whether the model is better, beyond what chance explains.
+        Whether the model is significantly better.
     ratio : Estimate or None
-        Ratio of the mean squared errors of responses, or of probabilities; None if the model
-        predicts labels alone, or has no error.
+        Ratio of the mean squared errors of responses or of probabilities; None if the model
+        predicts only labels, or if a mean squared error is zero.
 
     Notes
     -----
-    A classifier that ranks rows better than chance also counts as better than a constant, which
-    matters if one class is rare and all rows are classified as the other. Labels without
+    A classifier that ranks rows better than chance also counts as better than a constant. This
+    matters if one class is rare and all rows are classified as the other class. Labels without
     probabilities are compared by balanced accuracy, which is at chance level for every constant.
     """
     found, ratio = scores(truth, model), None
@@ -214,7 +215,7 @@ def against_constant(
 
 
 def has_heavy_tail(y: Array) -> bool:
-    """Whether responses are positive and much more skewed than their logarithms.
+    """Return whether responses are positive and much more skewed than their logarithms.
 
     Parameters
     ----------
@@ -229,16 +230,16 @@ def has_heavy_tail(y: Array) -> bool:
 def with_scores(
     truth: Truth, past: Truth | None, step: BaseEstimator, metric: str | None
 ) -> tuple[Truth, Truth | None]:
-    """Mark targets of held-out rows and training rows for the further scores that suit them.
+    """Mark targets of held-out and training rows for the additional scores that suit them.
 
     Parameters
     ----------
     truth : Truth
     past : Truth or None
     step : fitted estimator
-        An estimator for grades or counts marks the targets as such.
+        If it predicts grades or counts, the targets are marked as such.
     metric : str or None
-        Requested score.
+        The requested score.
 
     Notes
     -----
@@ -259,14 +260,14 @@ def with_scores(
 
 
 def default_metric(truth: Truth, unequal: float = 3.0) -> str:
-    """Return the name of the most informative score for given targets.
+    """Return the name of the most informative score for the given targets.
 
     Parameters
     ----------
     truth : Truth
     unequal : float, default=3.0
-        Classes are unequal if the largest has at least this many times as many rows as the
-        smallest; the share of misclassified rows then says little about the smaller classes.
+        Classes are unequal if the largest class has at least `unequal` times as many rows as the
+        smallest. The share of misclassified rows then says little about the smaller classes.
     """
     if truth.is_graded or truth.is_counted:
         return "mae" if truth.is_graded else "poisson_deviance"

@@ -1,4 +1,4 @@
-"""Checks of tables for reasons why scores of held-out rows may be misleading."""
+"""Checks of tables for reasons why scores on held-out rows may be misleading."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from mercer.inspection._columns import Column, column_bins
 from mercer.inspection._held_out import Task
 
 LEAST_CORRELATION = 0.1
-"""Smaller correlations of rows are not reported, even if many rows make them significant."""
+"""Smaller correlations are not reported, even if they are significant because of many rows."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class Check:
         One of "leakage", "copies", "shift", "groups", "identifiers", "time order", "coverage" and
         "left-out score".
     warnings : tuple of str
-        One sentence for each finding; empty if the data are clean in this respect.
+        One sentence for each finding; empty if nothing was found.
     advice : str
         Remedy for the findings, with the estimators of this library; empty if the warnings contain
         it.
     columns : tuple of str
-        The column that each warning is about; empty if it is not about a column.
+        The column to which each warning refers; an empty text if it refers to no column.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Check:
 
 
 def copied_rows(columns: list[Column], y: Array, losses: Array, unit: str) -> Check:
-    """Check which held-out rows are copies of training rows, and how these change the error.
+    """Check which held-out rows are copies of training rows, and how they affect the error.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def copied_rows(columns: list[Column], y: Array, losses: Array, unit: str) -> Ch
     copied = np.zeros(len(losses), bool)
     if numbers is not None:
         copied = np.isin(numbers[n_train:], numbers[:n_train])
-    if copied.mean() < 0.02:  # So small a share hardly moves a score.
+    if copied.mean() < 0.02:  # Such a small share hardly changes a score.
         return Check("copies", ())
     digits = ".1%" if unit == "error" else ".4g"
     shares = [f"{losses[copied].mean():{digits}} on these"]
@@ -75,14 +75,14 @@ def copied_rows(columns: list[Column], y: Array, losses: Array, unit: str) -> Ch
 
 
 def shared_groups(groups: Array, known: Array) -> Check:
-    """Check how many groups have both held-out rows and training rows.
+    """Check how many groups have both held-out and training rows.
 
     Parameters
     ----------
     groups : ndarray of shape (n_rows,)
-        Names of the groups of held-out rows.
+        Name of the group of each held-out row.
     known : ndarray of shape (n_train,)
-        Names of the groups of training rows.
+        Name of the group of each training row.
     """
     names = np.unique(groups)
     shared = int(np.isin(names, known).sum())
@@ -104,13 +104,13 @@ def identifiers(columns: list[Column], y: Array, task: Task) -> Check:
     Notes
     -----
     Columns of categories, texts or whole numbers are examined if they have more than 20 values and
-    most values occur in several rows. The variance of the target's mean rank between the values is
-    compared with the variance within the values by Fisher's F test of lack of fit. The fitted
+    most values occur in several rows. The variance of the target's ranks between the values is
+    compared with their variance within the values by Fisher's F test of lack of fit. The fitted
     function is a constant or, for numbers, a cubic spline, because a number is not an identifier if
     the target depends on it smoothly. A column is reported if the test rejects and the intraclass
-    correlation, the fraction of the variance between values, is above .1, which is called a medium
-    effect in [1]_. For codes that differ in each row, the values are the parts before a separator,
-    if these are repeated.
+    correlation, the fraction of the variance between values, is above 0.1, which is called a medium
+    effect in [1]_. For codes that differ in each row, the values are the parts before a separator
+    if these parts repeat.
 
     References
     ----------
@@ -143,12 +143,12 @@ def identifiers(columns: list[Column], y: Array, task: Task) -> Check:
 def _between_values(
     y: Array, codes: Array, values: Array | None, n_orders: int = 199
 ) -> tuple[float, float]:
-    """Return the intraclass correlation, and the p-value for a correlation of zero.
+    """Return the intraclass correlation, and the p-value of the hypothesis that it is zero.
 
-    `values`, of shape (n_values, 1), are numbers whose smooth effect is not counted. The F
-    distribution assumes normal errors, which is wrong for a rare class, for example. If it rejects,
-    the result is verified by random permutations of the residuals (Freedman, Lane 1983), whose
-    p-value is returned if they do not reject.
+    `values`, of shape (n_values, 1), are numbers whose smooth effect is not counted. The F test
+    assumes normal errors, which is wrong for a rare class, for example. If it rejects, the result
+    is verified by random permutations of the residuals (Freedman, Lane 1983). Their p-value is
+    returned if they do not reject.
     """
     counts = np.bincount(codes)
     if values is None:
@@ -184,7 +184,7 @@ def _between_values(
 def shift(
     columns: list[Column], n_train: int, units: Array, *, seed: int = 0, max_rows: int = 2000
 ) -> Check:
-    """Check whether held-out rows differ from training rows, and which column differs most.
+    """Check whether held-out rows differ from training rows, and in which column most.
 
     Parameters
     ----------
@@ -192,18 +192,18 @@ def shift(
         Columns with the training rows followed by the held-out rows.
     n_train : int
     units : ndarray of int of shape (n_rows,)
-        No unit has both training and held-out rows.
+        Unit of each row. No unit has both training and held-out rows.
     seed : int, default=0
     max_rows : int, default=2000
-        Maximum number of training rows, and of held-out rows, that are drawn.
+        Maximum number of rows that are drawn from the training rows and from the held-out rows.
 
     Notes
     -----
     This is a classifier two-sample test [1]_: randomized trees are fitted to half of the units to
-    distinguish new rows from training rows, and the mean probabilities of the other units are
-    compared by the Mann-Whitney test. Each column is also tested by itself, by the
-    Kolmogorov-Smirnov test for numbers and the chi-squared test for categories. Each of the two
-    approaches is tested at half of the level.
+    distinguish held-out rows from training rows, and the mean probabilities of the other units are
+    compared by the Mann-Whitney test. Each column is also tested alone, by the Kolmogorov-Smirnov
+    test for numbers and by the chi-squared test for categories. Both approaches use half of the
+    level.
 
     References
     ----------
@@ -221,7 +221,7 @@ def shift(
     if not columns or min(np.sum(new_unit[learned]), np.sum(~new_unit[learned])) < 1:
         return Check("shift", ())
     table = np.column_stack([column.values[rows] for column in columns])
-    # Leaves of several rows and all columns in each split also detect shifts of one column in many.
+    # Leaves of several rows and all columns in each split also detect a shift of one in many.
     model = ExtraTreesClassifier(min_samples_leaf=10, max_features=None, random_state=0)
     model.fit(table[learned[owners]], is_new[learned[owners]])
     means = np.bincount(owners, model.predict_proba(table)[:, 1]) / np.bincount(owners)
@@ -240,7 +240,7 @@ def shift(
 
 
 def is_later(column: Column, n_train: int) -> bool:
-    """Whether all known values of held-out rows are at least the largest of training rows.
+    """Return whether no known value of held-out rows is below the largest of training rows.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ def is_later(column: Column, n_train: int) -> bool:
 
 
 def _column_shift(column: Column, is_new: Array) -> float:
-    """Return the p-value of equal distributions, by the Kolmogorov-Smirnov or chi-squared test."""
+    """Return the p-value of the Kolmogorov-Smirnov or chi-squared test of equal distributions."""
     if column.is_ordered:
         known = ~np.isnan(column.values)
         parts = [column.values[known & (is_new == kind)] for kind in (True, False)]

@@ -1,4 +1,4 @@
-"""Columns of tables as numbers and codes, their bins, and the losses of a model by bin."""
+"""Columns of tables as numbers and codes, their bins, and the losses of a model in each bin."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Column:
     name : str
     kind : {"number", "date", "category", "text"}
     values : ndarray of float of shape (n_rows,)
-        Numbers, days since 1970, or positions in `labels`; NaN for missing numbers and dates.
+        Numbers, days since 1970, or indices into `labels`; NaN for missing numbers and dates.
     labels : ndarray of str
         Categories or texts, including "missing".
     """
@@ -46,11 +46,11 @@ class Column:
         return self.kind in ("number", "date")
 
     def take(self, rows: Rows) -> Column:
-        """Return the column with some of the rows."""
+        """Return the column restricted to some of the rows."""
         return Column(self.name, self.kind, self.values[rows], self.labels)
 
     def over_units(self, units: Array) -> Column:
-        """Return one row for each unit: its mean number, or its most frequent category."""
+        """Return a column with the mean or the most frequent category of each unit."""
         if self.is_ordered:
             known = ~np.isnan(self.values)
             counts = np.bincount(units, known)
@@ -67,28 +67,28 @@ class Column:
 def columns_of(
     X: Features, others: Features | None = None, *, prefixes: bool = False
 ) -> list[Column]:
-    """Return the columns of a table, or of two tables one below the other.
+    """Return the columns of a table, or of two tables stacked on each other.
 
     Parameters
     ----------
     X : data frame or ndarray of shape (n_rows, n_features)
     others : data frame or ndarray of shape (n_others, n_features), default=None
-        Rows that are put above the rows of X.
+        Rows that are placed above the rows of X.
     prefixes : bool, default=False
         Whether codes that differ in each row are replaced by their parts before a separator, if
-        these are repeated.
+        these parts repeat.
 
     Returns
     -------
     list of Column
-        Columns that are empty, or hold a different code in each row, are left out. The list is
-        empty for sparse matrices and Gram matrices of several kernels.
+        Columns that are empty or hold a different code in each row are omitted. The list is empty
+        for sparse matrices and for Gram matrices of several kernels.
     """
     if issparse(X) or np.ndim(X) != 2:
         return []
     tables = [X] if others is None else [others, X]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # The encoder of the model has given them.
+        warnings.simplefilter("ignore")  # The model's encoder has already issued them.
         reader = ColumnReader().fit(tables[0])
         parts = [named_columns(reader.transform(table)) for table in tables]
     found = []
@@ -114,7 +114,7 @@ def columns_of(
 
 
 def not_examined(columns: list[Column], train: Sequence[object] | None) -> list[str]:
-    """Return remarks on the parts that a report lacks.
+    """Return remarks on parts that are missing from a report.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def not_examined(columns: list[Column], train: Sequence[object] | None) -> list[
 
 
 def category_column(name: str, values: Array, kind: str = "category") -> Column:
-    """Return a column of categories or texts; missing ones are a category of their own.
+    """Return a column of categories or texts, in which missing values are a separate category.
 
     Parameters
     ----------
@@ -155,13 +155,15 @@ def _table(column: Features) -> Features:
 
 
 def quantile_bins(values: Array, n_bins: int = 10) -> Array:
-    """Return the bin numbers of values; bins have about equal size, and equal values share one.
+    """Return the bin number of each value, for bins of about equal size.
+
+    Equal values are in the same bin.
 
     Parameters
     ----------
     values : ndarray of shape (n_rows,)
     n_bins : int, default=10
-        Maximum number of bins; there are fewer if bins would have fewer than five rows.
+        Maximum number of bins; it is reduced if bins would have fewer than five rows.
     """
     n_bins = max(1, min(n_bins, len(values) // FEWEST))
     edges = np.unique(np.quantile(values, np.arange(1, n_bins) / n_bins, method="lower"))
@@ -169,7 +171,7 @@ def quantile_bins(values: Array, n_bins: int = 10) -> Array:
 
 
 def column_bins(column: Column) -> tuple[Array, list[str]]:
-    """Return the bin number of each row, -1 in small bins, and the labels of the bins.
+    """Return the bin number of each row, -1 for rows in small bins, and the labels of the bins.
 
     Parameters
     ----------
@@ -203,13 +205,13 @@ def _range(values: Array, kind: str) -> str:
     if kind == "date":
         days = np.round(np.array(ends) * 86400).astype("datetime64[s]").astype("datetime64[D]")
         return " to ".join(dict.fromkeys(days.astype(str)))
-    # Four digits, and no powers of ten for large numbers.
+    # Numbers have four digits, and large ones are written without powers of ten.
     return " to ".join(dict.fromkeys(f"{float(f'{end:.4g}'):,.10g}" for end in ends))
 
 
 @dataclass(frozen=True)
 class LossByColumn:
-    """Losses of held-out rows by the values of a column.
+    """Losses on held-out rows by the values of a column.
 
     Attributes
     ----------
@@ -233,22 +235,22 @@ class LossByColumn:
 def losses_by_column(
     columns: list[Column], losses: Array, units: Array, rate: float = 0.05
 ) -> tuple[LossByColumn, ...]:
-    """Return the columns whose bins differ in their losses beyond what chance explains.
+    """Return the columns whose bins differ significantly in their losses.
 
     Parameters
     ----------
     columns : list of Column
     losses : ndarray of shape (n_rows,)
     units : ndarray of int of shape (n_rows,)
-        Unit of each row; if units have several rows, means over units are compared.
+        Unit of each row. If units have several rows, the means over units are compared.
     rate : float, default=0.05
-        False discovery rate, the expected share of columns without differences among the returned
-        ones (Benjamini, Hochberg 1995).
+        False discovery rate: the expected share of columns without differences among the returned
+        columns (Benjamini, Hochberg 1995).
 
     Returns
     -------
     tuple of LossByColumn
-        Columns in descending order of the fraction of the variance of the ranks that they explain.
+        Columns in descending order of the fraction of the rank variance that they explain.
     """
     if int(units.max()) + 1 < len(units):
         columns = [column.over_units(units) for column in columns]

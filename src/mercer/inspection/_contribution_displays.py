@@ -1,4 +1,4 @@
-"""Displays of contributions of columns to predictions, and of interactions of pairs."""
+"""Displays of the contributions and the interactions of columns in predictions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _DisplayOfRows(Display):
         max_columns: int | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw contributions or interactions of columns in predictions of a fitted estimator.
+        """Draw contributions or interactions of columns in the predictions of an estimator.
 
         Parameters
         ----------
@@ -66,8 +66,8 @@ class _DisplayOfRows(Display):
         ax : matplotlib Axes, default=None
             Axes to draw on; if None, a new figure is created.
         max_columns : int, default=None
-            Maximum number of columns; those with the largest mean absolute values are drawn. None
-            stands for 20 bars, or for 10 columns in pairs.
+            Maximum number of columns. Those with the largest mean absolute values are drawn. None
+            stands for 20 bars, or for 10 columns of a heat map.
         **kwargs : dict
             Passed to :func:`shapley_values`, or to :func:`shapley_interactions`, such as
             `independent` and `groups`.
@@ -75,7 +75,7 @@ class _DisplayOfRows(Display):
         Returns
         -------
         Display
-            Display of the class that the method is called on.
+            Display of the class on which the method is called.
 
         Raises
         ------
@@ -92,16 +92,16 @@ class _DisplayOfRows(Display):
 
 
 class ImportanceDisplay(_DisplayOfRows):
-    """Bars of the contributions of columns to one prediction, or of their mean sizes over many.
+    """Bar plot of the contributions of columns to one prediction, or of mean sizes over many.
 
     Parameters
     ----------
     values : ShapleyValues
         Result of `shapley_values`. For several classes, the importances are means over the classes,
-        each against the others.
+        where each class is compared with the others.
     row : int, default=None
-        Position of the row whose contributions are drawn, with bars to the left if they lower the
-        prediction; None for mean absolute contributions to the predictions of all rows.
+        Position of the row whose contributions are drawn. Bars point to the left if they lower the
+        prediction. None stands for mean absolute contributions to the predictions of all rows.
     output : str or int, default=None
         Class, or position of a response. For one row, None stands for the only output, or for the
         class with the highest score.
@@ -115,7 +115,7 @@ class ImportanceDisplay(_DisplayOfRows):
 
     See Also
     --------
-    ShapleyValues.to_shap : For beeswarm, waterfall and dependence plots of the package shap.
+    ShapleyValues.to_shap : Data for beeswarm, waterfall and dependence plots of the package shap.
 
     Examples
     --------
@@ -170,7 +170,7 @@ class ImportanceDisplay(_DisplayOfRows):
         ax : matplotlib Axes, default=None
             Axes to draw on; if None, a new figure is created.
         max_columns : int, default=20
-            Maximum number of bars; those with the largest absolute values are drawn.
+            Maximum number of bars. Those with the largest absolute values are drawn.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.barh`.
 
@@ -226,14 +226,16 @@ class InteractionsDisplay(_DisplayOfRows):
         self.unit = unit
 
     def plot(self, ax: Axes | None = None, *, max_columns: int = 10, **kwargs: Any) -> Self:
-        """Draw columns in descending order of interactions, with numbers for at most 12 columns.
+        """Draw columns in descending order of their interactions.
+
+        Cells contain numbers if there are at most 12 columns.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Axes to draw on; if None, a new figure is created.
         max_columns : int, default=10
-            Maximum number of columns; those with the largest interactions are drawn.
+            Maximum number of columns. Those with the largest interactions are drawn.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.imshow`.
 
@@ -255,7 +257,7 @@ class InteractionsDisplay(_DisplayOfRows):
         ax.set_yticks(range(len(names)), names)
         ax.spines[:].set_visible(False)
         ax.tick_params(length=0)
-        decimals = max(decimals_of([largest]) - 1, 0)  # Cells have space for two digits.
+        decimals = max(decimals_of([largest]) - 1, 0)  # Cells have room for two digits.
         for (row, column), value in np.ndenumerate(cells):
             if len(shown) <= 12 and not np.isnan(value):
                 style: dict[str, Any] = {"color": "white"} if value > 0.55 * largest else {}
@@ -269,7 +271,7 @@ class InteractionsDisplay(_DisplayOfRows):
 
 
 def fading() -> Colormap:
-    """Color map from transparent, on light and dark pages, to the color of all displays."""
+    """Return a color map from transparent to the color of all displays, for any background."""
     from matplotlib.colors import LinearSegmentedColormap, to_rgb
 
     rgb = to_rgb(BAR_COLOR)

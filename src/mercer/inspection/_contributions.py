@@ -19,9 +19,9 @@ class Contribution:
     Attributes
     ----------
     name : str
-        Name of the column, or of a group of columns.
+        Name of the column or of the group of columns.
     value : object
-        Value of the column in the explained row; text for a group.
+        Value of the column in the explained row, or a text for a group.
     amount : float
         Signed contribution, in the unit of the prediction.
     standard_error : float
@@ -41,11 +41,11 @@ class Contribution:
 
     @property
     def cell(self) -> str:
-        """Name and value, such as "age 61"."""
+        """The name and the value, such as "age 61"."""
         return f"{self.name} {cell_text(self.value)}".rstrip()
 
     def in_words(self, scale: Scale, output: str = "", unit: str = "", decimals: int = 2) -> str:
-        """The contribution as a phrase, such as "age 61: 2.3 kg above the average row".
+        """Return the contribution as a phrase, such as "age 61: 2.3 kg above the average row".
 
         Parameters
         ----------
@@ -62,7 +62,7 @@ class Contribution:
         if scale == "log rate":
             factor = exp(min(self.amount, 700.0))
             return f"{self.cell}: multiplies the expected count by {_significant(factor)}"
-        amount = f"{abs(self.amount):,.{decimals}f}"  # The sign is given by a word.
+        amount = f"{abs(self.amount):,.{decimals}f}"  # A word states the sign.
         if not float(amount.replace(",", "")):
             return f"{self.cell}: as the average row"
         side = "above" if self.amount > 0.0 else "below"
@@ -72,7 +72,7 @@ class Contribution:
 
 
 def cell_text(value: object, longest: int = 40) -> str:
-    """A cell of a table as short text.
+    """Return a cell of a table as a short text.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def cell_text(value: object, longest: int = 40) -> str:
 
 
 def decimals_of(amounts: Sequence[float]) -> int:
-    """Number of decimals that gives the largest of some numbers three significant digits.
+    """Return the number of decimals that gives the largest number three significant digits.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def decimals_of(amounts: Sequence[float]) -> int:
 
 
 def output_position(output: str | int | None, output_names: list[str], n_outputs: int) -> int:
-    """Position of an output by its name.
+    """Return the position of an output with a given name.
 
     Parameters
     ----------
@@ -145,10 +145,10 @@ def output_position(output: str | int | None, output_names: list[str], n_outputs
 def output_weights(
     output: str | int | None, output_names: list[str], n_outputs: int, scale: Scale
 ) -> tuple[Array, list[str], Scale]:
-    """Return the weights of outputs that sum to one of them, its name, and the scale of the sum.
+    """Return the weights of outputs whose weighted sum is one output, with its name and scale.
 
-    For scores of several classes, the sum is the logarithm of the odds of the class against the
-    others, that is, against the geometric mean of their probabilities.
+    For scores of several classes, the weighted sum is the log-odds of the class against the other
+    classes, that is, against the geometric mean of their probabilities.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def quantity_label(scale: str, output_names: Sequence[str] = (), unit: str = "")
     ----------
     scale : {"response", "probability", "log-odds", "logit", "decision value", "latent mean"}
     output_names : sequence of str, default=()
-        The class, if it is one of several.
+        The class if there are several.
     unit : str, default=""
         Unit of the response.
     """
@@ -195,7 +195,7 @@ def contribution_label(scale: str, output_names: Sequence[str] = (), unit: str =
     ----------
     scale : {"response", "log-odds", "logit", "decision value", "latent mean", "log rate"}
     output_names : sequence of str, default=()
-        The class, if it is one of several.
+        The class if there are several.
     unit : str, default=""
         Unit of the response.
     """
@@ -204,7 +204,7 @@ def contribution_label(scale: str, output_names: Sequence[str] = (), unit: str =
 
 
 def _significant(factor: float) -> str:
-    """Format a positive number briefly, without an exponent if it is below a million."""
+    """Format a number with two significant digits, without an exponent below a million."""
     if factor == 0.0:
         return "0"
     decimals = min(max(1 - floor(log10(factor)), 0), 6)

@@ -1,4 +1,4 @@
-"""Coverage of intervals and sets by their width, calibration of probabilities, and a display."""
+"""Coverage of intervals and sets by width, calibration of probabilities, and a display."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class Coverage:
     width : float
         Mean width of the intervals, or mean size of the sets.
     bins : tuple of Bin
-        Deciles of the width, or sizes of the sets; a single bin if nine tenths of the widths differ
-        by less than a tenth.
+        Deciles of the width or sizes of the sets. There is a single bin if nine tenths of the
+        widths differ by less than a tenth.
     """
 
     asked: float
@@ -65,7 +65,7 @@ class Coverage:
 
 
 def bins_of(values: Array, hits: Array, units: Array) -> tuple[Bin, ...]:
-    """Return shares of hits by deciles of values, or by value if there are at most ten values.
+    """Return shares of hits by decile of values, or by value if at most ten values are distinct.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def coverage_of(truth: Truth, regions: Array, asked: float) -> Coverage:
     ----------
     truth : Truth
     regions : ndarray of shape (n_rows, 2) or (n_rows, n_classes)
-        Ends of intervals, or indicators of whether sets hold the classes.
+        Ends of the intervals, or indicators of the classes that the sets hold.
     asked : float
     """
     if truth.task == "regression":
@@ -109,13 +109,13 @@ def coverage_of(truth: Truth, regions: Array, asked: float) -> Coverage:
 
 
 def _are_alike(widths: Array) -> bool:
-    """Whether nine tenths of widths differ by less than a tenth, so that deciles are useless."""
+    """Return whether nine tenths of widths differ by less than a tenth, without useful deciles."""
     low, high = np.quantile(widths, [0.05, 0.95])
     return bool(high < 1.1 * low)
 
 
 def calibration_of(truth: Truth, predictions: Predictions) -> tuple[Bin, ...]:
-    """Return shares of rows that belong to a class, by deciles of its predicted probability.
+    """Return shares of rows that belong to a class by decile of its predicted probability.
 
     Parameters
     ----------
@@ -125,8 +125,8 @@ def calibration_of(truth: Truth, predictions: Predictions) -> tuple[Bin, ...]:
     Returns
     -------
     tuple of Bin
-        Bins for the second of two classes, or for the most probable of several; empty without
-        probabilities.
+        Bins for the second of two classes, or for the most probable of several classes. The tuple
+        is empty without probabilities.
     """
     if predictions.probabilities is None:
         return ()
@@ -139,7 +139,7 @@ def calibration_of(truth: Truth, predictions: Predictions) -> tuple[Bin, ...]:
 
 
 def regions(step: BaseEstimator, X: Features, coverage: float) -> Array:
-    """Return intervals or sets that an estimator predicts.
+    """Return the intervals or sets that an estimator predicts.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def regions(step: BaseEstimator, X: Features, coverage: float) -> Array:
 
 
 def last_step(model: BaseEstimator) -> tuple[Callable[[Features], Features], BaseEstimator]:
-    """Split a model, or the best model of a search, into a transform and the last step.
+    """Split a model, or the best model of a search, into a transform and its last step.
 
     Parameters
     ----------
@@ -178,16 +178,16 @@ def _same(X: Features) -> Features:
 
 
 class CoverageDisplay(Display):
-    """Shares of responses in their prediction intervals, by decile of the intervals' width.
+    """Plot of the shares of responses inside their prediction intervals by decile of width.
 
-    Intervals of coverage 0.9 should hold nine in ten of the responses, whether they are narrow or
-    wide. In the overall mean, narrow intervals that cover too few responses and wide intervals that
-    cover too many cancel each other.
+    Intervals of coverage 0.9 should hold nine of ten responses, whether they are narrow or wide. In
+    the overall mean, narrow intervals that cover too few responses and wide intervals that cover
+    too many cancel out.
 
     Parameters
     ----------
     widths : array-like of shape (n_bins,)
-        Mean width of the intervals of each bin.
+        Mean width of the intervals in each bin.
     shares : array-like of shape (n_bins,)
         Share of the responses inside the intervals.
     low, high : array-like of shape (n_bins,)
@@ -247,14 +247,14 @@ class CoverageDisplay(Display):
         ----------
         estimator : fitted regressor with `predict_interval`, Pipeline ending in one, or search
         X : array-like of shape (n_samples, n_features)
-            Samples that the estimator was not fitted to.
+            Samples to which the estimator was not fitted.
         y : array-like of shape (n_samples,)
-            Their responses.
+            Responses of the samples.
         coverage : float, default=0.9
             Probability, between zero and one.
         scale : "auto" or None, default="auto"
-            If None, it is passed to `predict_interval`, for widths that are nearly the same for all
-            samples.
+            If None, it is passed to `predict_interval`, which then returns intervals of nearly the
+            same width for all samples.
         ax : matplotlib Axes, default=None
             Axes to draw on; if None, a new figure is created.
         **kwargs : dict
@@ -299,7 +299,7 @@ class CoverageDisplay(Display):
         intervals : array-like of shape (n_samples, 2)
             Lower and upper ends.
         coverage : float, default=0.9
-            The share of the responses that intervals should hold.
+            The share of the responses that the intervals should hold.
         ax : matplotlib Axes, default=None
             Axes to draw on; if None, a new figure is created.
         **kwargs : dict
@@ -312,7 +312,7 @@ class CoverageDisplay(Display):
         Raises
         ------
         ValueError
-            If there is not one interval of finite width for each response.
+            If `intervals` does not hold one interval of finite width for each response.
         """
         truth, ends = column_or_1d(y, dtype=float), np.asarray(intervals, dtype=float)
         if ends.shape != (len(truth), 2) or not len(truth) or not np.isfinite(ends).all():
@@ -325,7 +325,7 @@ class CoverageDisplay(Display):
         return cls(*zip(*values, strict=True), coverage=coverage).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw the shares with confidence intervals over the mean widths.
+        """Draw the shares, with confidence intervals, against the mean widths.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Base class of the displays, functions for fitted estimators, and the display of alignments."""
+"""Base class of displays, access to fitted estimators, and the display of alignments."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ WARM_COLOR = "#c0531e"
 readers can distinguish them."""
 
 LINE_COLORS = (BAR_COLOR, WARM_COLOR, "#3b8a5a", "#8a5ea8", "#9a7b1f")
-"""Colors of several lines, which also differ in their markers."""
+"""Colors of the lines of a plot, which also differ in their markers."""
 
 LINE_MARKERS = "osD^"
-"""Markers of several lines; four markers and five colors distinguish twenty lines."""
+"""Markers of the lines of a plot. Four markers and five colors distinguish twenty lines."""
 
 QUIET_COLOR = "0.5"
 """Color of secondary elements, on light and on dark pages."""
 
 
 class Display:
-    """Base class of displays, which store the data they draw and the axes drawn on.
+    """Base class of displays, which store their data and the axes on which they are drawn.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        The axes drawn on, once `plot` has been called.
+        The axes of the last call of `plot`.
     figure_ : matplotlib Figure
-        The figure of the axes.
+        The figure that contains the axes.
     """
 
     ax_: Axes
     figure_: Figure | SubFigure
 
     def _drawn_on(self, ax: Axes) -> Self:
-        """Store the axes that were drawn on."""
+        """Store the axes on which the display was drawn."""
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -68,7 +68,7 @@ def kernel_terms(estimator: BaseEstimator) -> KernelTerms:
     Parameters
     ----------
     estimator : fitted learner or predictor, Pipeline ending in one, or search over either
-        The model to read.
+        The fitted model.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def kernel_terms(estimator: BaseEstimator) -> KernelTerms:
 
 
 def learned(estimator: BaseEstimator) -> BaseEstimator:
-    """Return the estimator that learned the kernel, from within a pipeline or a search."""
+    """Return the estimator that learned the kernel, also from a pipeline or a search."""
     estimator = best_of(estimator)
     step = best_of(estimator[-1]) if isinstance(estimator, Pipeline) else estimator
     check_is_fitted(step)
@@ -110,7 +110,7 @@ def learned(estimator: BaseEstimator) -> BaseEstimator:
 
 
 def feature_names(estimator: BaseEstimator) -> list[str]:
-    """Return the names of the learned kernel's features; x0, x1, ... if they are not known."""
+    """Return the names of the kernel's features, or x0, x1, ... if they are not known."""
     step, estimator = learned(estimator), best_of(estimator)
     if hasattr(step, "feature_names_in_"):
         return [str(name) for name in step.feature_names_in_]
@@ -118,12 +118,12 @@ def feature_names(estimator: BaseEstimator) -> list[str]:
         try:
             return [str(name) for name in estimator[:-1].get_feature_names_out()]
         except (AttributeError, ValueError, NotFittedError):
-            pass  # Some step does not name its outputs.
+            pass  # At least one step does not name its outputs.
     return [f"x{z}" for z in range(step.n_features_in_)]
 
 
 def axes(ax: Axes | None) -> Axes:
-    """Return the given axes, or those of a new figure."""
+    """Return the given axes, or the axes of a new figure."""
     if ax is not None:
         return ax
     try:
@@ -134,7 +134,7 @@ def axes(ax: Axes | None) -> Axes:
 
 
 def axes_of_several(ax: Any, n_axes: int, n_cols: int) -> Array:
-    """Return the given axes, or those of a new figure, as an array of shape (n_axes,).
+    """Return the given axes, or the axes of a new figure, as an array of shape (n_axes,).
 
     Raises
     ------
@@ -185,7 +185,7 @@ def name_categories(ax: Axes, names: npt.ArrayLike) -> None:
 
 
 class AlignmentPathDisplay(Display):
-    """Line of the centered alignment with the target after each step of the fit.
+    """Line plot of the centered alignment with the target after each step of the fit.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ class AlignmentPathDisplay(Display):
         ax : matplotlib Axes, default=None
             Axes to draw on; if None, a new figure is created.
         **kwargs : dict
-            Passed to `plot`, such as `magnified`, and by it to matplotlib.
+            Passed to `plot`, which takes `magnified` and passes the others to matplotlib.
 
         Returns
         -------
@@ -233,8 +233,8 @@ class AlignmentPathDisplay(Display):
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If the steps of the estimator's `history_` have no alignment, as for one-stage
-            estimators, which minimize the objective of their predictor; or if there are no steps.
+            If the estimator has no steps, or if the steps of its `history_` have no alignment, as
+            for one-stage estimators, which minimize the objective of their predictor.
         """
         found = learned(estimator)
         if not hasattr(found, "history_"):
@@ -259,7 +259,7 @@ class AlignmentPathDisplay(Display):
         ax : matplotlib Axes, default=None
             Axes to draw on; if None, a new figure is created.
         **kwargs : dict
-            Passed to `plot`, such as `magnified`, and by it to matplotlib.
+            Passed to `plot`, which takes `magnified` and passes the others to matplotlib.
 
         Returns
         -------
@@ -268,7 +268,7 @@ class AlignmentPathDisplay(Display):
         Raises
         ------
         ValueError
-            If `alignments` is not one-dimensional, or empty.
+            If `alignments` is empty or not one-dimensional.
         """
         return cls(alignments).plot(ax=ax, **kwargs)
 
@@ -280,8 +280,7 @@ class AlignmentPathDisplay(Display):
         ax : matplotlib Axes, default=None
             Axes to draw on; if None, a new figure is created.
         magnified : bool, default=False
-            Whether the axis spans only the alignments of the path, which is then noted in its
-            label.
+            Whether the axis spans only the alignments of the path. If so, its label says so.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.plot`.
 

@@ -1,4 +1,4 @@
-"""Fitted models to explain: the fitted function, and the columns of the user's table."""
+"""Fitted models to explain, with the fitted function and the columns of the user's table."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from mercer.preprocessing._column_kinds import named_columns
 from mercer.preprocessing._encoded_columns import encoded_columns
 
 Groups: TypeAlias = Mapping[str, Columns] | Iterable[Columns] | None
-"""Columns of each group, with or without the name of the group."""
+"""Columns of each group, with or without a name of the group."""
 
 N_BACKGROUND = 100
-"""Default number of training rows in a background, as in the package shap."""
+"""Default number of background rows, as in the package shap."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Players:
     ----------
     names : list of str
     columns : list of list of int
-        Positions of each player's columns in the user's table.
+        Positions of the columns of each player in the user's table.
     """
 
     names: list[str]
@@ -47,16 +47,16 @@ class Players:
         return len(self.names)
 
     def of_columns(self, encoded: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The player of each encoded column, given the user's column that it is computed from."""
+        """Return the player of each encoded column, given the position of its source column."""
         owner = np.empty(sum(map(len, self.columns)), dtype=np.intp)
         for player, columns in enumerate(self.columns):
             owner[columns] = player
         return np.asarray(owner[encoded])
 
     def data_of(self, X: Table) -> Array:
-        """Values of the players' columns, shape (n_rows, n_players).
+        """Return the values of the players' columns, shape (n_rows, n_players).
 
-        The values of several columns are joined as text; more than four columns are only counted.
+        The values of several columns are joined as text. More than four columns are only counted.
         """
         cells = _cells(X)
         return np.column_stack([_joined([cells[z] for z in columns]) for columns in self.columns])
@@ -64,7 +64,7 @@ class Players:
 
 @dataclass(frozen=True)
 class ExplainedModel:
-    """A fitted model, the function that it has learned, and its columns.
+    """A fitted model, its function, and its columns.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class ExplainedModel:
     names : list of str
         Names of the columns of the user's table.
     encoded : ndarray of int of shape (n_features,)
-        The column of the user's table that each column of the last step is computed from.
+        The column of the user's table from which each column of the last step is computed.
     """
 
     model: BaseEstimator
@@ -121,7 +121,7 @@ class ExplainedModel:
         return cls(model, step, expansion, names, encoded)
 
     def views(self, X: Table) -> Views:
-        """Rows of the user's table in each view of the last step.
+        """Return rows of the user's table in each view of the last step.
 
         Raises
         ------
@@ -140,7 +140,7 @@ class ExplainedModel:
         return self.expansion.views(rows)
 
     def background(self, background: Table | int | None, random_state: RandomState) -> Views:
-        """Background rows in each view.
+        """Return the background rows in each view.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class ExplainedModel:
         Raises
         ------
         ValueError
-            If there are fewer than two rows.
+            If there are fewer than two background rows.
         """
         is_number = background is None or isinstance(background, int | np.integer)
         if is_number and self.expansion.sources is not None:
@@ -173,7 +173,7 @@ class ExplainedModel:
         Parameters
         ----------
         what : str
-            Name of what is requested, such as "Curves".
+            Name of the requested result, such as "Curves".
 
         Raises
         ------
@@ -187,29 +187,29 @@ class ExplainedModel:
             )
 
     def table(self, X: Table) -> Table:
-        """Select the columns of the fit; the table may have others if the model allows them."""
+        """Select the columns of the fit from a table that may have others."""
         if hasattr(X, "columns") and {str(name) for name in X.columns} >= set(self.names):
             return take_columns(X, self.names)
         return X
 
     def cells(self, X: Table, players: Players) -> Array:
-        """Values of the players' columns, (n_rows, n_players); empty texts for Gram matrices."""
+        """Return values of the players' columns, or empty texts for Gram matrices."""
         if self.expansion.sources is not None:
             return np.full((len(X), len(players)), "", dtype=object)
         return players.data_of(self.table(X))
 
     def positions(self, columns: Columns) -> list[int]:
-        """Positions of columns of the user's table, by names or positions.
+        """Return the positions of columns that are given by name or position.
 
         Raises
         ------
         ValueError
-            If a column is absent, or no column is chosen.
+            If a column is absent or no column is selected.
         """
         return column_positions(_Header(self.names), columns)
 
     def players(self, groups: Groups) -> Players:
-        """The players: groups of columns of the user's table, and all other columns alone.
+        """Return the players, which are the given groups and each of the other columns.
 
         Parameters
         ----------
@@ -236,11 +236,11 @@ class ExplainedModel:
         return Players([*names, *(self.names[z] for z in alone)], [*found, *([z] for z in alone)])
 
     def parts(self, players: Players) -> Parts:
-        """The parts of the function, for a partition of the columns into players."""
+        """Return the parts of the function for a partition of the columns into players."""
         return Parts.of(self.expansion, players.of_columns(self.encoded), len(players))
 
     def exact_parts(self, players: Players) -> Parts:
-        """The parts of the function, if all are products over players.
+        """Return the parts of the function if all are products over players.
 
         Raises
         ------
@@ -278,7 +278,7 @@ def _check_several(n_rows: int) -> None:
 
 
 def _named(groups: Groups) -> list[tuple[str, Columns]]:
-    """Pairs of a name and columns; the name is empty if none is given."""
+    """Return pairs of a name and columns. The name is empty if none is given."""
     if groups is None:
         return []
     if isinstance(groups, Mapping):
@@ -287,19 +287,19 @@ def _named(groups: Groups) -> list[tuple[str, Columns]]:
 
 
 def _cells(X: Table) -> list[Array]:
-    """Columns of a table, as arrays of numbers or of objects."""
+    """Return the columns of a table as arrays of numbers or objects."""
     table = X.toarray() if hasattr(X, "toarray") else X
     return [_values(np.asarray(column)) for _, column in named_columns(table)]
 
 
 def _values(column: Array) -> Array:
-    if column.dtype.kind in "mM":  # Nanoseconds as objects would become whole numbers.
+    if column.dtype.kind in "mM":  # As objects, nanoseconds would become whole numbers.
         column = column.astype(f"{column.dtype.kind}8[us]")
     return column if column.dtype.kind in "iuf" else column.astype(object)
 
 
 def _joined(columns: list[Array], most: int = 4) -> Array:
-    """The only column, or several columns as text; for more than `most` columns, their number."""
+    """Return the only column, several columns as text, or the number of more than `most`."""
     if len(columns) == 1:
         return columns[0]
     if len(columns) > most:

@@ -30,13 +30,13 @@ class GramMatrixDisplay(Display):
     Parameters
     ----------
     gram : array-like of shape (n_samples, n_samples)
-        The Gram matrix, in any order.
+        The Gram matrix of samples in any order.
     y : array-like of shape (n_samples,)
         The class or the response of each sample, in the same order.
     discrete : bool, default=None
-        Whether `y` holds classes; inferred from its values if None.
+        Whether `y` holds classes; if None, this is inferred from its values.
     n_samples : int, default=None
-        Total number of samples, for the title, if these are a subset.
+        Total number of samples for the title, if the given samples are a subset.
 
     Attributes
     ----------
@@ -85,13 +85,13 @@ class GramMatrixDisplay(Display):
         ----------
         estimator : fitted learner or predictor, Pipeline ending in one, or search over either
         X : array-like of shape (n_samples, n_features)
-            Samples as the estimator takes them; if its kernels are precomputed, a stack of shape
-            (n_samples, n_samples, n_kernels).
+            Samples in the form that the estimator takes; if its kernels are precomputed, a stack of
+            shape (n_samples, n_samples, n_kernels).
         y : array-like of shape (n_samples,)
             Classes or responses of the samples.
         max_samples : int, default=1000
-            Maximum number of samples. If there are more, a subset at equal distances in the order
-            is drawn, because a screen shows no more and the Gram matrix stays small.
+            Maximum number of samples. If there are more, a subset that is evenly spaced in their
+            order is drawn, since a screen shows no more. This also keeps the Gram matrix small.
         ax : matplotlib Axes, default=None
             Axes to draw on; if None, a new figure is created.
         **kwargs : dict
@@ -208,7 +208,7 @@ class GramMatrixDisplay(Display):
             ax.axhline(end - 0.5, color="white", linewidth=0.8)
             ax.axvline(end - 0.5, color="white", linewidth=0.8)
         centers, labels = ends - counts / 2 - 0.5, [str(name) for name in classes]
-        # An axis has space for about 30 letters.
+        # An axis has room for about 30 letters.
         room = 30.0 * np.diff(centers) / self.y.size
         needed = [1.0 + (len(a) + len(b)) / 2.0 for a, b in itertools.pairwise(labels)]
         ax.set_xticks(centers, labels, rotation=0 if (room >= needed).all() else 90)
@@ -226,24 +226,24 @@ def _check_gram(gram: Array, y: Array) -> None:
 
 
 def _drawn_samples(y: Array, max_samples: int) -> npt.NDArray[np.intp]:
-    """Positions of samples at equal distances in the order of `y`, or of all if there are few."""
+    """Return positions of samples evenly spaced in the order of `y`, or of all if there are few."""
     order = np.argsort(y, kind="stable")
     return order[evenly_spaced(y.size, max_samples)]
 
 
 def _rows(X: Features, rows: npt.NDArray[np.intp]) -> Features:
-    """Select samples: rows of a table, or rows and columns of a stack of Gram matrices."""
+    """Select samples as rows of a table, or as rows and columns of a stack of Gram matrices."""
     selected = _safe_indexing(X, rows)
     return selected[:, rows] if np.ndim(selected) == 3 else selected
 
 
 def _one_column(y: npt.ArrayLike) -> Array:
-    """Return `y` with one dimension: the first output if there are several."""
+    """Return `y` with one dimension, which is the first output if there are several."""
     y = np.asarray(y)
     return y if y.ndim == 1 else y.reshape(y.shape[0], -1)[:, 0]
 
 
 def _holds_classes(y: Array, most: int = 20) -> bool:
-    """Whether `y` holds classes, and at most as many as can be labeled legibly."""
+    """Return whether `y` holds classes, and no more than can be labeled legibly."""
     continuous = type_of_target(y).startswith("continuous")
     return not continuous and np.unique(y).size <= most

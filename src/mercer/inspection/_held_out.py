@@ -1,4 +1,4 @@
-"""Predictions of held-out and left-out rows, and their scores with confidence intervals."""
+"""Predictions for held-out and left-out rows, and their scores with confidence intervals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mercer._data.types import Array, Features
 Task: TypeAlias = Literal["classification", "regression"]
 
 CONFIDENCE = 0.95
-"""Confidence level of intervals, which are approximate for few rows and errors with heavy tails."""
+"""Confidence level of intervals, which are rough for few rows and for errors with heavy tails."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class PredictorScores:
     ----------
     name : str
     scores : dict of str to Estimate
-        For classes, ``error`` (share misclassified), ``balanced_accuracy``, ``log_loss`` if there
-        are probabilities, ``roc_auc`` for two classes, and ``mae`` for grades. For responses,
-        ``rmse``, ``mae`` and ``r2``, ``log_rmse`` if they are positive with a heavy tail, and
+        For classes, ``error`` (share of misclassified rows), ``balanced_accuracy``, ``log_loss`` if
+        there are probabilities, ``roc_auc`` for two classes, and ``mae`` for grades. For responses,
+        ``rmse``, ``mae`` and ``r2``, also ``log_rmse`` if they are positive with a heavy tail, and
         ``poisson_deviance`` for counts.
     note : str
-        How this predictor was trained differently from the others.
+        Remark on how this predictor was trained, if differently from the others.
     """
 
     name: str
@@ -57,7 +57,7 @@ class PredictorScores:
 
 @dataclass(frozen=True)
 class Predictions:
-    """Predictions of rows.
+    """Predictions for rows.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Predictions:
         Labels or responses.
     probabilities : ndarray of shape (n_rows, n_classes) or None
     decisions : ndarray of shape (n_rows,) or None
-        Scores that increase with the likelihood of the second of two classes.
+        Scores that increase with the probability of the second of two classes.
     """
 
     values: Array
@@ -73,7 +73,7 @@ class Predictions:
     decisions: Array | None = None
 
     def take(self, rows: Array) -> Predictions:
-        """Return the predictions of some of the rows."""
+        """Return the predictions for some of the rows."""
         kept = (None if a is None else a[rows] for a in (self.probabilities, self.decisions))
         return Predictions(self.values[rows], *kept)
 
@@ -87,14 +87,14 @@ class Truth:
     task : {"classification", "regression"}
     y : ndarray of shape (n_rows,)
     classes : ndarray of shape (n_classes,)
-        Empty for responses.
+        The classes; empty for responses.
     groups : ndarray of shape (n_rows,) or None
-        Names of the groups of the rows.
+        Name of the group of each row.
     log_floor : float or None
-        Value that smaller responses are clipped to before logarithms are compared; None if
+        Value at which smaller responses are clipped before logarithms are compared; None if
         logarithms are not compared.
     is_graded : bool
-        Whether classes are ordered numbers, so that errors have a size.
+        Whether classes are grades: ordered numbers, for which errors have a size.
     is_counted : bool
         Whether responses are counts.
     """
@@ -109,7 +109,7 @@ class Truth:
 
     @property
     def units(self) -> Array:
-        """Number of the independent unit of each row: its group, or the row itself."""
+        """Index of the independent unit of each row, which is its group or the row itself."""
         if self.groups is None:
             return np.arange(len(self.y))
         return np.asarray(np.unique(self.groups, return_inverse=True)[1])
@@ -126,7 +126,7 @@ class Truth:
         return np.abs(self.y - predictions.values)
 
     def squared_errors(self, predictions: Predictions) -> Array:
-        """Return squared errors of probabilities (Brier), or squared losses if there are none."""
+        """Return squared errors of probabilities (Brier), or squared losses without these."""
         if predictions.probabilities is None:
             return np.square(self.losses(predictions))
         indicators = self.y[:, None] == self.classes
@@ -141,7 +141,7 @@ def predict(model: BaseEstimator, X: Features, classes: Array) -> Predictions:
     model : fitted estimator
     X : array-like of shape (n_rows, n_features)
     classes : ndarray of shape (n_classes,)
-        Classes of the columns of the probabilities; empty for responses.
+        Classes in the order of the columns of probabilities; empty for responses.
     """
     values = np.asarray(model.predict(X))
     if not classes.size:
@@ -157,7 +157,7 @@ def predict(model: BaseEstimator, X: Features, classes: Array) -> Predictions:
 
 
 def estimate(value: float, influence: Array, units: Array) -> Estimate:
-    """Return a score with Student's interval by the delta method.
+    """Return a score with its Student's interval by the delta method.
 
     Parameters
     ----------
@@ -165,12 +165,12 @@ def estimate(value: float, influence: Array, units: Array) -> Estimate:
     influence : ndarray of shape (n_rows,)
         Derivative of the score with respect to the weight of each row, times the number of rows.
     units : ndarray of int of shape (n_rows,)
-        Rows of one unit may depend on each other.
+        Unit of each row. Rows of the same unit may depend on each other.
 
     Returns
     -------
     Estimate
-        The score; the ends of the interval are infinite for a single unit.
+        The score. The ends of its interval are infinite for a single unit.
 
     References
     ----------
@@ -194,19 +194,19 @@ def _standard_error(influence: Array, units: Array) -> tuple[float, float]:
 
 
 def share(hits: Array, units: Array) -> Estimate:
-    """Return the share of rows that are hits, with Wilson's interval.
+    """Return the share of rows that are hits with its Wilson interval.
 
     Parameters
     ----------
     hits : ndarray of shape (n_rows,)
-        Zeros and ones.
+        One for hits and zero for other rows.
     units : ndarray of int of shape (n_rows,)
 
     Notes
     -----
-    If units have several rows, the number of rows is replaced by the effective one, which yields
-    the variance over units [1]_. If all rows are hits, or none, it is replaced by the number of
-    units.
+    If units have several rows, the number of rows is replaced by the effective number, which yields
+    the variance over units [1]_. If all rows are hits, or no row is, the number of rows is replaced
+    by the number of units.
 
     References
     ----------
@@ -223,7 +223,7 @@ def share(hits: Array, units: Array) -> Estimate:
     square = quantile**2 / n
     center, half = p + square / 2.0, np.sqrt(square * (p * (1.0 - p) + square / 4.0))
     low, high = (center - half) / (1.0 + square), (center + half) / (1.0 + square)
-    # Rounding may move the ends past the share itself.
+    # Rounding may move the ends beyond the share itself.
     return Estimate(p, float(np.clip(low, 0.0, p)), float(np.clip(high, p, 1.0)))
 
 
@@ -258,7 +258,7 @@ def _responses(truth: Truth, predictions: Predictions, units: Array) -> dict[str
 
 
 def _poisson(y: Array, predicted: Array, units: Array) -> Estimate:
-    """Return the mean Poisson deviance; expected counts are at least 0.5 / n_rows."""
+    """Return the mean Poisson deviance, for expected counts of at least 0.5 / n_rows."""
     means = np.maximum(predicted, 0.5 / len(y))
     losses = 2.0 * (xlogy(y, y / means) - y + means)
     mean = float(losses.mean())
@@ -266,7 +266,7 @@ def _poisson(y: Array, predicted: Array, units: Array) -> Estimate:
 
 
 def _root(squares: Array, units: Array) -> Estimate:
-    """Return the root of a mean, with an interval computed for its logarithm."""
+    """Return the root of a mean with an interval that is computed for its logarithm."""
     mean = float(squares.mean())
     if mean == 0.0:
         return Estimate(0.0, 0.0, np.inf if units.max() < 1 else 0.0)
@@ -283,7 +283,7 @@ def _classes(truth: Truth, predictions: Predictions, units: Array) -> dict[str, 
     influence = (1.0 - errors - recalls[codes]) * len(y) / (counts[codes] * len(present))
     balanced = estimate(float(recalls.mean()), influence, units)
     if not errors.any():
-        # Without an observed variance, the lower end is the mean of the lower ends of the recalls.
+        # Without any error, the lower end is the mean of the lower ends of the recalls.
         inside = [np.unique(units[codes == k], return_inverse=True)[1] for k in range(len(present))]
         low = float(np.mean([share(np.ones(len(rows)), rows).low for rows in inside]))
         balanced = Estimate(1.0, low, 1.0)
@@ -325,25 +325,25 @@ def _within(found: Estimate, low: float, high: float) -> Estimate:
 
 
 CHOSEN = "A penalty or the kernel was chosen on these rows, which makes their scores too good"
-"""Note on fits whose stored held-out predictions were also used to choose settings."""
+"""Note on fits that also chose settings by their stored held-out predictions."""
 
 
 def left_out_scores(
     step: BaseEstimator, truth: Truth | None
 ) -> tuple[PredictorScores | None, Predictions | None]:
-    """Return scores and predictions of left-out training rows, or None if they are not known.
+    """Return scores and predictions for left-out training rows, or None if they are not known.
 
     Parameters
     ----------
     step : fitted estimator
     truth : Truth or None
-        Targets of the training rows, if these are known.
+        Targets of the training rows if they are known.
 
     Notes
     -----
-    The probabilities that classifiers store for held-out rows are from fits without these rows.
+    The probabilities that classifiers store for held-out rows come from fits without these rows.
     However, settings that were selected on these rows, such as C and the kernel, make the scores
-    too good, most of all if there is little to learn.
+    too good, in particular if there is little to learn.
     """
     values = None if truth is None else _left_out_values(step, truth)
     if truth is None or values is None:
@@ -353,7 +353,7 @@ def left_out_scores(
         decisions = values[:, 1] if values.shape[1] == 2 else None
         labels = truth.classes[np.nan_to_num(values).argmax(axis=1)]
         found = Predictions(labels, values, decisions)
-    # Rows that no fold holds out have no predictions.
+    # Rows that are held out of no fit have no predictions.
     rows = np.flatnonzero(~np.isnan(values.reshape(len(values), -1)).any(axis=1))
     note = "" if hasattr(step, "loo_predictions_") or truth.task == "regression" else CHOSEN
     own = scores(truth.take(rows), found.take(rows))
@@ -361,7 +361,7 @@ def left_out_scores(
 
 
 def _left_out_values(step: BaseEstimator, truth: Truth) -> Array | None:
-    """Return responses or probabilities of left-out training rows, NaN for rows without any."""
+    """Return predictions for left-out training rows, NaN for rows without predictions."""
     if not hasattr(step, "loo_predictions_") and hasattr(step, "held_out_classifier"):
         return _held_out_probabilities(step, truth)
     residuals = getattr(step, "cv_residuals_", ()) if getattr(step, "cv", None) is None else ()
@@ -372,7 +372,7 @@ def _left_out_values(step: BaseEstimator, truth: Truth) -> Array | None:
 
 
 def _held_out_probabilities(step: BaseEstimator, truth: Truth) -> Array | None:
-    """Return held-out probabilities of the training rows; None if the fit had other rows."""
+    """Return held-out probabilities of the training rows; None if the fit was on other rows."""
     try:
         held_out = step.held_out_classifier()
     except ValueError:

@@ -1,4 +1,4 @@
-"""Interactions of columns in predictions of fitted models, and shares of variance."""
+"""Interactions of columns in the predictions of fitted models, and shares of variance."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from mercer.inspection._explanations.variance_parts import PlayerFactors
 
 @dataclass(frozen=True)
 class ShapleyInteractions:
-    """Interactions of pairs of columns in predictions, by `shapley_interactions`.
+    """Interactions of pairs of columns in predictions, computed by `shapley_interactions`.
 
     Attributes
     ----------
     values : ndarray of shape (n_rows, n_players, n_players) or (..., n_outputs)
-        Interaction indices in the unit of the prediction; symmetric, and zero on the diagonal.
+        Interaction indices in the unit of the prediction, symmetric and zero on the diagonal.
     feature_names : list of str of shape (n_players,)
     output_names : list of str
         Classes, or empty for responses.
@@ -45,11 +45,11 @@ class ShapleyInteractions:
 
     @property
     def importances(self) -> Array:
-        """Mean absolute values over rows, (n_players, n_players) or (..., n_outputs)."""
+        """Mean absolute values over rows, of shape (n_players, n_players) or (..., n_outputs)."""
         return np.asarray(np.abs(self.values).mean(axis=0))
 
     def of_output(self, output: str | int | None = None) -> ShapleyInteractions:
-        """The interactions in one output; see :meth:`ShapleyValues.of_output`.
+        """Return the interactions in one output; see :meth:`ShapleyValues.of_output`.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class ShapleyInteractions:
         return replace(self, values=self.values @ weights, output_names=names, scale=scale)
 
     def strongest(self, n_pairs: int = 3) -> list[tuple[str, str, float]]:
-        """The pairs with the largest mean absolute value over rows, summed over outputs.
+        """Return the pairs with the largest mean absolute values over rows, summed over outputs.
 
         Parameters
         ----------
@@ -101,12 +101,12 @@ def shapley_interactions(
     independent: bool = False,
     random_state: RandomState = 0,
 ) -> ShapleyInteractions:
-    """Exact Shapley interaction index of each pair of columns in each prediction.
+    """Compute the exact Shapley interaction index of each pair of columns in each prediction.
 
     The value of a set of columns is defined as in :func:`shapley_values`. The index of a pair is
-    the change of this value when both columns are added, minus the changes when each is added
-    alone, averaged over the sets of other columns with equal weight for all sizes of sets. It is
-    zero for columns with additive effects.
+    the change of this value when both columns are added, minus the changes when each column is
+    added alone, averaged over the sets of other columns with equal weight for each size of sets.
+    The index is zero for columns with additive effects.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def shapley_interactions(
 
     Notes
     -----
-    The time for each row is O(n b d^3) for n centers, b background rows and d columns, and O(n d^3)
+    Each row takes O(n b d^3) time for n centers, b background rows and d columns, and O(n d^3) time
     for independent columns.
 
     References
@@ -180,19 +180,19 @@ def shapley_interactions(
 
 @dataclass(frozen=True)
 class SobolIndices:
-    """Shares of the variance of a fitted function, by `sobol_indices`.
+    """Shares of the variance of a fitted function, computed by `sobol_indices`.
 
     Attributes
     ----------
     first_order : ndarray of shape (n_players,) or (n_players, n_outputs)
         Share of the main effect of each player.
     second_order : ndarray of shape (n_players, n_players) or (n_players, n_players, n_outputs)
-        Share of the interaction of each pair, beyond both main effects; symmetric, and zero on the
+        Share of the interaction of each pair beyond both main effects, symmetric and zero on the
         diagonal.
     total_order : ndarray of the shape of `first_order`
-        Share of all effects that involve the player; these shares sum to one or more.
+        Share of all effects that involve the player. These shares sum to one or more.
     variance : float or ndarray of shape (n_outputs,)
-        Variance of the function, in its squared unit. Shares of a constant function are zero.
+        Variance of the function in its squared unit. The shares of a constant function are zero.
     feature_names : list of str of shape (n_players,)
     output_names : list of str
         Classes, or empty for responses.
@@ -226,11 +226,11 @@ def sobol_indices(
     *,
     random_state: RandomState = 0,
 ) -> SobolIndices:
-    """Shares of the variance of a fitted function that are due to columns and pairs of columns.
+    """Compute the shares of a fitted function's variance that are due to columns and pairs.
 
     Each column takes its values in the background rows, independently of the other columns. The
-    shares are therefore a property of the function and, if columns depend on each other, not of its
-    predictions on the background rows.
+    shares are therefore a property of the function. If columns depend on each other, the shares do
+    not hold for its predictions on the background rows.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def sobol_indices(
     Returns
     -------
     SobolIndices
-        Shares of first and second order and in total, with the names of the columns.
+        Shares of first, second and total order, with the names of the columns.
 
     Raises
     ------

@@ -29,15 +29,15 @@ def leakage(
     task : {"classification", "regression"}
     seed : int, default=0
     max_rows : int, default=2000
-        Maximum number of rows; if there are more, a subset is drawn.
+        Maximum number of rows. If there are more, a subset is drawn.
 
     Notes
     -----
-    A decision tree is fitted to each column by itself and predicts held-out rows in three folds. A
-    column is reported if its tree leaves at most 1% of the variance unexplained or, for classes,
-    misclassifies at most 1% of the rows and at most 5% as many rows as the most frequent class.
-    Classes with fewer than three rows are ignored. For text, the features of the tree are the words
-    that occur.
+    A decision tree is fitted to each column alone, and predicts held-out rows in three folds. A
+    column is reported if its tree leaves at most 1% of the variance unexplained. For classes, it
+    is reported if its tree misclassifies at most 1% of the rows, and at most 5% as many rows as the
+    most frequent class does. Classes with fewer than three rows are ignored. For text, the features
+    of the tree are the words that occur.
     """
     rows = np.random.default_rng(seed).permutation(len(y))[:max_rows]
     drawn, told = [column.take(rows) for column in columns], dict[str, str]()
@@ -57,7 +57,7 @@ def leakage(
 
 
 def _as_features(column: Column) -> Features:
-    """Return a column as numeric features: its numbers, codes of categories, or words of text."""
+    """Return a column as numeric features: numbers, codes of categories, or words of a text."""
     if column.kind == "text":
         words = HashingVectorizer(n_features=2**12, alternate_sign=False, binary=True, norm=None)
         return words.fit_transform(column.labels[column.values.astype(int)])
@@ -65,7 +65,7 @@ def _as_features(column: Column) -> Features:
 
 
 def _accuracy(X: Features, y: Array, task: Task, seed: int) -> str | None:
-    """Describe how well a tree predicts the target; None unless it does so almost perfectly."""
+    """Describe how well a tree predicts the target; None unless it does almost perfectly."""
     # The prediction of a row depends on at most five words.
     tree = {"max_depth": 5 if issparse(X) else None, "min_samples_leaf": 2, "random_state": 0}
     folds = {"n_splits": 3, "shuffle": True, "random_state": seed}
@@ -87,9 +87,9 @@ def _accuracy(X: Features, y: Array, task: Task, seed: int) -> str | None:
 
 
 def _mean_loss(tree: BaseEstimator, X: Features, y: Array, folds: Splitter, most: float) -> float:
-    """Mean squared error or share of wrong labels on held-out rows, or a value above `most`.
+    """Return the mean squared error or the share of wrong labels, or a value above `most`.
 
-    The remaining folds are skipped once the value exceeds `most`, because losses are not negative.
+    Predictions are of held-out rows. Once the value exceeds `most`, other folds are skipped.
     """
     total = 0.0
     for train, test in folds.split(X, y):
@@ -115,13 +115,13 @@ def determining_sets(
     Parameters
     ----------
     columns : list of Column
-        Columns, without those that predict the target alone.
+        Columns except those that predict the target alone.
     y : ndarray of shape (n_rows,)
     task : {"classification", "regression"}
     most_levels : int, default=30
-        Columns with more distinct values, and text, are not examined.
+        Columns with more distinct values, texts and dates are not examined.
     most_columns : int, default=30
-        Maximum number of columns; columns with the most values are not examined.
+        Maximum number of columns. Those with the fewest distinct values are examined.
     most_sets : int, default=3
         Maximum number of sets to return.
 
@@ -133,11 +133,11 @@ def determining_sets(
     Notes
     -----
     Each row is predicted by the most frequent class, or the mean, of the other rows with the same
-    values. A set determines the target if at most 1% of the variance is unexplained or, for
-    classes, if at most 1% of the rows are misclassified, and at most 5% as many as by the most
-    frequent class. By chance, two rows have the same class with probability q, the sum of the
+    values. A set determines the target if at most 1% of the variance is unexplained. For classes,
+    it does if at most 1% of the rows are misclassified, and at most 5% as many as by the most
+    frequent class. Two rows have the same class by chance with probability q, the sum of the
     squared shares of the classes. A set is examined only if q^(rows - groups) times the number of
-    sets is at most 1%.
+    sets is at most 1% or, for regression, if rows - groups is at least 20.
     """
     table = []
     for column in columns:
@@ -162,7 +162,7 @@ def determining_sets(
 
 
 def _determined(groups: Array, y: Array, task: Task, n_sets: int) -> str:
-    """Describe how much of the target groups determine; empty unless it is nearly everything."""
+    """Describe how much of the target is determined by groups; empty unless it is nearly all."""
     groups = np.unique(groups, return_inverse=True)[1]
     sizes = np.bincount(groups)
     if task == "regression":

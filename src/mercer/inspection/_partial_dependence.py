@@ -33,7 +33,7 @@ ResponseMethod: TypeAlias = Literal["auto", "predict_proba", "decision_function"
 
 @dataclass(frozen=True)
 class PartialDependence:
-    """Predictions as one or two columns vary, by `partial_dependence`.
+    """Predictions for varying values of one or two columns, computed by `partial_dependence`.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class PartialDependence:
         Names of the columns that vary.
     kinds : tuple of {"number", "date", "category"}
     grid_values : tuple of ndarray
-        Ascending values of each column; dates as datetime64, categories as text.
+        Ascending values of each column. Dates are datetime64, and categories are text.
     average : ndarray of shape (n_outputs, n_values) or (n_outputs, n_values, n_values)
         Mean prediction over rows whose other columns keep their values.
     individual : ndarray of shape (n_outputs, n_rows, n_values) or (..., n_values)
@@ -74,12 +74,12 @@ class PartialDependence:
     scale: str
 
     def of_output(self, output: str | int | None = None) -> PartialDependence:
-        """The predictions of one output.
+        """Return the predictions of one output.
 
         Parameters
         ----------
         output : str or int, default=None
-            Class, or position of a response; None if there is only one.
+            Class, or position of a response; None if there is only one output.
 
         Raises
         ------
@@ -95,12 +95,12 @@ class PartialDependence:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """The averages as a data frame with a row for each value, or pair of values.
+        """Return the averages as a data frame with a row for each value or pair of values.
 
         Returns
         -------
         pandas.DataFrame
-            A column for each column that varies, and a column of averages for each output.
+            One column for each column that varies, and one column of averages for each output.
 
         Raises
         ------
@@ -128,40 +128,42 @@ def partial_dependence(
     subsample: int = 500,
     random_state: RandomState = 0,
 ) -> PartialDependence:
-    r"""Predictions for each row, and on average, as one or two columns vary.
+    r"""Compute predictions for each row, and their averages, as one or two columns vary.
 
-    These are the values of :func:`sklearn.inspection.partial_dependence`, for the columns of the
-    user's table regardless of their encoding, and computed by sums over the centers instead of
-    predictions.
+    The results are those of :func:`sklearn.inspection.partial_dependence`. They refer to columns of
+    the user's table regardless of their encoding, and are computed by sums over the centers instead
+    of predictions.
 
     Parameters
     ----------
     model : estimator, Pipeline or search
         See :func:`shapley_values`.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_columns)
-        Rows that are averaged over, and that provide the values of the columns.
+        Rows over which predictions are averaged, and which provide the values of the columns.
     features : int, str, or pair of these
-        One or two columns, by names or positions.
+        One or two columns by name or position.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
-        Output of classifiers: probabilities, if the model has them; otherwise, and for
-        "decision_function", the output that :func:`shapley_values` explains.
+        Output of classifiers. By default, this is the probability if the model has probabilities.
+        Otherwise, and for "decision_function", it is the output that :func:`shapley_values`
+        explains.
     categorical_features : sequence of int or str, default=()
-        Columns of numbers that are treated as categories.
+        Columns of numbers to treat as categories.
     grid_resolution : int, default=None
-        Maximum number of values of a column of numbers or dates; None stands for 50, or for 20 if
+        Maximum number of values of a column of numbers or dates. None stands for 50, or for 20 if
         there are two columns.
     percentiles : (float, float), default=(0.05, 0.95)
-        Lowest and highest value, as fractions of the rows, if a column has more distinct values
+        Quantile levels of the lowest and the highest value if a column has more distinct values
         than `grid_resolution`.
     subsample : int, default=500
-        Maximum number of rows to average over; if there are more, a subset is drawn.
+        Maximum number of rows over which predictions are averaged. If there are more, a subset is
+        drawn.
     random_state : int, RandomState instance or None, default=0
         Determines which rows are drawn.
 
     Returns
     -------
     PartialDependence
-        Values, averages and the curves of single rows.
+        The values, the averages and the curves of single rows.
 
     Raises
     ------
@@ -170,15 +172,15 @@ def partial_dependence(
     TypeError
         If the model cannot be explained, or was fitted to Gram matrices.
     ValueError
-        If a column is absent, constant, text, or empty, or if there are more than two.
+        If a column is absent, constant, text or empty, or if there are more than two columns.
 
     Notes
     -----
-    All grid values occur in the table, so that whole numbers are evaluated at whole numbers. They
-    are all distinct values of a column, or those nearest to evenly spaced numbers between the
-    percentiles; for categories, they are the twenty most frequent ones. The time is O(g n b) for g
-    values, n centers and b rows; kernels that are not products over columns are evaluated at g b
-    rows.
+    All grid values occur in the table, so that columns of whole numbers are evaluated at whole
+    numbers. The grid holds all distinct values of a column, or the values nearest to evenly spaced
+    numbers between the percentiles. For categories, it holds the twenty most frequent ones. This
+    takes O(g n b) time for g values, n centers and b rows. Kernels that are not products over
+    columns are evaluated at g b rows.
 
     References
     ----------
@@ -258,7 +260,7 @@ def _drawn_rows(n: int, most: int, random_state: RandomState) -> Array:
 
 
 def _column(X: Table, position: int, name: str, is_category: bool) -> Column:
-    """A column of the table, with its values as numbers, days or codes."""
+    """Return a column of the table with its values as numbers, days or codes."""
     table = take_columns(X, [position])
     if hasattr(table, "toarray"):
         table = table.toarray()
@@ -275,9 +277,9 @@ def _column(X: Table, position: int, name: str, is_category: bool) -> Column:
 def _grid_rows(
     column: Column, resolution: int, percentiles: tuple[float, float], n_categories: int = 20
 ) -> Array:
-    """Positions of rows that hold the values of the grid, in ascending order of these values.
+    """Return positions of rows that hold the grid values, in ascending order of these values.
 
-    Only the most frequent categories are kept, as many as fit on an axis with their names.
+    Only the most frequent categories are kept, so that their names fit on an axis.
     """
     known = np.flatnonzero(~np.isnan(column.values))
     distinct, first, counts = np.unique(column.values[known], return_index=True, return_counts=True)
@@ -297,14 +299,14 @@ def _grid_rows(
 
 
 def _nearest(values: Array, targets: Array) -> Array:
-    """Positions of the ascending values that are nearest to the targets, without repetitions."""
+    """Return positions of the ascending values nearest to the targets, without repetitions."""
     after = np.searchsorted(values, targets).clip(1, len(values) - 1)
     nearer = targets - values[after - 1] < values[after] - targets
     return np.unique(after - nearer)
 
 
 def _shown(column: Column) -> Array:
-    """Values as they are shown: numbers, dates, or categories as text."""
+    """Return the values to show: numbers, dates, or categories as text."""
     if column.kind == "category":
         return column.labels[column.values.astype(int)]
     if column.kind == "date":
@@ -313,7 +315,7 @@ def _shown(column: Column) -> Array:
 
 
 def _predicted(values: Array, expansion: KernelExpansion, method: str) -> tuple[Array, str]:
-    """Probabilities, if they are requested and known; otherwise the values as they are."""
+    """Return probabilities if they are requested and known, otherwise the unchanged values."""
     has_probabilities = expansion.scale in ("log-odds", "logit")
     if method == "predict_proba" and not has_probabilities:
         raise ValueError(

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["average", "individual", "both"]
 
 _BENEATH = 0.14
-"""Fraction of the height for the distribution of the data; curves are drawn above it."""
+"""Fraction of the height that the distribution of the data takes, below the curves."""
 
 _FEW = 12
-"""Lines through at most this number of values have markers."""
+"""Maximum number of values for which lines have markers."""
 
 
 class PartialDependenceDisplay(Display):
-    """Curves of the dependence of predictions on columns, above the distribution of the data.
+    """Plots of the dependence of predictions on columns, above the distribution of the data.
 
     One column of numbers or dates is drawn as a curve, and one column of categories as points. Two
     columns of numbers are drawn as filled contours, with the rows of the table as dots. A column of
@@ -48,19 +48,19 @@ class PartialDependenceDisplay(Display):
     Parameters
     ----------
     dependences : sequence of PartialDependence
-        Results of `partial_dependence`, with one plot for each. Several outputs are drawn as lines
-        of one plot if averages for one column are drawn; otherwise only one output is allowed, see
-        `PartialDependence.of_output`.
+        Results of `partial_dependence`, with one plot for each. If averages for one column are
+        drawn, several outputs are lines of the same plot. Otherwise, only one output is allowed;
+        see `PartialDependence.of_output`.
     kind : {"average", "individual", "both"}, default="average"
-        For one column, averages over rows, curves of single rows, or both; for two columns,
-        averages are always drawn.
+        For one column, whether averages over rows, curves of single rows, or both are drawn. For
+        two columns, averages are always drawn.
     unit : str, default=""
         Unit of the response.
 
     Attributes
     ----------
     axes_ : ndarray of matplotlib Axes of shape (n_dependences,)
-        The axes drawn on, once `plot` has been called.
+        The axes of the last call of `plot`.
     ax_ : matplotlib Axes
         The first of the axes.
     figure_ : matplotlib Figure
@@ -119,13 +119,13 @@ class PartialDependenceDisplay(Display):
         estimator : estimator, Pipeline or search
             See :func:`shapley_values`.
         X : array-like, sparse matrix or data frame of shape (n_samples, n_columns)
-            Rows that are averaged over, and that provide the values of the columns.
+            Rows over which predictions are averaged, and which provide the values of the columns.
         features : int, str, pair of these as a tuple, or list of these
-            Columns, by names or positions; one plot is drawn for each entry of a list.
+            Columns by name or position. One plot is drawn for each entry of a list.
         kind : {"average", "individual", "both"}, default="average"
         target : str or int, default=None
-            Class, or position of a response; None stands for all outputs, if averages for one
-            column are drawn.
+            Class, or position of a response. None stands for all outputs if averages for one column
+            are drawn.
         unit : str, default=""
             Unit of the response, for the labels of axes.
         ax : matplotlib Axes, or array of these, default=None
@@ -144,8 +144,8 @@ class PartialDependenceDisplay(Display):
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If `target` is None although one of several outputs is needed; see also
-            `partial_dependence`.
+            If `target` is None although there are several outputs and only one can be drawn; see
+            also `partial_dependence`.
         """
         entries = list(features) if isinstance(features, list | np.ndarray) else [features]
         found = [partial_dependence(estimator, X, entry, **kwargs) for entry in entries]
@@ -162,18 +162,18 @@ class PartialDependenceDisplay(Display):
         max_curves: int = 50,
         **kwargs: Any,
     ) -> Self:
-        """Draw the plots; plots of one column have the same vertical axis.
+        """Draw the plots. All plots of one column share their vertical limits.
 
         Parameters
         ----------
         ax : matplotlib Axes, or array of these, default=None
             Axes to draw on, one for each plot; if None, a new figure is created.
         n_cols : int, default=3
-            Maximum number of plots beside each other in a new figure.
+            Maximum number of plots per row of a new figure.
         centered : bool, default=False
             Whether curves of one column start at zero.
         max_curves : int, default=50
-            Maximum number of single rows to draw, at equal distances in the table.
+            Maximum number of rows whose curves are drawn, evenly spaced in the table.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.plot` for averages of one column.
 
@@ -198,7 +198,7 @@ class PartialDependenceDisplay(Display):
         return self._drawn_on(found[0])
 
     def _limits(self, curves: list[_Curves]) -> tuple[float, float] | None:
-        """Limits of the vertical axis, with space below for the distribution of the data."""
+        """Return the limits of the vertical axis, with space for the distribution at the bottom."""
         parts = [
             values.ravel()
             for one in curves
@@ -237,7 +237,7 @@ class PartialDependenceDisplay(Display):
 def _draw_averages(
     ax: Axes, positions: Array, averages: Array, names: list[str], style: dict[str, Any]
 ) -> None:
-    """Draw a line for each output; several are named in a legend."""
+    """Draw a line for each output, with a legend for several outputs."""
     names = names or [str(position) for position in range(len(averages))]
     for k, (average, name) in enumerate(zip(averages, names, strict=True)):
         label = {"label": name} if len(averages) > 1 else {}
@@ -249,7 +249,7 @@ def _draw_averages(
 
 @dataclass(frozen=True)
 class _Curves:
-    """Averages and curves of single rows, as they are drawn.
+    """The averages and the curves of single rows that are drawn.
 
     Attributes
     ----------
@@ -271,7 +271,7 @@ class _Curves:
 
 
 def _draw_distribution(ax: Axes, kind: str, grid: Array, data: Array) -> None:
-    """Draw bars of the numbers of rows along the lower edge."""
+    """Draw bars of row counts along the lower edge."""
     style: dict[str, Any] = {"color": QUIET_COLOR, "alpha": 0.45, "zorder": 0.5}
     transform = ax.get_xaxis_transform()
     if kind == "category":
@@ -328,7 +328,7 @@ def _draw_surface(ax: Axes, dependence: PartialDependence, label: str) -> None:
 
 
 def _draw_lines(ax: Axes, dependence: PartialDependence, along: int, label: str) -> None:
-    """Draw a line for each category, over the other column."""
+    """Draw a line for each category against the other column."""
     grid, names = dependence.grid_values[along], dependence.grid_values[1 - along]
     lines = dependence.average[0] if along else dependence.average[0].T
     every = max(len(grid) // 6, 1)

@@ -1,4 +1,4 @@
-"""A report on a fitted model: scores of held-out rows, calibration, coverage, and checks."""
+"""Report on a fitted model: scores on held-out rows, calibration, coverage and checks."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from mercer.inspection._report_text import (
 
 @dataclass(frozen=True)
 class ModelReport:
-    """Report on a fitted model, from rows that it was not fitted to.
+    """Report on a fitted model, computed from rows to which it was not fitted.
 
     In a notebook, the report is shown as a page of tables.
 
@@ -64,46 +64,47 @@ class ModelReport:
         Name of the estimator.
     task : {"classification", "regression"}
     n_classes : int
-        Number of classes that the model was fitted to; zero for responses.
+        Number of classes to which the model was fitted; zero for responses.
     n_rows : int
         Number of held-out rows.
     n_groups : int or None
         Number of groups of the held-out rows; None if rows are independent.
     n_train : int or None
-        Number of training rows; None if they are not known.
+        Number of training rows; None if they are unknown.
     held_out : tuple of PredictorScores
-        Scores of the model and, if training rows are known, of simple predictors; the constant is
-        last. Each has a `name` and `scores`, a dictionary of estimates with `value`, `low` and
-        `high`: ``error``, ``balanced_accuracy``, ``log_loss`` and ``roc_auc``, or ``rmse``,
-        ``mae``, ``r2``, ``log_rmse`` for positive responses with a heavy tail, and
-        ``poisson_deviance`` for counts.
+        Scores of the model and, if training rows are known, of simple predictors, with the constant
+        at the end. Each has a `name` and `scores`, a dictionary of estimates with `value`,
+        `low` and `high`. Its keys are ``error``, ``balanced_accuracy``, ``log_loss`` and
+        ``roc_auc`` for classes, and ``rmse``, ``mae`` and ``r2`` for responses; also ``mae`` for
+        grades, ``log_rmse`` for positive responses with a heavy tail, and ``poisson_deviance`` for
+        counts.
     metric : str
-        Name of the score that comes first.
+        Name of the score that is shown first.
     left_out : PredictorScores or None
-        Scores of the model on training rows, by predictions that did not use the targets of the
-        predicted rows. For two-stage and one-stage classifiers, a penalty or the kernel was
-        selected on these rows, which makes the scores too good; this is stated in `note`.
+        Scores on training rows of predictions that did not use the targets of the predicted rows.
+        For two-stage and one-stage classifiers, a penalty or the kernel was selected on these rows,
+        which makes the scores too good; `note` says so.
     stated : dict of str to float
-        Scores that the model itself provides, by the name of the attribute.
+        Scores that the model itself stores, by the name of the attribute.
     beats_constant : bool or None
-        Whether the model is better than the constant beyond what chance explains.
+        Whether the model is significantly better than the constant; None if training rows are
+        unknown.
     constant_ratio : Estimate or None
-        Ratio of the mean squared error of the model to the error of the constant, for responses or
-        probabilities.
+        Ratio of the model's mean squared error, of responses or probabilities, to the constant's.
     calibration : tuple of Bin
-        Shares of rows that belong to the second of two classes, or to the predicted one of several,
-        by decile of the probability of this class. Each bin has `value`, the mean probability,
-        `share`, an estimate, and `count`.
+        Shares of rows that belong to the second of two classes, or to the predicted class of
+        several, by decile of the probability of this class. Each bin has `value`, the mean
+        probability, `share`, an estimate, and `count`.
     coverage : Coverage or None
-        Coverage of intervals, or of sets of classes: `asked`, `share`, `width` and `bins`, as
-        above.
+        Coverage of intervals or of sets of classes, with `asked`, `share`, `width` and `bins`.
+        The bins have the same attributes as those of `calibration`.
     losses : tuple of LossByColumn
-        Columns whose bins differ in the error beyond what chance explains: `column`, `labels`,
-        `counts`, `losses` and `p_value`.
+        Columns whose bins differ significantly in the error, with `column`, `labels`, `counts`,
+        `losses` and `p_value`.
     checks : tuple of Check
         Checks of leakage, copies, shift, groups, identifiers, time order, coverage and left-out
-        score. Checks that cannot be made are absent. Each has `name`, `warnings` and `advice`, and
-        `columns`, the column that each warning is about.
+        score. Checks that cannot be made are absent. Each check has `name`, `warnings`, `advice`
+        and `columns`, which holds the column to which each warning refers.
     remarks : tuple of str
         Parts that are missing from the report, with the reasons.
 
@@ -141,7 +142,7 @@ class ModelReport:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Reasons why the scores may be misleading, one sentence each."""
+        """Reasons why the scores may be misleading, with one sentence for each."""
         constant = [] if self.beats_constant is not False else [constant_warning(self)]
         found = [
             f"{text}; {check.advice}" if check.advice else text
@@ -160,7 +161,7 @@ class ModelReport:
         return report_sections(self)
 
     def to_dict(self) -> dict[str, object]:
-        """Return all figures as dictionaries, lists, numbers and strings.
+        """Return all results as dictionaries, lists, numbers and strings.
 
         Returns
         -------
@@ -169,7 +170,7 @@ class ModelReport:
         return {**asdict(self), "warnings": list(self.warnings)}
 
     def to_markdown(self) -> str:
-        """Return the report as text with tables in Markdown.
+        """Return the report as Markdown text with tables.
 
         Returns
         -------
@@ -198,36 +199,36 @@ def report(
     Parameters
     ----------
     model : fitted estimator, Pipeline, or search such as GridSearchCV
-        A classifier or regressor of one target.
+        A classifier or regressor with one target.
     X : data frame or array-like of shape (n_samples, n_features)
-        Rows that the model was not fitted to, in the order in which they were measured.
+        Rows to which the model was not fitted, in the order in which they were measured.
     y : array-like of shape (n_samples,)
         Targets of the rows.
     groups : array-like of shape (n_samples,), default=None
-        Groups that the rows belong to, such as patients. Confidence intervals and tests then refer
-        to new groups.
+        Groups to which the rows belong, such as patients. If given, confidence intervals and tests
+        refer to new groups.
     train : (X, y) or (X, y, groups), default=None
-        The training rows. Simple predictors are fitted to them, and they are searched for copies
+        The training rows, to which simple predictors are fitted, and which are searched for copies
         and for columns that leak the target. Without them, the report lacks these parts.
     coverage : float, default=0.9
         Nominal coverage of the intervals or sets whose actual coverage is measured.
     metric : str, default=None
-        The score that comes first; see `held_out` of `ModelReport`. For classes, the default is the
-        share of misclassified rows or, if a class has at least three times as many rows as another,
-        the area under the ROC curve for two classes and the balanced accuracy for more. For grades,
-        by `KernelOrdinalClassifier`, it is the mean absolute error. For responses, it is the root
-        mean squared error, which is computed from logarithms if they are positive with a heavy
-        tail; for counts, it is the Poisson deviance.
+        The score that is shown first; see `held_out` of `ModelReport`. For classes, the default is
+        the share of misclassified rows. If a class has at least three times as many rows as
+        another, it is the area under the ROC curve for two classes, and the balanced accuracy for
+        more. For grades, which `KernelOrdinalClassifier` predicts, it is the mean absolute error.
+        For responses, it is the root mean squared error, computed from logarithms if the responses
+        are positive with a heavy tail. For counts, it is the Poisson deviance.
     later : bool, default=False
-        Whether the rows are later than all training rows, so that their order does not make the
-        scores misleading.
+        Whether the rows are later than all training rows, in which case their order does not make
+        the scores misleading.
     random_state : int, default=0
-        Seed of the subsamples for computations that would be slow on all rows.
+        Seed with which rows are drawn for computations that would be slow on all rows.
 
     Returns
     -------
     ModelReport
-        Scores, calibration, coverage, and what the checks found.
+        Scores, calibration, coverage, and the findings of the checks.
 
     Raises
     ------
@@ -235,7 +236,7 @@ def report(
         If the model is not fitted.
     ValueError
         If lengths differ, X has other columns than in the fit, y holds missing values or classes
-        that the model was not fitted to, groups hold missing names or a single group, or the model
+        to which the model was not fitted, groups hold missing names or a single group, or the model
         has no such metric.
 
     See Also
@@ -244,10 +245,10 @@ def report(
 
     Notes
     -----
-    The 95% confidence intervals are Wilson's for shares, DeLong's for the area under the ROC curve,
-    and based on the delta method for other scores, applied to the logarithm of the root mean
-    squared error. If there are groups, the intervals are based on the variance over groups, with
-    Student's quantile for the number of groups [1]_.
+    The 95% confidence intervals are Wilson's for shares and DeLong's for the area under the ROC
+    curve. For other scores, they are based on the delta method, which is applied to the logarithm
+    of the root mean squared error. If there are groups, the intervals are based on the variance
+    over groups, with Student's quantile for the number of groups [1]_.
 
     A model is better than a constant if Student's interval of the ratio of mean squared errors (of
     probabilities, if there are any) is below one, or if the model ranks two classes better than
@@ -256,14 +257,14 @@ def report(
     Errors are compared between deciles or categories of each column by the Kruskal-Wallis test, and
     columns are listed at a false discovery rate of 5% [2]_. Each check warns about clean data with
     a probability of at most 1%, except for leakage and copies, which are not statistical tests. A
-    column leaks if it alone predicts the target with 1% of error, and two or three columns leak if
-    they determine the target together. A column is an identifier if the intraclass correlation of
-    the target for its values, or for the parts of its codes before a separator, is above .1. Order
-    effects are detected by the rank correlation of neighboring residuals, and of neighboring
-    targets if dates or a counter order the rows. Shift is detected by a classifier that
+    column leaks if it alone predicts the target with an error of at most 1%. Two or three columns
+    leak if they determine the target together. A column is an identifier if the intraclass
+    correlation of the target for its values, or for the parts of its codes before a separator, is
+    above 0.1. Order effects are detected by the rank correlation of neighboring residuals, and of
+    neighboring targets if dates or a counter order the rows. Shift is detected by a classifier that
     distinguishes held-out rows from training rows.
 
-    The time is spent on the predictions, their intervals, and the fits of the simple predictors.
+    Most of the time is spent on predictions, their intervals, and the fits of simple predictors.
 
     References
     ----------
@@ -323,7 +324,7 @@ def report(
 
 
 def _past(model: BaseEstimator, train: Sequence[Table] | None) -> Truth | None:
-    """Targets and groups of the training rows, if these are given."""
+    """Return targets and groups of the training rows if these are given."""
     if train is None:
         return None
     if len(train) not in (2, 3):
@@ -348,7 +349,7 @@ def _truth(model: BaseEstimator, X: Features, y: npt.ArrayLike, groups: PerSampl
 
 
 def _metric(given: str | None, own: PredictorScores, known: Truth) -> str:
-    """Return the name of the first score; raise an error if the model does not have it."""
+    """Return the name of the first score, or raise an error if the model does not have it."""
     if given is not None and given not in own.scores:
         raise ValueError(f"metric must be one of {', '.join(own.scores)}; got {given!r}.")
     found = given or default_metric(known)
@@ -362,7 +363,7 @@ def _compared(
     past: Truth | None,
     seed: int,
 ) -> tuple[list[PredictorScores], bool | None, Estimate | None]:
-    """Return scores of simple predictors, and how the model compares with the constant."""
+    """Return scores of simple predictors, and the comparison of the model with the constant."""
     if train is None or past is None:
         return [], None, None
     X, truth, own = rows
@@ -390,5 +391,5 @@ def _coverage(
 def _stated(*models: BaseEstimator) -> dict[str, float]:
     names = ("loo_score_", "best_score_")
     found = {n: getattr(m, n) for m in models for n in names if hasattr(m, n)}
-    # Other packages may use these names for other attributes.
+    # Other packages may use these names for attributes that are not scores.
     return {name: float(value) for name, value in found.items() if isinstance(value, Real)}

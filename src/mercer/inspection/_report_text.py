@@ -1,4 +1,4 @@
-"""A report on a model as titles, tables and sentences, in Markdown and HTML."""
+"""Texts of the report on a model: titles, tables and sentences, in Markdown and HTML."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -56,20 +56,20 @@ _MEANINGS = {
 
 @dataclass(frozen=True)
 class ReportSection:
-    """A part of a report: a title, a table, and sentences.
+    """A part of a report, with a title, a table and sentences.
 
     Attributes
     ----------
     title : str
     header : tuple of str
-        Names of the table's columns; empty without a table.
+        Names of the columns of the table; empty if there is no table.
     rows : tuple of tuple of str
     findings : tuple of str
-        Findings, without a full stop.
+        Findings, without a period at the end.
     sentences : tuple of str
         Explanations of the table.
     warnings : tuple of str
-        Reasons why the scores may be misleading, without a full stop.
+        Reasons why the scores may be misleading, without a period at the end.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class ReportSection:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Format a number in the unit of the target to a number of leading digits.
+    """Format a number in the unit of the target with a given number of leading digits.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def _own_scores(report: Any) -> ReportSection:
     )
     if left_out is not None and left_out.note:
         told = f"Left-out scores are of training rows, by fits without them. {left_out.note}"
-    # Left-out predictions are more informative than the score that a model has for them.
+    # Scores of left-out predictions are more informative than the model's own score of them.
     named = {n: v for n, v in report.stated.items() if left_out is None or n != "loo_score_"}
     stated = tuple(f"the model itself states a {_STATED[n]} of {v:.3f}" for n, v in named.items())
     return ReportSection(
@@ -221,7 +221,7 @@ def _losses(report: Any) -> ReportSection:
     rows = []
     for one in report.losses:
         pairs = sorted(zip(one.losses, one.labels, strict=True))
-        # Two dates and a word between them have 24 letters.
+        # Two dates with a word between them have 24 letters.
         ends = (
             (formatted(name, loss), shorten(label, 24)) for loss, label in (pairs[-1], pairs[0])
         )
@@ -311,12 +311,12 @@ def shorten(text: str, longest: int = 20) -> str:
 
 
 def sentence(finding: str) -> str:
-    """Return a finding with a capital letter and a full stop."""
+    """Return a finding with a capital letter and a period."""
     return f"{finding[:1].upper()}{finding[1:]}."
 
 
 def markdown(sections: Sequence[ReportSection]) -> str:
-    """Return sections as text with tables in Markdown.
+    """Return sections as Markdown text with tables.
 
     Parameters
     ----------
@@ -338,7 +338,7 @@ def _cell(text: str) -> str:
 
 
 def html(sections: Sequence[ReportSection]) -> str:
-    """Return sections as elements of a page.
+    """Return sections as HTML elements of a page.
 
     Parameters
     ----------

@@ -36,43 +36,46 @@ def shapley_values(
     n_permutations: int | Literal["all"] = 2,
     random_state: RandomState = 0,
 ) -> ShapleyValues:
-    r"""Contribution of each column to each prediction: exact interventional Shapley values.
+    r"""Compute the contribution of each column to each prediction.
 
-    The value of a set S of columns is the mean prediction over background rows that take the
-    explained row's values in S. The Shapley value of a column is the change of this mean when the
-    column is added to the set, averaged over all orders in which columns may be added. The values
-    of a row and the base value sum to the prediction.
+    The contributions are exact interventional Shapley values. The value of a set S of columns is
+    the mean prediction over background rows that take the explained row's values in S. The Shapley
+    value of a column is the change of this mean when the column is added to the set, averaged over
+    all orders in which columns may be added. The values of a row and the base value sum to the
+    prediction.
 
-    The explained output is the response. For two classes, it is the logarithm of the odds, and for
-    more classes, scores whose softmax gives their probabilities. For `BayesianMKLClassifier`, it is
-    the mean of the latent function, and for classifiers without probabilities, the decision value.
+    The explained output of a regressor is the response. For two classes, it is the log-odds, and
+    for more classes, the scores whose softmax gives the probabilities. For `BayesianMKLClassifier`,
+    it is the mean of the latent function, and for classifiers without probabilities, the decision
+    value.
 
     Parameters
     ----------
     model : estimator, Pipeline or search
-        A fitted predictor of mercer, a pipeline that ends in one and whose other steps handle each
-        column by itself, such as `table_encoder`, or a search over either.
+        A fitted predictor of mercer, a pipeline that ends in one and whose other steps process each
+        column separately, such as `table_encoder`, or a search over either.
     X : array-like, sparse matrix or data frame of shape (n_rows, n_columns)
-        Rows to explain, in the format that the model accepts. For a model of precomputed Gram
-        matrices, the Gram matrices between these rows and the training rows; their sources, one for
-        each kernel, are then explained in place of columns.
+        Rows to explain in the format that the model accepts. A model of precomputed Gram matrices
+        takes the Gram matrices between these rows and the training rows. Their sources, one for
+        each kernel, are then explained instead of columns.
     background : array-like, sparse matrix, data frame or int, default=None
-        At least two rows with the same columns, or a number of training rows to draw; None stands
-        for 100. Values are exact for this background.
+        At least two rows with the same columns, or a number of training rows to draw. None stands
+        for 100. The values are exact for this background.
     groups : mapping of str to columns, or iterable of columns, default=None
-        Columns whose values are exchanged together, by names or positions; each other column is on
-        its own. The columns that an encoder computes from one column of the table always stay
-        together.
+        Columns whose values are exchanged together, by name or position. Each other column is a
+        group by itself. The columns that an encoder computes from one column of the table always
+        stay together.
     independent : bool, default=False
         Whether background values are drawn independently for each column, from any background row,
         instead of as whole rows. One product of mean factors then replaces the background rows,
         which speeds up explanations of many rows by about the number of background rows. The base
         value is the mean prediction for such rows.
     n_permutations : int or "all", default=2
-        Number of pairs of opposite permutations for each background row, at least two, to explain
-        parts of the model that are not products over columns. The option "all" enumerates all
-        subsets of columns, which is exact, and takes 2^d evaluations for d columns. All subsets are
-        enumerated in any case if this takes at most as many evaluations as the permutations.
+        Number of pairs of opposite permutations for each background row, at least two, by which
+        parts of the model that are not products over columns are explained. The option "all"
+        enumerates all subsets of columns, which is exact and takes 2^d evaluations per background
+        row for d columns. All subsets are always enumerated if this takes at most as many
+        evaluations as the permutations.
     random_state : int, RandomState instance or None, default=0
         Determines which background rows and permutations are drawn.
 
@@ -86,8 +89,8 @@ def shapley_values(
     NotFittedError
         If the model is not fitted.
     TypeError
-        If the model is not a predictor of mercer, or has a step that computes features from several
-        columns; or if `independent` is True and kernels are not products over columns.
+        If the model is not a predictor of mercer, if it has a step that computes features from
+        several columns, or if `independent` is True and kernels are not products over columns.
     ValueError
         If columns differ from those of the fit, values are missing and the model does not accept
         missing values, the background has one row, a column is in two groups, or no background is
@@ -96,8 +99,8 @@ def shapley_values(
     Notes
     -----
     Gaussian kernels, including those with a width for each feature, product Laplacians, inner
-    products, polynomials, and sums and products of these are sums of products over columns, for
-    which values are exact: with :math:`f(x) = \sum_i c_i \prod_l k_l(x_l, z_{il})`,
+    products, polynomials, and sums and products of these kernels are sums of products over columns.
+    For these, the values are exact: with :math:`f(x) = \sum_i c_i \prod_l k_l(x_l, z_{il})`,
 
     .. math:: \phi_j = \operatorname{mean}_z \sum_i c_i \int_0^1 (k_j(x_j, z_{ij}) - k_j(z_j,
               z_{ij})) \prod_{l \ne j} [t\, k_l(x_l, z_{il}) + (1 - t) k_l(z_l, z_{il})]\, dt
@@ -164,7 +167,7 @@ def shapley_values(
 
 
 def _exact_values(parts: Parts, rows: Views, background: Views, independent: bool) -> Array:
-    """Values of the parts that are products, shape (n_rows, n_players, n_outputs)."""
+    """Return values of the parts that are products, shape (n_rows, n_players, n_outputs)."""
     n_rows = next(iter(rows.values())).shape[0]
     values = np.zeros((n_rows, parts.n_players, parts.n_outputs))
     for part in parts.exact:
@@ -180,7 +183,7 @@ def _sampled_values(
     n_permutations: int | str,
     rng: np.random.Generator,
 ) -> tuple[Array, Array]:
-    """Values of the other parts, and covariances of the outputs of each value."""
+    """Return values of the other parts, and covariances of the outputs of each value."""
     n_rows = next(iter(rows.values())).shape[0]
     values = np.zeros((n_rows, parts.n_players, parts.n_outputs))
     covariances = np.zeros((*values.shape, parts.n_outputs))
@@ -199,12 +202,12 @@ def _sampled_values(
 
 
 def _are_few(n_columns: int, n_permutations: int) -> bool:
-    """Whether all subsets of some columns are at most as many as the permutations visit."""
+    """Return whether there are at most as many subsets of columns as permutations visit."""
     return 2**n_columns <= 2 * n_permutations * (n_columns + 1)
 
 
 def _mean_of_independent(expansion: KernelExpansion, parts: Parts, background: Views) -> Array:
-    """Mean of the function over rows of independent columns, shape (n_outputs,)."""
+    """Return the mean of the function over rows of independent columns, shape (n_outputs,)."""
     first = {name: view[:1] for name, view in background.items()}
     mean = expansion.of_views(first)[0]
     for part in parts.exact:

@@ -31,27 +31,27 @@ FAR = "far from training rows"
 
 @dataclass(frozen=True)
 class ShapleyValues:
-    """Contributions of columns to predictions, by `shapley_values`.
+    """Contributions of columns to predictions, computed by `shapley_values`.
 
     Attributes
     ----------
     values : ndarray of shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
         Contributions in the unit of the prediction.
     base_value : float or ndarray of shape (n_outputs,)
-        Mean prediction of the background.
+        Mean prediction for the background rows.
     covariances : ndarray of shape (n_rows, n_players, n_outputs, n_outputs)
         Covariances of the outputs of each value over draws of permutations, for the given
         background; zero if a value is exact. There is one output if `values` has two dimensions.
     data : ndarray of shape (n_rows, n_players)
-        Values of the players in the rows; text if a player has several columns.
+        Values of the players in the rows, which are text if a player has several columns.
     feature_names : list of str of shape (n_players,)
     output_names : list of str
         Classes, or empty for responses.
     scale : {"response", "log-odds", "logit", "decision value", "latent mean", "log rate"}
         Scale of the explained output.
     shrinkage : ndarray of shape (n_rows,) or (n_rows, n_outputs)
-        Amount that the model adds to the sum of base value and values if a row is far from all
-        training rows; zero for all other rows.
+        Amount that the model adds to the sum of the base value and the values if a row is far from
+        all training rows; zero for all other rows.
 
     Examples
     --------
@@ -79,23 +79,23 @@ class ShapleyValues:
 
     @property
     def standard_errors(self) -> Array:
-        """Standard errors of `values` over draws of permutations, of the same shape."""
+        """Standard errors of `values` over draws of permutations, with the same shape."""
         variances = np.diagonal(self.covariances, axis1=2, axis2=3).reshape(self.values.shape)
         # Rounding may make variances negative if outputs cancel.
         return np.asarray(np.sqrt(np.maximum(variances, 0.0)))
 
     @property
     def predictions(self) -> Array:
-        """Predictions: the sum of base value, values and shrinkage, shape (n_rows, ...)."""
+        """Predictions, the sums of base value, values and shrinkage, of shape (n_rows, ...)."""
         return np.asarray(self.base_value + self.values.sum(axis=1) + self.shrinkage)
 
     @property
     def importances(self) -> Array:
-        """Mean absolute values over rows, shape (n_players,) or (n_players, n_outputs)."""
+        """Mean absolute values over rows, of shape (n_players,) or (n_players, n_outputs)."""
         return np.asarray(np.abs(self.values).mean(axis=0))
 
     def of_output(self, output: str | int | None = None) -> ShapleyValues:
-        """The values of one output.
+        """Return the values of one output.
 
         Parameters
         ----------
@@ -106,8 +106,8 @@ class ShapleyValues:
         -------
         ShapleyValues
             Result with `values` of shape (n_rows, n_players). Scores of several classes become the
-            logarithm of the odds of the class against the others, that is, against the geometric
-            mean of their probabilities.
+            log-odds of the class against the other classes, that is, against the geometric mean of
+            their probabilities.
 
         Raises
         ------
@@ -132,7 +132,7 @@ class ShapleyValues:
     def largest(
         self, row: int = 0, n_largest: int = 3, *, output: str | int | None = None
     ) -> list[Contribution]:
-        """The largest contributions to one prediction.
+        """Return the largest contributions to one prediction.
 
         Parameters
         ----------
@@ -147,8 +147,7 @@ class ShapleyValues:
         Returns
         -------
         list of Contribution
-            Name, value and signed amount of each column, in descending order of the absolute
-            amounts.
+            Name, value and signed amount of columns in descending order of the absolute amounts.
 
         Raises
         ------
@@ -177,7 +176,7 @@ class ShapleyValues:
         output: str | int | None = None,
         unit: str = "",
     ) -> list[str]:
-        """The largest contributions to one prediction as phrases.
+        """Return the largest contributions to one prediction as phrases.
 
         Parameters
         ----------
@@ -192,7 +191,7 @@ class ShapleyValues:
         -------
         list of str
             Phrases such as "age 61: 2.3 kg above the average row", or for classes "age 61:
-            multiplies the odds of yes by 2.3". The prediction of the average row is `base_value`.
+            multiplies the odds of yes by 2.3". The prediction for the average row is `base_value`.
 
         Examples
         --------
@@ -211,7 +210,7 @@ class ShapleyValues:
         return [one.in_words(found.scale, name, unit, decimals) for one in chosen]
 
     def headline(self, row: int = 0, *, output: str | int | None = None, unit: str = "") -> str:
-        """A prediction and the prediction of the average row as text.
+        """Return a prediction and the prediction for the average row as text.
 
         Parameters
         ----------
@@ -243,7 +242,7 @@ class ShapleyValues:
         return f"{label} {texts[0]}, average row {texts[1]}"
 
     def decimals(self, output: str | int | None = None) -> int:
-        """Number of decimals that gives the largest mean absolute contribution three digits.
+        """Return the number of decimals with which the largest importance has three digits.
 
         Parameters
         ----------
@@ -252,13 +251,13 @@ class ShapleyValues:
         return decimals_of([float(self.of_output(output).importances.max(initial=0.0))])
 
     def of_row(self, row: int, output: str | int | None = None) -> ShapleyValues:
-        """The values of the output that is explained for one row.
+        """Return the values of the output that is explained for one row.
 
         Parameters
         ----------
         row : int
         output : str, int or None
-            None stands for the only output, or for the class with the highest score of the row.
+            None stands for the only output, or for the class with the highest score in the row.
 
         Returns
         -------
@@ -277,12 +276,12 @@ class ShapleyValues:
         return self.of_output(output)
 
     def to_frame(self) -> pd.DataFrame:
-        """The values as a data frame with a row for each explained row.
+        """Return the values as a data frame with a row for each explained row.
 
         Returns
         -------
         pandas.DataFrame
-            Columns are the feature names; for several outputs, pairs of output and feature name.
+            The columns are feature names or, for several outputs, pairs of output and feature name.
 
         Raises
         ------
@@ -298,16 +297,16 @@ class ShapleyValues:
         return pd.DataFrame(self.values.transpose(0, 2, 1).reshape(n_rows, -1), columns=columns)
 
     def to_shap(self) -> Explanation:
-        """The values as an object for the plots of the package shap.
+        """Return the values as an object for the plots of the package shap.
 
-        Plots show one output; if there are several, convert `found.of_output(name)`. If rows are
-        far from all training rows, shrinkage is a further column, so that base value and values sum
-        to the predictions.
+        Plots show one output. If there are several, convert `found.of_output(name)`. If rows are
+        far from all training rows, shrinkage is an additional column, so that the base value and
+        the values sum to the predictions.
 
         Returns
         -------
         shap.Explanation
-            Its `data` are numbers or text. Dates are years, such as 2024.5; durations are days.
+            Its `data` are numbers or text. Dates are years, such as 2024.5, and durations are days.
 
         Raises
         ------
@@ -345,7 +344,7 @@ class ShapleyValues:
 
 
 def _plotted(cells: Array) -> Array:
-    """A column for plots of other packages: numbers, years or text without missing cells."""
+    """Return a column for plots of other packages as numbers, years or text."""
     found = columns_of(cells[:, None])
     if not found:
         return np.array([cell_text(cell) for cell in cells])

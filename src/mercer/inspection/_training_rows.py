@@ -23,22 +23,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainingContributions:
-    """Contributions of training rows to predictions, by `training_contributions`.
+    """Contributions of training rows to predictions, computed by `training_contributions`.
 
     Attributes
     ----------
     values : ndarray of shape (n_rows, n_known) or (n_rows, n_known, n_outputs)
-        Coefficient times kernel value, signed, for each training row or center.
+        Signed product of coefficient and kernel value for each training row or center.
     rest : ndarray of shape (n_rows,) or (n_rows, n_outputs)
-        Remainder of the predictions beside the sum of these values: the intercept, parts that are
-        not sums over rows, such as votes of machines, and shrinkage far from all training rows.
+        Predictions minus the sum of these values. This includes the intercept, parts that are not
+        sums over rows, such as votes of machines, and shrinkage far from all training rows.
     positions : ndarray of int of shape (n_known,)
         Positions of the rows in `data`.
     are_centers : bool
-        Whether the rows are centers of Nyström features, which represent many training
-        rows.
+        Whether the rows are centers of Nyström features, which represent many training rows each.
     data : data frame or ndarray
-        The training table or, if it was not given, features of the rows that the model keeps.
+        The training table or, if it was not given, the features of the rows that the model keeps.
     names : list of str
         Names of the columns of `data`.
     output_names : list of str
@@ -70,7 +69,7 @@ class TrainingContributions:
     scale: Scale
 
     def of_output(self, output: str | int | None = None) -> TrainingContributions:
-        """The contributions to one output; see :meth:`ShapleyValues.of_output`.
+        """Return the contributions to one output; see :meth:`ShapleyValues.of_output`.
 
         Parameters
         ----------
@@ -98,7 +97,7 @@ class TrainingContributions:
     def to_frame(
         self, row: int = 0, n_largest: int = 10, *, output: str | int | None = None
     ) -> pd.DataFrame:
-        """The training rows with the largest contributions to one prediction.
+        """Return the training rows with the largest contributions to one prediction.
 
         Parameters
         ----------
@@ -112,8 +111,8 @@ class TrainingContributions:
         Returns
         -------
         pandas.DataFrame
-            Positions of the rows in the training table, in the column "row", or "center" if they
-            are centers of Nyström features; then the contributions; then the rows. Rows are in
+            A column "row", or "center" for centers of Nyström features, with positions in the
+            training table, a column "contribution", and the columns of the rows. The rows are in
             descending order of absolute contributions.
 
         Raises
@@ -142,12 +141,13 @@ class TrainingContributions:
 def training_contributions(
     model: BaseEstimator, X: Table, training: Table = None
 ) -> TrainingContributions:
-    """Contribution of each training row to predictions: coefficient times kernel value.
+    """Compute the contribution of each training row to predictions.
 
     A prediction of a kernel machine is the sum of a_i k(x, x_i) over training rows, plus a
-    constant, so that similar rows with large coefficients contribute most. For a stack, the
-    contributions of a row in all members are summed. With Nyström features, coefficients belong to
-    centers, which represent many training rows; `are_centers` is then True.
+    constant. A row contributes its coefficient times its kernel value, so that similar rows with
+    large coefficients contribute most. For a stack, the contributions of a row in all members are
+    summed. With Nyström features, `are_centers` is True, and coefficients belong to centers, which
+    represent many training rows.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def training_contributions(
     X : array-like, sparse matrix or data frame of shape (n_rows, n_columns)
         Rows to explain.
     training : array-like, sparse matrix or data frame of shape (n_samples, n_columns), default=None
-        The table that the model was fitted to, whose rows are shown. Without it, the features of
+        The table to which the model was fitted, whose rows are shown. Without it, the features of
         the rows that the model keeps are shown.
 
     Returns
@@ -172,15 +172,15 @@ def training_contributions(
         If no part of the prediction is a sum over training rows, or the model was fitted to Gram
         matrices.
     ValueError
-        If `training` lacks rows that the model was fitted to; or if the model is a stack on Nyström
-        features, whose members have centers of their own, and `training` is None.
+        If `training` lacks rows to which the model was fitted, or if it is None although the model
+        is a stack on Nyström features, whose members have their own centers.
 
     Notes
     -----
     Contributions to smooth functions are large and cancel: with a wide kernel, a slope is the sum
     of many contributions of distant rows with opposite signs. Contributions are the summands of the
-    prediction; they do not show how the prediction would change if a row were left out. The time is
-    O(n_rows n d) for n training rows and d columns.
+    prediction. They do not show how the prediction would change if a row were left out. They take
+    O(n_rows n d) time for n training rows and d columns.
 
     References
     ----------
@@ -239,7 +239,7 @@ def training_contributions(
 
 
 def _positions_in(explained: ExplainedModel, training: Table, term: KernelTerm) -> Array:
-    """Positions of centers in the training table, or among the rows that the model keeps."""
+    """Return positions of centers in the training table or among the rows that the model keeps."""
     if training is None:
         return np.arange(len(term.coefficients)) if term.rows is None else term.rows
     first: dict[bytes, int] = {}
@@ -254,14 +254,14 @@ def _positions_in(explained: ExplainedModel, training: Table, term: KernelTerm) 
 
 
 def _keys(views: Views, name: str) -> Sequence[bytes]:
-    """The exact values of each row as bytes, without the signs of zeros."""
+    """Return the exact values of each row as bytes, without the signs of zeros."""
     return [row.tobytes() for row in as_doubles(views[name]) + 0.0]
 
 
 def _shown(
     explained: ExplainedModel, training: Table, term: KernelTerm, n_known: int
 ) -> tuple[Features, list[str]]:
-    """The training table, or the features that the model keeps, with their names."""
+    """Return the training table, or the features that the model keeps, with column names."""
     if training is not None:
         table = explained.table(training)
         return (table.toarray() if hasattr(table, "toarray") else table), explained.names

@@ -18,12 +18,12 @@ from mercer.kernels._radial import Gaussian
 from mercer.kernels._structure import Structure
 
 _MANY = 64
-"""Columns with more levels are compared pair by pair, which takes as long as a matrix product of
-about this many indicators of levels."""
+"""Columns with more levels are compared pair by pair, which takes as long as a matrix product with
+indicators of about this many levels."""
 
 
 class OfColumns(Gaussian):
-    """The Gaussian kernel of a sum over columns of distances without a unit."""
+    """A Gaussian kernel of dimensionless distances that are summed over the columns."""
 
     accepts_sparse = False
 
@@ -45,7 +45,7 @@ class OfColumns(Gaussian):
 
     def _width_bounds(self, X: Features, n_widths: int) -> Array:
         given = log_interval(self.bounds)
-        # Distances without a unit are about one.
+        # Dimensionless distances are about one.
         return np.tile(np.log([0.1, 100.0]) if given is None else given, (n_widths, 1))
 
 
@@ -54,15 +54,15 @@ class Categorical(OfColumns):
     """Kernel of unordered categories, exp(-sum_z d(x_z, x'_z) / s_z^2), where d is zero or one.
 
     The factor of a column is one if the categories are the same, and exp(-1 / s^2) if they differ:
-    a value below one that is learned. Columns with large widths are ignored. Categories are
+    a value below one that is learned. Columns with large widths have little effect. Categories are
     numbers, such as codes, whose order and distances do not matter. Missing values (NaN) are a
-    category of their own; categories that are absent from the training table differ from all
+    category of their own. Categories that are absent from the training table differ from all
     categories in it.
 
     Parameters
     ----------
     bandwidth : float or array-like of shape (n_features,), default=1.0
-        Width s, without a unit, of all columns or of each column.
+        Dimensionless width s, one for all columns or one for each column.
     ard : bool, default=False
         One width per column.
     bounds : "data" or (float, float), default="data"
@@ -70,7 +70,7 @@ class Categorical(OfColumns):
     rarity : float, default=None
         Exponent a > 0 of the function h(p) = (1 - p^a)^(1/a) of a category's frequency p. Different
         categories then have the distance d = (h(p) + h(p')) / 2, which is larger for rarer ones.
-        None if any two different categories have the distance one.
+        If None, any two different categories have the distance one.
     frequencies : list of ndarray of shape (2, n_levels), default=None
         With `rarity`, the categories of each column, ascending and with infinity for missing
         values, and their frequencies. None to compute them from the table that the kernel is bound
@@ -83,13 +83,13 @@ class Categorical(OfColumns):
 
     Notes
     -----
-    It is the Gaussian kernel on one-hot columns, which hold sqrt(h(p) / 2) in place of one, with
+    The kernel is Gaussian on one-hot columns, which hold sqrt(h(p) / 2) in place of one, with
     the same width for all one-hot columns of a categorical column: the squared distance of
     different categories is (h(p) + h(p')) / 2. It is therefore positive semi-definite (Schoenberg
     1938). With `rarity` it is the kernel exp(sum_z h(p_z) [x_z = x'_z] / s_z^2) of Belanche &
     Villegas, scaled to a diagonal of one.
 
-    O(n^2 m) time for a total of m levels of all columns, counting at most 64 levels per column.
+    Evaluation takes O(n^2 m) time, where m is the number of levels, counting at most 64 per column.
 
     References
     ----------
@@ -120,7 +120,7 @@ class Categorical(OfColumns):
     frequencies: Sequence[Array] | None = None
 
     def bind(self, X: Features) -> Self:
-        """Return the kernel, with the frequencies of categories in the table if it has a rarity."""
+        """Return the kernel, with the category frequencies of the table if `rarity` is given."""
         bound = super().bind(X)
         if self.rarity is None or self.frequencies is not None or sp.issparse(X):
             return bound
@@ -129,12 +129,12 @@ class Categorical(OfColumns):
         return bound._replaced(frequencies=found)
 
     def describe(self) -> str:
-        """Name, width and rarity."""
+        """Return the name, width and rarity."""
         text = super().describe()
         return text if self.rarity is None else f"{text}, rarity {self.rarity:.3g}"
 
     def _heights(self, X: Array) -> Array:
-        """The value h(p) of each cell; distances of categories are means of two values."""
+        """Return h(p) of each cell; distances of different categories are means of two values."""
         if self.rarity is None:
             return np.ones(X.shape)
         check_positive("rarity", self.rarity)
@@ -155,7 +155,7 @@ class Categorical(OfColumns):
         return np.broadcast_to(np.asarray(self._scale()) ** -2.0, (n_features,))
 
     def _scaled_distances(self, X: Array, Z: Array) -> Array:
-        """sum_z d(x_z, x'_z) / s_z^2 of rows without NaN, zero for equal rows."""
+        """Return sum_z d(x_z, x'_z) / s_z^2 for rows without NaN; it is zero for equal rows."""
         weights = self._weights(X.shape[1])
         here = self._heights(X) * weights
         there = here if X is Z else self._heights(Z) * weights
@@ -193,13 +193,13 @@ class Categorical(OfColumns):
 
 
 def _known(X: Features) -> Array:
-    """Return the table with infinity for missing values, so that these compare equal."""
+    """Return the table with infinity in place of missing values, so that they compare equal."""
     table = np.asarray(X, dtype=float)
     return np.where(np.isnan(table), np.inf, table)
 
 
 def equal_sums(X: Array, Z: Array, G: Array) -> Array:
-    """sum_j G_aj [x_aj = z_bj] for each pair of rows, shape (n_samples_x, n_samples_z).
+    """Return sum_j G_aj [x_aj = z_bj] for each pair of rows, shape (n_samples_x, n_samples_z).
 
     Parameters
     ----------
@@ -218,7 +218,9 @@ def equal_sums(X: Array, Z: Array, G: Array) -> Array:
 
 
 def equal_contractions(X: Array, W: Array, Z: Array, G: Array) -> Array:
-    """sum_ab W_ab G_aj [x_aj = z_bj] for each column j, without a tensor, shape (n_features,).
+    """Return sum_ab W_ab G_aj [x_aj = z_bj] for each column j, without forming a tensor.
+
+    The result has the shape (n_features,).
 
     Parameters
     ----------
@@ -241,7 +243,7 @@ def equal_contractions(X: Array, W: Array, Z: Array, G: Array) -> Array:
 def _blocks(
     X: Array, Z: Array, n_columns: int = 16
 ) -> Iterator[tuple[list[int], tuple[Array, Array, Array] | None]]:
-    """Yield blocks of columns with the indicators of their levels, or None for many levels.
+    """Yield blocks of columns with the indicators of their levels, or None if these are many.
 
     Yields
     ------
@@ -301,11 +303,11 @@ class Lookup(Kernel):
     gram: Array
 
     def describe(self) -> str:
-        """Name and number of objects."""
+        """Return the name and the number of objects."""
         return f"Lookup of {len(self.gram)} objects"
 
     def bind(self, X: Features) -> Lookup:
-        """Return the kernel after a check of its matrix, on 256 objects if there are more."""
+        """Return the kernel after checking its matrix, on 256 of the objects if there are more."""
         gram = np.asarray(self.gram, dtype=float)
         if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or not np.isfinite(gram).all():
             raise ValueError(f"gram must be a square matrix of finite numbers; got {gram.shape}.")

@@ -11,7 +11,7 @@ from mercer._data.types import Array, Table
 
 
 class _Named(Protocol):
-    """A kernel, which may require names of features."""
+    """A kernel that may require feature names."""
 
     _names: Array | None
 
@@ -27,21 +27,21 @@ def with_names(kernel: Named, estimator: BaseEstimator) -> Named:
 
 
 def check_names(table: Table, names: Array | None, Z: Table = None) -> None:
-    """Refuse data frames whose columns differ in name or order from the expected ones.
+    """Raise an error if a data frame's columns differ in name or order from the expected ones.
 
     Parameters
     ----------
     table : array-like, sparse matrix or data frame
     names : ndarray of str, or None
-        The expected names; None for the names of the table.
+        The expected names; None if the names of the table are expected.
     Z : array-like, sparse matrix or data frame, default=None
-        Further rows.
+        A second table.
 
     Raises
     ------
     ValueError
         If a data frame has other names, or the same names in another order. Tables without names
-        pass.
+        are accepted.
     """
     for one in (table, Z):
         given = None if not hasattr(one, "columns") else _get_feature_names(one)

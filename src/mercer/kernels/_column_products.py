@@ -1,4 +1,4 @@
-"""Kernels as weighted sums of products of kernels on few columns each."""
+"""Kernels written as weighted sums of products of kernels on few columns."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -23,8 +23,8 @@ from mercer.kernels._radial import Gaussian, Stationary
 from mercer.kernels._structure import InnerProduct
 
 _MOST_MONOMIALS = 10_000
-"""Polynomials with more monomials are one factor: explaining a row takes about as many operations
-for each background row as there are monomials, and ten thousand take a second."""
+"""Polynomials and products of more terms are kept as one factor: explaining a row takes about as
+many operations for each background row as there are terms, and ten thousand take a second."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Factor:
     kernel: Kernel
 
     def shifted(self, X: Features, Z: Features) -> Array:
-        """The kernel between rows less its offset, shape (n_rows_x, n_rows_z).
+        """Return the kernel between rows, less its offset, shape (n_rows_x, n_rows_z).
 
         Parameters
         ----------
@@ -190,13 +190,13 @@ def _(kernel: OnProjection, n_features: int) -> list[ColumnProduct]:
     used = np.flatnonzero(A.any(axis=1))
     together = np.asarray(A[used] != 0.0, dtype=float)
     if used.size > 1 and connected_components(together @ together.T)[0] == 1:
-        # Factors would share columns, and each would take as long as all of them together.
+        # Factors would share columns, and each would take as long to evaluate as the whole kernel.
         whole = Factor(tuple(used.tolist()), OnProjection(kernel.kernel, A[used]))
         return [ColumnProduct(1.0, (whole,))]
 
     def moved(factor: Factor) -> Factor:
         part = A[:, list(factor.columns)]
-        # A combination of no columns is zero, so that any column can stand for it.
+        # A linear combination of no columns is zero, and can be written with any column.
         columns = np.flatnonzero(part.any(axis=1)) if part.any() else np.zeros(1, dtype=int)
         return Factor(tuple(columns.tolist()), OnProjection(factor.kernel, part[columns]))
 
@@ -241,7 +241,7 @@ def _(kernel: Periodic, z: int) -> Stationary:
 
 
 def merged(factors: Sequence[Factor]) -> list[Factor]:
-    """Merge the factors of a product that are exponentials of a norm to its own power.
+    """Merge the factors of a product that are exponentials of |x - x'|_p^p with the same p.
 
     Parameters
     ----------
@@ -285,6 +285,6 @@ def _joined(norm: float, factors: Sequence[Factor]) -> Factor:
 
 
 def used_columns(products: Sequence[ColumnProduct]) -> Array:
-    """Columns that a sum of products depends on, ascending."""
+    """Return the columns that a sum of products depends on, in ascending order."""
     columns = {z for found in products for factor in found.factors for z in factor.columns}
     return np.array(sorted(columns), dtype=int)

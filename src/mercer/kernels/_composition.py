@@ -51,7 +51,7 @@ class Composite(Kernel):
         return [getattr(part, "bounds", None) for part in self._parts()]
 
     def with_theta(self, theta: Array) -> Self:
-        """The same composition of the parts with other parameters."""
+        """Return the same composition of the parts with other parameters."""
         theta = np.asarray(theta, dtype=float)
         sizes = [part.theta.size for part in self._parts()]
         if theta.shape != (sum(sizes),):
@@ -62,11 +62,11 @@ class Composite(Kernel):
         )
 
     def log_bounds(self, X: Features) -> Array:
-        """The parts' intervals, concatenated."""
+        """Return the parts' intervals, concatenated."""
         return np.vstack([part.log_bounds(X) for part in self._parts()])
 
     def bind(self, X: Features) -> Self:
-        """The same composition of the bound parts."""
+        """Return the same composition of the bound parts."""
         return self._with_parts([part.bind(X) for part in self._parts()])
 
 
@@ -104,7 +104,7 @@ class WeightedSum(Composite):
         return float(sum(w * part.offset for w, part in self._terms()))
 
     def expand(self, X: Features) -> list[Kernel]:
-        """The sum itself, because its weights are fixed."""
+        """Return the sum itself, because its weights are fixed."""
         self._terms()
         return [self]
 
@@ -116,7 +116,7 @@ class WeightedSum(Composite):
         return Structure()
 
     def relevance(self, n_features: int) -> Array:
-        """The weighted sum of the relevances of the parts whose weights are not zero."""
+        """Return the weighted sum of the relevances of the parts whose weights are not zero."""
         total = np.zeros(n_features)
         for weight, part in self._terms():
             if weight != 0.0:
@@ -124,7 +124,7 @@ class WeightedSum(Composite):
         return total
 
     def describe(self) -> str:
-        """The weights and the parts' descriptions."""
+        """Return the weights and the descriptions of the parts."""
         return " + ".join(f"{w:.3g} x {as_operand(part)}" for w, part in self._terms())
 
     def _evaluated_on(self, X: Features) -> tuple[Kernel, Features]:
@@ -222,10 +222,10 @@ class Product(Composite):
         return float(np.prod([part.offset for part in self._parts()]))
 
     def relevance(self, n_features: int) -> Array:
-        """The sum of the parts' relevances, each times the other parts' values at distance zero.
+        """Return the sum of each part's relevance times the other parts' values at distance zero.
 
         This is the product rule for derivatives. A part whose value at distance zero is not
-        constant, such as an inner product, has the factor one.
+        constant, such as an inner product, contributes the factor one.
         """
         total, value = np.zeros(n_features), 1.0
         for part in self._parts():
@@ -235,7 +235,7 @@ class Product(Composite):
         return total
 
     def describe(self) -> str:
-        """The parts' descriptions."""
+        """Return the descriptions of the parts."""
         return " x ".join(f"({part.describe()})" for part in self._parts())
 
     def _parts(self) -> Sequence[Kernel]:
@@ -253,9 +253,9 @@ class Product(Composite):
         return self._multiplied([part._shifted_diag(X) for part in self._parts()])
 
     def _multiplied(self, shifted: list[Array]) -> Array:
-        """Product less its offset, by (s + a)(t + b) - ab = st + bs + at for offsets a and b.
+        """Return the product less its offset: (s + a)(t + b) - ab = st + bs + at, offsets a and b.
 
-        No constant is added and subtracted again, because that would lose precision.
+        A constant is not added and then subtracted, because that would lose precision.
         """
         offsets = [part.offset for part in self._parts()]
         total, offset = shifted[0], offsets[0]
@@ -283,7 +283,7 @@ class Product(Composite):
 
 
 def as_operand(kernel: Kernel) -> str:
-    """A kernel's description, in parentheses if it is a sum or a product of others."""
+    """Return a kernel's description, in parentheses if the kernel is a sum or a product."""
     text = kernel.describe()
     return f"({text})" if isinstance(kernel, WeightedSum | Product) else text
 
@@ -291,7 +291,7 @@ def as_operand(kernel: Kernel) -> str:
 def shifted_blocks(
     kernels: Sequence[Kernel], X: Features, Z: Features | None
 ) -> Iterator[tuple[int, Array]]:
-    """Yield each kernel's index and Gram matrix less its offset, computing distances once."""
+    """Yield each kernel's index and Gram matrix less its offset; shared distances are reused."""
     grouped = set()
     for distance, group in radial_groups(kernels).items():
         chosen = slice(None) if distance.columns is None else list(distance.columns)
@@ -308,7 +308,7 @@ def shifted_blocks(
 def radial_groups(kernels: Sequence[Kernel]) -> dict[Distance, list[tuple[int, Radial]]]:
     """Group the indices and functions of bound kernels by the distance that they depend on.
 
-    Kernels that are not functions of a distance are left out.
+    Kernels that are not functions of a distance are omitted.
     """
     groups: dict[Distance, list[tuple[int, Radial]]] = {}
     for position, kernel in enumerate(kernels):
@@ -319,19 +319,21 @@ def radial_groups(kernels: Sequence[Kernel]) -> dict[Distance, list[tuple[int, R
 
 
 def inner_product_columns(kernels: Sequence[Kernel], n_features: int) -> list[Array] | None:
-    """Columns of each bound kernel's inner product; None if a kernel is not an inner product."""
+    """Return the columns of each bound kernel's inner product; None if one is no inner product."""
     structures = [kernel.structure for kernel in kernels]
     products = [s.positions(n_features) for s in structures if isinstance(s, InnerProduct)]
     return products if len(products) == len(structures) else None
 
 
 def trace_shares(weights: Array, traces: Array) -> Array:
-    """Share of each kernel in the trace of a weighted sum; shares sum to one, or all are zero.
+    """Return the share of each kernel in the trace of a weighted sum.
+
+    The shares sum to one, or are all zero.
 
     Parameters
     ----------
     weights : ndarray of shape (n_kernels,)
-        Only their absolute values count.
+        Only their absolute values matter.
     traces : ndarray of shape (n_kernels,)
         Traces of the kernels' Gram matrices; negative traces, which are rounding errors, count as
         zero.

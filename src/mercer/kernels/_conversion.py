@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 KernelSource: TypeAlias = Union[Kernel, str, Callable[..., Array], "GaussianProcessKernel"]
-"""What stands for a kernel: one of mercer or scikit-learn, a name, or a function of two tables."""
+"""What specifies a kernel: one of mercer or scikit-learn, a name, or a function of two tables."""
 
 KernelFamily: TypeAlias = KernelSource | Sequence[KernelSource] | None
 """One or several families of kernels, whose parameters are learned; None for `Gaussian()`."""
 
 KernelDictionary: TypeAlias = Sequence[KernelSource] | str | None
-"""Base kernels; "precomputed" if X is a stack of Gram matrices; None for the default ones."""
+"""Base kernels; "precomputed" if X is a stack of Gram matrices; None for the default kernels."""
 
 OutputKernelSource: TypeAlias = KernelSource | npt.ArrayLike | None
 """A kernel between targets, its name, its matrix, similarities of classes, or None."""
@@ -69,8 +69,8 @@ def as_kernel(source: KernelSource) -> Kernel:
     Parameters
     ----------
     source : Kernel, str, callable or sklearn.gaussian_process.kernels.Kernel
-        A callable is given two arrays of shapes (n_x, d) and (n_z, d) and returns their Gram
-        matrix.
+        A callable takes two arrays of shapes (n_x, d) and (n_z, d), and returns their Gram matrix
+        of shape (n_x, n_z).
 
     Returns
     -------
@@ -82,8 +82,8 @@ def as_kernel(source: KernelSource) -> Kernel:
     ValueError
         If the name is unknown.
     TypeError
-        If it is none of these, or a sum, a product or a kernel on some columns has a part that is
-        not a kernel of mercer.
+        If `source` is none of these, or if a sum, a product or a kernel on some columns has a part
+        that is not a kernel of mercer.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def as_kernel(source: KernelSource) -> Kernel:
 
 
 def _check_parts(kernel: Kernel) -> None:
-    """Refuse sums, products and kernels on columns whose parts are not all kernels."""
+    """Raise an error unless all parts of a sum, a product or a kernel on columns are kernels."""
     for part in kernel._parts() if isinstance(kernel, Composite) else ():
         if not isinstance(part, Kernel):
             raise TypeError(
@@ -120,7 +120,7 @@ def _check_parts(kernel: Kernel) -> None:
 
 
 def _given_instead(source: object) -> str:
-    """Describe an object that is not a kernel, with a remedy if one is known."""
+    """Describe an object that is not a kernel, with advice on what to pass where possible."""
     if isinstance(source, type):
         return f"the class {source.__name__}: write {source.__name__}()"
     shape = np.shape(source) if hasattr(source, "__array__") else ()
@@ -139,7 +139,7 @@ class CallableKernel(Kernel):
     Parameters
     ----------
     function : callable
-        Given arrays of shapes (n_x, d) and (n_z, d), returns an array of shape (n_x, n_z).
+        Takes arrays of shapes (n_x, d) and (n_z, d), and returns an array of shape (n_x, n_z).
 
     Examples
     --------
@@ -155,7 +155,7 @@ class CallableKernel(Kernel):
     function: Callable[[Array, Array], Array]
 
     def describe(self) -> str:
-        """The function's name."""
+        """Return the function's name."""
         return str(getattr(self.function, "__name__", type(self.function).__name__))
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
@@ -184,7 +184,7 @@ class SklearnKernel(Kernel):
     Notes
     -----
     scikit-learn returns a gradient as a tensor of shape (n, n, n_theta). It is computed in blocks
-    of 64 rows and columns, so that only some thousand times n_theta numbers are in memory at once.
+    of 64 rows and columns, so that at most 128^2 n_theta of its entries are in memory at once.
 
     Examples
     --------
@@ -209,11 +209,11 @@ class SklearnKernel(Kernel):
         return np.exp(self.log_bounds(np.empty((0, 0))))
 
     def with_theta(self, theta: Array) -> Self:
-        """The same kernel with other hyperparameters."""
+        """Return the same kernel with other hyperparameters."""
         return type(self)(self.kernel.clone_with_theta(np.asarray(theta, dtype=float)))
 
     def log_bounds(self, X: Features) -> Array:
-        """The kernel's own bounds, shape (n_theta, 2)."""
+        """Return the kernel's own bounds, shape (n_theta, 2)."""
         return np.reshape(np.array(self.kernel.bounds, dtype=float), (-1, 2))
 
     def bind(self, X: Features) -> Self:
@@ -221,14 +221,14 @@ class SklearnKernel(Kernel):
         return type(self)(clone(self.kernel))
 
     def relevance(self, n_features: int) -> Array:
-        """1 / width^2 from the length scales, like the corresponding kernel of mercer.
+        """Return 1 / width^2 from the length scales, as the corresponding kernel of mercer does.
 
-        NaN for kernels whose classes are not scikit-learn's, and for pairwise kernels.
+        It is NaN for kernels of classes outside scikit-learn, and for pairwise kernels.
         """
         return _sklearn_relevance(self.kernel, n_features)[0]
 
     def describe(self) -> str:
-        """The kernel's representation in scikit-learn."""
+        """Return the kernel's representation in scikit-learn."""
         return str(self.kernel)
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
@@ -257,11 +257,11 @@ class SklearnKernel(Kernel):
     def _contract_block(
         self, X: Array, P: Array, Z: Array, start: int | None
     ) -> tuple[float, Array]:
-        """One block of <P, K> and its gradient.
+        """Return the terms of one block in <P, K> and in its gradient.
 
-        scikit-learn computes gradients of square Gram matrices only, so that the gradient for all
-        rows of both tables is computed. If both tables have the same rows, they are passed once,
-        because kernels such as WhiteKernel distinguish equal samples by their position.
+        scikit-learn computes gradients of square Gram matrices only. Therefore, the gradient for
+        all rows of both tables is computed. If both tables have the same rows, these are passed
+        once, because kernels such as WhiteKernel distinguish equal samples by their position.
         """
         shared = start is not None and start == 0 and X.shape == Z.shape
         both = X if shared else np.vstack([X, Z])
@@ -294,7 +294,7 @@ class Precomputed(Kernel):
     index: int
 
     def describe(self) -> str:
-        """Position in the stack."""
+        """Return the position in the stack."""
         return f"kernel {self.index}"
 
     @property
@@ -304,14 +304,14 @@ class Precomputed(Kernel):
 
 
 def as_dictionary(sources: KernelSource | Sequence[KernelSource], X: Features) -> list[Kernel]:
-    """The base kernels that the entries of a dictionary stand for, bound to a table.
+    """Return the base kernels that the entries of a dictionary stand for, bound to a table.
 
     Parameters
     ----------
     sources : sequence of kernels, names, callables or scikit-learn Gaussian-process kernels
-        The entries; `Linear(per_feature=True)` stands for one kernel for each feature.
+        The entries; `Linear(per_feature=True)` stands for one kernel per feature.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        The table that determines positions of named columns, and `"median"` widths.
+        The table that determines the positions of named columns and the `"median"` widths.
 
     Returns
     -------
@@ -340,7 +340,7 @@ def as_dictionary(sources: KernelSource | Sequence[KernelSource], X: Features) -
 
 
 def _sklearn_relevance(kernel: GaussianProcessKernel, n_features: int) -> tuple[Array, float]:
-    """Relevance of each feature, in the convention of mercer's kernels, and the value at zero.
+    """Return relevances of features, as mercer's kernels define them, and the value at zero.
 
     RBF, rational quadratic and Matern kernels have the relevance of mercer's kernels of these
     names. A periodic kernel has the relevance of the Gaussian kernel that it approaches at small
@@ -356,7 +356,7 @@ def _sklearn_relevance(kernel: GaussianProcessKernel, n_features: int) -> tuple[
     relevance : ndarray of shape (n_features,)
         NaN for a kernel of another class.
     value : float
-        The kernel at distance zero, without noise; for an inner product, its constant.
+        The kernel's value at distance zero, without noise; for an inner product, its constant.
 
     Raises
     ------

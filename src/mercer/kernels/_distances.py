@@ -18,7 +18,7 @@ Bounds: TypeAlias = Literal["data"] | tuple[float, float]
 
 _CANCELLED = 1e-11
 """A squared distance below this fraction of a row's squared norm has few accurate digits if it is
-computed from inner products, and below this fraction of the largest one it is zero up to
+computed from inner products. Below this fraction of the largest squared distance, it is zero up to
 rounding."""
 
 _SMALLEST_SQUARE = float(np.finfo(float).tiny / np.finfo(float).eps / np.finfo(float).eps)
@@ -28,19 +28,19 @@ LARGEST_SQUARE = float(np.finfo(float).max * np.sqrt(np.finfo(float).eps))
 
 
 def inner(A: Array, B: Array) -> float:
-    """Frobenius inner product of two dense matrices, computed without their elementwise product."""
+    """Return the Frobenius inner product of dense matrices, without their elementwise product."""
     return float(np.einsum("ij,ij->", A, B))
 
 
 def rows_squared(X: Features) -> Array:
-    """Squared Euclidean norm of each row, shape (n_samples,)."""
+    """Return the squared Euclidean norm of each row, shape (n_samples,)."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
     return np.einsum("ij,ij->i", X, X)
 
 
 def products(X: Features, Z: Features) -> Array:
-    """Dense inner products of the rows of `X` and `Z`, shape (n_samples_x, n_samples_z)."""
+    """Return dense inner products of the rows of `X` and `Z`, (n_samples_x, n_samples_z)."""
     result = X @ Z.T
     return result.toarray() if sp.issparse(result) else np.asarray(result)
 
@@ -59,7 +59,7 @@ def scaled_features(X: Features, lengths: float | Array) -> Features:
 def squared_distances(
     X: Features, Z: Features | None = None, start: int | None = None, norm: float = 2.0
 ) -> Array:
-    """Squared distances between rows; never negative.
+    """Return squared distances between rows, which are never negative.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def squared_distances(
 
 
 def distances_to(Z: Features, norm: float = 2.0) -> Callable[[Features], Array]:
-    """Return a function for squared distances to given rows; see :func:`squared_distances`.
+    """Return a function that computes squared distances to given rows; see `squared_distances`.
 
     Terms that depend on the given rows alone are computed once.
 
@@ -110,7 +110,7 @@ def distances_to(Z: Features, norm: float = 2.0) -> Callable[[Features], Array]:
 
 
 def center_of(X: Array) -> Array:
-    """Robust center of a table: the medians of features over about a hundred of the rows.
+    """Return a robust center of a table: the medians of features over about a hundred rows.
 
     Parameters
     ----------
@@ -122,14 +122,14 @@ def center_of(X: Array) -> Array:
 
     Notes
     -----
-    A single distant row moves the mean away from all other rows, whose distances then lose
-    precision.
+    A single distant row would move the mean away from all other rows, whose distances would then
+    lose precision.
     """
     return np.asarray(np.median(X[:: max(len(X) // 100, 1)], axis=0))
 
 
 def subtract_center(X: Features, Z: Features) -> tuple[Features, Features]:
-    """Both tables minus the center of the second; sparse tables are returned as they are.
+    """Return both tables minus the center of the second; sparse tables are returned unchanged.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def centered_distances(
     norm: float = 2.0,
     squares: tuple[Array, Array] | None = None,
 ) -> Array:
-    """Squared distances of rows of centered tables; see :func:`squared_distances`.
+    """Return squared distances between rows of centered tables; see :func:`squared_distances`.
 
     Parameters
     ----------
@@ -181,9 +181,9 @@ def recompute_cancelled(
     squares: tuple[Array, Array],
     start: int | None,
 ) -> None:
-    """Recompute from differences the distances that are rounding errors of inner products.
+    """Recompute distances from differences where inner products lose their accurate digits.
 
-    Equal rows are then at distance exactly zero, which matters for kernels that decrease like a
+    Equal rows then have a distance of exactly zero, which matters for kernels that decrease like a
     power of the distance, and no distance is negative.
 
     Parameters
@@ -207,17 +207,17 @@ def recompute_cancelled(
     if smallest >= limit:
         return
     i, j = np.divmod(np.flatnonzero(squared < limit), squared.shape[1])
-    # At distance zero, rows of equal norms are equal; others are only close to each other.
+    # At computed distance zero, rows with equal norms are equal; others are only close.
     differ = (squared[i, j] > 0.0) | (of_X[i] != of_Z[j])
     small = differ & (squared[i, j] < _CANCELLED * of_Z[j])
     i, j = i[small], j[small]
-    # Differences of few pairs are in memory at a time.
+    # Only the differences of a few thousand pairs are in memory at a time.
     for some in slices(i.size, 4096):
         squared[i[some], j[some]] = rows_squared(X[i[some]] - Z[j[some]])
 
 
 def log_interval(bounds: Bounds, *, zero_allowed: bool = False) -> Array | None:
-    """Natural logarithms of the ends of a given interval; None if it is derived from the data.
+    """Return natural logarithms of an interval's ends, or None if it is derived from the data.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def log_interval(bounds: Bounds, *, zero_allowed: bool = False) -> Array | None:
     Raises
     ------
     ValueError
-        If the ends are not two positive, finite, increasing numbers.
+        If the ends are not two positive, finite numbers in ascending order.
     """
     if isinstance(bounds, str) and bounds == "data":
         return None
@@ -253,9 +253,9 @@ def log_interval(bounds: Bounds, *, zero_allowed: bool = False) -> Array | None:
 
 
 def distance_range(X: Features, norm: float = 2.0) -> tuple[float, float]:
-    """A small and the largest positive distance between samples.
+    """Return a small and the largest positive distance between samples.
 
-    The small distance is the hundredth quantile, so that near duplicates do not count.
+    The small distance is the first percentile, so that near duplicates do not count.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ def distance_range(X: Features, norm: float = 2.0) -> tuple[float, float]:
 
 
 def median_distance(X: Features, norm: float = 2.0) -> float:
-    """The median of the positive distances between samples; one if all rows are equal.
+    """Return the median of the positive distances between samples, or one if all rows are equal.
 
     Parameters
     ----------
@@ -295,7 +295,7 @@ def median_distance(X: Features, norm: float = 2.0) -> float:
 
 
 def _positive_squared(X: Features, norm: float) -> Array:
-    """Positive squared distances between at most 300 samples; one if there are none."""
+    """Return positive squared distances between at most 300 samples, or one if there are none."""
     if X.shape[0] > 300:
         mean = np.asarray(X.mean(axis=0)).ravel()
         from_mean = rows_squared(X) - 2.0 * (X @ mean)
@@ -307,7 +307,7 @@ def _positive_squared(X: Features, norm: float) -> Array:
 
 
 def feature_deviations(X: Features) -> Array:
-    """Standard deviation of each feature, shape (n_features,)."""
+    """Return the standard deviation of each feature, shape (n_features,)."""
     if sp.issparse(X):
         mean = np.asarray(X.mean(axis=0)).ravel()
         square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
@@ -316,7 +316,7 @@ def feature_deviations(X: Features) -> Array:
 
 
 def check_squares(X: Features, name: str = "X") -> None:
-    """Refuse samples whose squared norms overflow, or underflow although samples are not zero.
+    """Raise an error if squared norms overflow, or all underflow although some values are not zero.
 
     Parameters
     ----------

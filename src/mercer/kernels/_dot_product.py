@@ -14,13 +14,13 @@ from mercer.kernels._structure import InnerProduct, Structure
 
 @dataclass(eq=False, repr=False)
 class Linear(Kernel):
-    """Linear kernel, x'x'.
+    """Linear kernel, x'z.
 
     Parameters
     ----------
     per_feature : bool, default=False
         Whether the kernel, as an entry of a dictionary, stands for one rank-one kernel x_z x'_z per
-        feature. Dictionaries of thousands of them are handled without an n x n matrix.
+        feature. Dictionaries of thousands of such kernels are handled without an n x n matrix.
 
     References
     ----------
@@ -40,7 +40,7 @@ class Linear(Kernel):
     per_feature: bool = False
 
     def expand(self, X: Features) -> list[Kernel]:
-        """One kernel per feature with `per_feature`, else the kernel itself."""
+        """Return one kernel per feature with `per_feature`, and the kernel itself otherwise."""
         if not self.per_feature:
             return [self]
         from mercer.kernels._on_columns import OnColumns
@@ -70,11 +70,11 @@ class Polynomial(Kernel):
     gamma : float, default=1.0
         Scale of the inner product, in inverse squared units of the features.
     coef0 : float, default=1.0
-        Nonnegative constant, without a unit. It is not learned, since a common factor of `gamma`
+        Nonnegative, dimensionless constant. It is not learned, since a common factor of `gamma`
         and `coef0` only rescales the kernel.
     bounds : "data" or (float, float), default="data"
-        Interval in which `gamma` is searched. With `"data"` it ranges from a thousandth of the
-        inverse mean squared norm of the samples to a thousand times that.
+        Interval in which `gamma` is searched. With `"data"`, it ranges from a thousandth of the
+        inverse mean squared norm of the samples to a thousand times this inverse.
 
     Examples
     --------
@@ -97,12 +97,12 @@ class Polynomial(Kernel):
         return np.array([np.log(self.gamma)])
 
     def with_theta(self, theta: Array) -> Polynomial:
-        """The same kernel with another gamma."""
+        """Return the same kernel with another gamma."""
         gamma = float(np.exp(np.asarray(theta).item()))
         return type(self)(self.degree, gamma=gamma, coef0=self.coef0, bounds=self.bounds)
 
     def log_bounds(self, X: Features) -> Array:
-        """Interval of log gamma, shape (1, 2)."""
+        """Return the interval of log gamma, shape (1, 2)."""
         given = log_interval(self.bounds)
         if given is not None:
             return given[None, :]
@@ -110,7 +110,7 @@ class Polynomial(Kernel):
         return np.log([[1e-3 / mean_square, 1e3 / mean_square]])
 
     def relevance(self, n_features: int) -> Array:
-        """Derivative with respect to the inner product, at zero, equal for all features.
+        """Return the derivative with respect to the inner product at zero, for every feature.
 
         If `coef0` is zero, the relevance is `gamma`, because this derivative may vanish.
         """
@@ -119,7 +119,7 @@ class Polynomial(Kernel):
         return np.full(n_features, slope * self.gamma)
 
     def describe(self) -> str:
-        """Name, degree and gamma."""
+        """Return the name, degree and gamma."""
         return f"Polynomial, degree {self.degree}, gamma {self.gamma:.3g}"
 
     def _check(self) -> None:

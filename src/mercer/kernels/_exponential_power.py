@@ -37,15 +37,15 @@ class ExponentialPower(Stationary):
         One width per feature: the distance is (sum_z |(x_z - x'_z) / s_z|^p)^(1/p).
     bounds : "data" or (float, float), default="data"
         Interval in which widths are searched, in the unit of the features. With `"data"` it is
-        derived from the distances between samples, in the kernel's norm.
+        derived from the distances between samples, which are measured in the kernel's norm.
     power : float, default=1.0
         Exponent q of the distance, in (0, norm]. Smaller powers give rougher functions.
     norm : float, default=1.0
         Exponent p of the distance, in (0, 2].
     power_bounds, norm_bounds : "fixed" or (float, float), default="fixed"
         Intervals in which power and norm are searched by gradients, together with the widths;
-        `"fixed"` keeps their values. No power in its interval may exceed a norm in its interval. A
-        list of kernels with several powers and norms is an alternative: learners choose among them.
+        `"fixed"` keeps their values. No power in its interval may exceed a norm in its interval.
+        Alternatively, learners can choose among a list of kernels with several powers and norms.
 
     Raises
     ------
@@ -59,9 +59,9 @@ class ExponentialPower(Stationary):
 
     Notes
     -----
-    The kernel is positive definite on tables of every number of features if and only if
-    0 < q <= p <= 2. O(n^2 d) time: for p = 2 in matrix products, for other norms in one pass over
-    |x_z - x'_z| for each feature z.
+    The kernel is positive definite for every number of features if and only if 0 < q <= p <= 2.
+    Evaluation takes O(n^2 d) time: for p = 2, by matrix products, and for other norms, by one pass
+    over |x_z - x'_z| for each feature z.
 
     References
     ----------
@@ -83,7 +83,7 @@ class ExponentialPower(Stationary):
     norm_bounds: ExponentBounds = "fixed"
 
     def with_theta(self, theta: Array) -> Self:
-        """The same kernel with other widths, and another power and norm if they are searched."""
+        """Return the kernel with other widths, and another power and norm if these are searched."""
         changed = super().with_theta(theta)
         # Rounding must not carry a norm above two, or a power above the norm.
         if np.isclose(changed.norm, 2.0, rtol=1e-12, atol=0.0):
@@ -93,7 +93,7 @@ class ExponentialPower(Stationary):
         return changed
 
     def describe(self) -> str:
-        """Name, power, norm and width."""
+        """Return the name, power, norm and width."""
         name, width = super().describe().split(",", 1)
         return f"{name}, power {self.power:.3g}, norm {self.norm:.3g},{width}"
 
@@ -103,7 +103,7 @@ class ExponentialPower(Stationary):
         return super()._scale()
 
     def _shapes(self) -> dict[str, Array]:
-        """Intervals of the logarithms of searched parameters, by name."""
+        """Return the intervals of the logarithms of searched parameters, by name."""
         given = {"power": self.power_bounds, "norm": self.norm_bounds}
         ends = {name: _ends(f"{name}_bounds", bounds) for name, bounds in given.items()}
         powers, norms = ends["power"], ends["norm"]
@@ -201,7 +201,7 @@ class Laplacian(ExponentialPower):
     """Power and norm are never searched."""
 
     def describe(self) -> str:
-        """Name, norm unless it is Euclidean, and width."""
+        """Return the name, the norm unless it is Euclidean, and the width."""
         text = Stationary.describe(self)
         return text if self.norm == 2.0 else text.replace(",", f", norm {self.norm:.3g},", 1)
 
@@ -231,7 +231,7 @@ def check_exponents(power: Any, norm: Any) -> None:
 
 
 def _ends(name: str, bounds: tuple[float, float] | str) -> tuple[float, float] | None:
-    """Both ends of an interval, None if it is "fixed"."""
+    """Return both ends of an interval, or None if it is "fixed"."""
     if isinstance(bounds, str):
         if bounds == "fixed":
             return None

@@ -29,9 +29,10 @@ from mercer.kernels._tree_arrays import TreeArrays, as_tree_arrays
 class Forest(Kernel):
     """The share of trees in which two samples fall into the same leaf.
 
-    k(x, z) = (1/T) sum_t [leaf_t(x) = leaf_t(z)] for T trees. It is positive semi-definite, has a
-    diagonal of ones, and is the inner product of sparse features: the indicators of leaves, with T
-    ones in each row, divided by sqrt(T). It has no parameters, and the trees are not changed.
+    The kernel is k(x, z) = (1/T) sum_t [leaf_t(x) = leaf_t(z)] for T trees. It is positive
+    semi-definite, has a diagonal of ones, and is the inner product of sparse features: the
+    indicators of leaves, with T ones in each row, divided by sqrt(T). It has no parameters, and the
+    trees are not changed.
 
     Parameters
     ----------
@@ -46,17 +47,17 @@ class Forest(Kernel):
     rows : ndarray or sparse matrix of shape (n_rows, n_features), default=None
         Rows between which `relevance` exchanges values.
     indicators : list of ndarray of int, default=None
-        Groups of indices of columns of zeros and ones. In each row, at most one column of a group
-        is one, as in the one-hot columns of a category. The ensemble was fitted to a table in which
-        each group is one column, after all other columns, that holds the number of the indicator
-        that is one, counted from one, or zero.
+        Groups of columns of zeros and ones, given by their indices. In each row, at most one column
+        of a group is one, as in the one-hot columns of a category. In the table that the ensemble
+        was fitted to, each group is one column, after all other columns, that holds the number of
+        the indicator that is one, counted from one, or zero if none is.
 
     Raises
     ------
     TypeError
         If the leaves of the ensemble cannot be read.
     sklearn.exceptions.NotFittedError
-        If it is not fitted.
+        If the ensemble is not fitted.
 
     Notes
     -----
@@ -65,14 +66,14 @@ class Forest(Kernel):
     leaves of one tree whose values are equal, up to the rounding of the sums, count as one leaf,
     because they predict the same. With K > 2 classes there are K trees per iteration.
 
-    The features take O(n T log(leaves)) time, besides the predictions of the ensemble; a Gram
-    matrix takes O(n_x n_z T) time, by comparisons of small whole numbers. Boosted trees are
+    Apart from the predictions of the ensemble, the features take O(n T log(leaves)) time, and a
+    Gram matrix takes O(n_x n_z T) time, by comparisons of small whole numbers. Boosted trees are
     evaluated in one thread.
 
     Saved, pickled and deeply copied kernels hold trees of scikit-learn as arrays of nodes, because
     its compiled code would follow the nodes of a damaged file without checks.
 
-    Missing values and sparse tables are refused unless the ensemble accepts them.
+    Missing values and sparse tables are rejected unless the ensemble accepts them.
 
     References
     ----------
@@ -95,13 +96,13 @@ class Forest(Kernel):
     indicators: list[Array] | None = None
 
     def with_leaves_of(self, X: Features) -> Self:
-        """Return the kernel with the leaves that given rows reach, which `features` needs.
+        """Return the kernel with the leaves that the given rows reach, as `features` requires.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows that the ensemble was fitted on, so that no leaf is left out. Other rows then
-            belong to the leaf with the nearest number.
+            The rows that the ensemble was fitted on, so that no leaf is missed. Other rows are then
+            assigned to the leaf with the nearest number.
 
         Examples
         --------
@@ -115,7 +116,7 @@ class Forest(Kernel):
         return self.read(X)[0]
 
     def read(self, X: Features) -> tuple[Self, Array]:
-        """Return the kernel with the leaves of given rows, and these leaves; see `with_leaves_of`.
+        """Return the kernel with the given rows' leaves, and these leaves; see `with_leaves_of`.
 
         The trees are evaluated once.
 
@@ -142,7 +143,7 @@ class Forest(Kernel):
         return replace(self, cuts=cuts, rows=X[some]), np.stack(leaves, axis=1)
 
     def apply(self, X: Features) -> Array:
-        """The leaf of each tree that each row falls into.
+        """Return the leaf of each tree that each row falls into.
 
         Parameters
         ----------
@@ -166,7 +167,7 @@ class Forest(Kernel):
         return self._applied(self._checked(X)[0])
 
     def features(self, X: Features) -> sp.csr_matrix:
-        """Indicators of leaves, whose inner products are the kernel.
+        """Return indicators of leaves, whose inner products are the kernel.
 
         Parameters
         ----------
@@ -185,7 +186,7 @@ class Forest(Kernel):
         return self.as_features(self.apply(X))
 
     def as_features(self, leaves: Array) -> sp.csr_matrix:
-        """Indicators of given leaves; see `features`.
+        """Return indicators of given leaves; see `features`.
 
         Parameters
         ----------
@@ -213,10 +214,10 @@ class Forest(Kernel):
         return bool(self._input_tags.sparse)
 
     def relevance(self, n_features: int) -> Array:
-        """Total effect of each feature on the ensemble's predictions, relative to their variance.
+        """Return the features' total effects on the predictions, relative to their variance.
 
         The values of one feature are exchanged between rows; the effect is half the mean square of
-        the resulting changes of predictions. The features of a group of `indicators` are exchanged
+        the resulting changes in predictions. The features of a group of `indicators` are exchanged
         together, and share the effect in proportion to their variances. The total effect is defined
         for every ensemble that predicts, whereas boosted trees of scikit-learn do not report the
         gains of their splits, and gains of deep trees are large for irrelevant features, too.
@@ -255,7 +256,7 @@ class Forest(Kernel):
         return effects
 
     def describe(self) -> str:
-        """The number of trees, if leaves have been read."""
+        """Return the name, and the number of trees if leaves have been read."""
         return "Forest" if self.cuts is None else f"Forest of {len(self.cuts)} trees"
 
     def __getstate__(self) -> dict[str, object]:
@@ -265,7 +266,7 @@ class Forest(Kernel):
         return state
 
     def __sklearn_clone__(self) -> Self:
-        # A copy by parameters would have trees that are not fitted.
+        # A copy made from the parameters would have unfitted trees.
         return replace(self)
 
     def _identity(self) -> Hashable:
@@ -297,14 +298,14 @@ class Forest(Kernel):
         return X.astype(np.float64, copy=False), X.dtype
 
     def _applied(self, X: Features) -> Array:
-        """The leaves of validated rows."""
+        """Return the leaves of validated rows."""
         assert self.cuts is not None
         with openmp_threads(1):
             pairs = zip(self._numbers(X), self.cuts, strict=True)
             return np.stack([leaves_of(values, cuts) for (values, _), cuts in pairs], axis=1)
 
     def _numbers(self, X: Features) -> Iterator[tuple[Array, float]]:
-        """Numbers that identify the leaves of validated rows; see :func:`leaf_numbers`."""
+        """Return numbers that identify the leaves of validated rows; see :func:`leaf_numbers`."""
         return leaf_numbers(self.ensemble, with_numbers(X, self.indicators or []))
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
@@ -333,7 +334,7 @@ class _EqualEntries(Kernel):
 
 
 def _shares(left: Array, right: Array) -> Array:
-    """Share of trees in which rows have the same leaf, shape (n_left, n_right)."""
+    """Return the share of trees in which rows have the same leaf, shape (n_left, n_right)."""
     n_trees = left.shape[1]
     narrow = np.min_scalar_type(int(max(left.max(initial=0), right.max(initial=0))))
     ours, theirs = (np.ascontiguousarray(part.T.astype(narrow)) for part in (left, right))
@@ -347,7 +348,7 @@ def _shares(left: Array, right: Array) -> Array:
 
 
 def _predictor(ensemble: BaseEstimator) -> Callable[[Features], Array] | None:
-    """A function that predicts an array of shape (n_samples, n_outputs), or None."""
+    """Return a function that predicts an array of shape (n_samples, n_outputs), or None."""
     for name in ("decision_function", "predict_proba", "predict"):
         if hasattr(ensemble, name):
             method = getattr(ensemble, name)
@@ -356,6 +357,6 @@ def _predictor(ensemble: BaseEstimator) -> Callable[[Features], Array] | None:
 
 
 def _columns(predictions: Array | list[Array]) -> Array:
-    """Predictions as one array; classifiers of several outputs return a list of arrays."""
+    """Return predictions as one array; classifiers of several outputs predict a list of arrays."""
     parts = predictions if isinstance(predictions, list) else [predictions]
     return np.hstack([np.reshape(part, (len(part), -1)) for part in parts])

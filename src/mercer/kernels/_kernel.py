@@ -48,7 +48,7 @@ class Kernel(OwnFormula):
     '1 x Gaussian, width 2 + 0.5 x Linear'
     """
 
-    __array_ufunc__ = None  # Kernels define their products with NumPy scalars.
+    __array_ufunc__ = None  # NumPy scalars leave their products with kernels to the kernels.
 
     accepts_sparse: bool = True
     """Whether the kernel can be evaluated on sparse features."""
@@ -59,7 +59,7 @@ class Kernel(OwnFormula):
     """Whether the kernel, or one of its parts, accepts missing values (NaN) of features."""
 
     def __call__(self, X: Features, Z: Features | None = None) -> Array:
-        """Gram matrix of the rows of `X` and `Z`.
+        """Return the Gram matrix of the rows of `X` and `Z`.
 
         Parameters
         ----------
@@ -75,8 +75,8 @@ class Kernel(OwnFormula):
         Raises
         ------
         ValueError
-            If a table holds NaN or infinities, is not two-dimensional, or the numbers of features
-            differ.
+            If a table holds NaN or infinities or is not two-dimensional, or if the numbers of
+            features differ.
         """
         if isinstance(self.structure, PrecomputedGram):
             return np.array(self.structure.from_stack(np.asarray(X)))
@@ -97,7 +97,7 @@ class Kernel(OwnFormula):
         return gram.astype(dtype, copy=False)
 
     def diag(self, X: Features) -> Array:
-        """Diagonal of the Gram matrix, computed without the matrix.
+        """Return the diagonal of the Gram matrix, which is computed without the full matrix.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class Kernel(OwnFormula):
         return value, gradient
 
     def with_theta(self, theta: Array) -> Self:
-        """The same kernel with other parameters.
+        """Return the same kernel with other parameters.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class Kernel(OwnFormula):
         return self
 
     def log_bounds(self, X: Features) -> Array:
-        """Interval searched for each log-parameter, shape (n_theta, 2).
+        """Return the interval searched for each log-parameter, shape (n_theta, 2).
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ class Kernel(OwnFormula):
         return np.empty((0, 2))
 
     def starts(self, X: Features) -> Array:
-        """Log-parameters to start a search from, shape (n_starts, n_theta).
+        """Return the log-parameters to start a search from, shape (n_starts, n_theta).
 
         Parameters
         ----------
@@ -198,15 +198,15 @@ class Kernel(OwnFormula):
 
     @property
     def offset(self) -> float:
-        """Constant that `_shifted` leaves out, the limit of the kernel for large widths.
+        """Constant that `_shifted` omits, which is the limit of the kernel for large widths.
 
-        Centering removes constants anyway. Leaving this one out preserves the precision of nearly
+        Centering removes constants anyway. Omitting this one preserves the precision of nearly
         constant kernels.
         """
         return 0.0
 
     def bind(self, X: Features) -> Self:
-        """Return the kernel for one table: column names become positions, and `"median"` a number.
+        """Return the kernel for one table, with positions for names and a number for `"median"`.
 
         With `ard`, a single width becomes one per feature.
 
@@ -226,7 +226,7 @@ class Kernel(OwnFormula):
         return Structure()
 
     def relevance(self, n_features: int) -> Array:
-        """Relevance of each feature to the kernel: 1 / width^2, or one for inner products.
+        """Return the relevance of each feature: 1 / width^2, or one for inner products.
 
         Parameters
         ----------
@@ -241,7 +241,7 @@ class Kernel(OwnFormula):
         return np.full(n_features, 1.0 if isinstance(self.structure, InnerProduct) else np.nan)
 
     def describe(self) -> str:
-        """A short description for tables and figures."""
+        """Return a short description for tables and figures."""
         return type(self).__name__
 
     def __add__(self, other: object) -> Kernel:
@@ -265,7 +265,7 @@ class Kernel(OwnFormula):
         return hash(self._identity())
 
     def _identity(self) -> Hashable:
-        """The values by which kernels are compared."""
+        """Return the values by which kernels are compared."""
         return parameters(self)
 
     def _checked(self, X: Features) -> tuple[Features, np.dtype[np.generic]]:
@@ -278,7 +278,7 @@ class Kernel(OwnFormula):
         return X.astype(np.float64, copy=False), X.dtype
 
     def _check_missing(self, X: Features) -> None:
-        """Refuse missing values that the kernel does not accept."""
+        """Raise an error if values are missing and the kernel does not accept missing values."""
         if not self.accepts_missing and _has_missing(X):
             raise ValueError(
                 f"Input X contains NaN, and {self.describe()} takes no missing values: "
@@ -286,11 +286,11 @@ class Kernel(OwnFormula):
             )
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
-        """The Gram matrix less the offset, which would cost wide kernels their precision."""
+        """Return the Gram matrix less the offset, with which wide kernels would lose precision."""
         return np.array(self.values(X, X if Z is None else Z), dtype=float) - self.offset
 
     def _shifted_at(self, Z: Features) -> Callable[[Features], Array]:
-        """Return the kernel with rows Z, less its offset; terms in Z alone are computed once."""
+        """Return `_shifted` as a function of X for given rows Z; terms in Z are computed once."""
         return lambda X: self._shifted(X, Z)
 
     def _shifted_diag(self, X: Features) -> Array:
@@ -316,25 +316,25 @@ class Kernel(OwnFormula):
         return self, X
 
     def _gram_tiles(self, X: Features) -> GramTiles | None:
-        """Tiles whose values and gradients share distances; None if the kernel has none."""
+        """Return a function for tiles whose values and gradients share distances, or None."""
         return None
 
 
 def gram_tile(kernel: Kernel, X: Features, rows: slice, columns: slice) -> Array:
-    """Tile of a bound kernel's Gram matrix, less its offset; the table is not validated."""
+    """Return a tile of a bound kernel's Gram matrix, less its offset; `X` is not validated."""
     return kernel._shifted(X[rows], None if rows == columns else X[columns])
 
 
 def gram_tile_vjp(
     kernel: Kernel, X: Features, P: Array, rows: slice, columns: slice
 ) -> tuple[float, Array]:
-    """<P, K> and its gradient in theta over one tile of a bound kernel's Gram matrix."""
+    """Return <P, K> and its gradient in theta over one tile of a bound kernel's Gram matrix."""
     part, same = X[rows], rows == columns
     return kernel._contract(part, P, part if same else X[columns], 0 if same else None)
 
 
 def stack_values(kernel: Kernel, stack: Array) -> Array:
-    """A kernel's Gram matrix from a stack of precomputed ones, or from a tile of the stack.
+    """Return a kernel's Gram matrix, or a tile of it, from a stack of precomputed matrices.
 
     Parameters
     ----------
@@ -365,7 +365,7 @@ def multiplied(first: object, second: object) -> Kernel:
 
 
 def check_takes(kernels: Iterable[Kernel], X: Features) -> None:
-    """Refuse a sparse table or missing values that a kernel does not accept.
+    """Raise an error if a kernel does not accept the table's sparse format or missing values.
 
     Parameters
     ----------

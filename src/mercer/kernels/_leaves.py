@@ -54,7 +54,7 @@ def leaf_numbers(ensemble: BaseEstimator, X: Features) -> Iterator[tuple[Array, 
 
 
 def check_leaves_are_read(ensemble: BaseEstimator) -> None:
-    """Refuse an ensemble, fitted or not, whose leaves cannot be read.
+    """Raise an error if the leaves of an ensemble, fitted or not, cannot be read.
 
     Parameters
     ----------
@@ -88,19 +88,19 @@ def check_leaves_are_read(ensemble: BaseEstimator) -> None:
 
 
 def _predicts_leaves(ensemble: BaseEstimator) -> bool:
-    """Whether `predict` has LightGBM's parameter `pred_leaf`."""
+    """Return whether `predict` has LightGBM's parameter `pred_leaf`."""
     predict = getattr(ensemble, "predict", None)
     return predict is not None and "pred_leaf" in inspect.signature(predict).parameters
 
 
 def _positions(leaves: npt.ArrayLike) -> Iterator[tuple[Array, float]]:
-    """Positions of leaves among the nodes of each tree, which are exact."""
+    """Yield the positions of leaves among the nodes of each tree, which have no rounding errors."""
     table = np.asarray(leaves)
     yield from ((column, 0.0) for column in table.reshape(len(table), -1).T)
 
 
 def _staged_differences(ensemble: BaseEstimator, X: Features) -> Iterator[tuple[Array, float]]:
-    """Yield leaf values of boosted trees; those of the first trees include the baseline.
+    """Yield leaf values of boosted trees; the values of the first trees include the baseline.
 
     A stored sum S_t differs from S_(t-1) + v by eps |S_t| / 2 at most, and the computed difference
     d from S_t - S_(t-1) by eps |d| / 2, where |d| is at most twice the largest of the sums, m. Two
@@ -132,7 +132,7 @@ def cuts_between(values: Array, rounding: float) -> Array:
 
 
 def leaves_of(values: Array, cuts: Array) -> Array:
-    """The leaf of each row, counted from zero, in the smallest integer type that suffices.
+    """Return the leaf of each row, counted from zero, in the smallest integer type that suffices.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def indicator_groups(X: Array, most: int = 254) -> list[Array]:
 
 
 def with_numbers(X: Features, groups: Sequence[Array]) -> Features:
-    """A table in which each group of indicators is one column, after all other columns.
+    """Return the table with each group of indicators as one column, after all other columns.
 
     Parameters
     ----------
@@ -204,9 +204,9 @@ def _openmp() -> ThreadpoolController:
 
 
 def openmp_threads(n_threads: int) -> AbstractContextManager[object]:
-    """Return a context that limits the threads by which boosted trees loop over rows.
+    """Return a context that limits the threads with which boosted trees loop over rows.
 
-    Several threads wait for each other longer than one thread takes to evaluate a tree on some
-    thousand rows, and for milliseconds if other processes keep the processors busy.
+    Several threads wait for each other longer than one thread takes to evaluate a tree on a few
+    thousand rows. If other processes keep the processors busy, they wait for milliseconds.
     """
     return _openmp().limit(limits=n_threads)

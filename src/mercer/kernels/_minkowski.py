@@ -1,4 +1,4 @@
-"""Distances of samples in norms other than the Euclidean one, and sums of their terms by feature.
+"""Distances in norms other than the Euclidean one, and sums of their terms for each feature.
 
 The norms are |x - z|_p = (sum_j |x_j - z_j|^p)^(1/p) with p <= 2.
 """
@@ -22,7 +22,7 @@ in the cache."""
 
 
 def minkowski_squared(X: Features, Z: Features, norm: float) -> Array:
-    """Squared distances |x - z|_p^2 between rows, without an array of all differences.
+    """Return squared distances |x - z|_p^2 between rows, without an array of all differences.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def minkowski_squared(X: Features, Z: Features, norm: float) -> Array:
 
 
 def minkowski_powers(X: Features, Z: Features, norm: float) -> Array:
-    """sum_j |x_j - z_j|^p of each pair of rows.
+    """Return sum_j |x_j - z_j|^p for each pair of rows.
 
     Parameters
     ----------
@@ -57,9 +57,10 @@ def minkowski_powers(X: Features, Z: Features, norm: float) -> Array:
 
     Notes
     -----
-    O(n_x n_z d) in compiled loops that release the interpreter's lock; columns of two values, such
-    as one-hot columns, take a matrix product. Equal rows are at distance exactly zero. For sparse
-    rows and p = 1, only the stored values are read. If one table is sparse, the other is converted.
+    The time is O(n_x n_z d), in compiled loops that release the interpreter's lock, and in a matrix
+    product for columns of two values, such as one-hot columns. Equal rows have a distance of
+    exactly zero. For sparse rows and p = 1, only the stored values are read. If one table is
+    sparse, the other is converted.
     """
     if sp.issparse(X) != sp.issparse(Z):
         X, Z = sp.csr_array(X), sp.csr_array(Z)
@@ -71,7 +72,7 @@ def minkowski_powers(X: Features, Z: Features, norm: float) -> Array:
 
 
 def _sparse_sums(X: Features, Z: Features) -> Array:
-    """sum_j |x_j - z_j| of sparse rows; scikit-learn's loops need indices of 32 bits."""
+    """Return sum_j |x_j - z_j| of sparse rows; scikit-learn's loops need 32-bit indices."""
     return np.asarray(manhattan_distances(_of_short_indices(X), _of_short_indices(Z)))
 
 
@@ -82,7 +83,7 @@ def _of_short_indices(X: Features) -> Features:
 
 
 def weighted_powers(X: Features, W: Array, Z: Features, norm: float) -> Array:
-    """sum_ab W_ab |x_aj - z_bj|^p for each feature j, without a tensor.
+    """Return sum_ab W_ab |x_aj - z_bj|^p for each feature j, without forming a tensor.
 
     Parameters
     ----------
@@ -97,8 +98,8 @@ def weighted_powers(X: Features, W: Array, Z: Features, norm: float) -> Array:
 
     Notes
     -----
-    One pass over W for each feature, in blocks that stay in the cache. For sparse tables, only
-    pairs of stored values are visited.
+    There is one pass over W for each feature, in blocks that stay in the cache. For sparse tables,
+    only pairs of stored values are visited.
     """
     if sp.issparse(X):
         return _sparse_weighted_powers(X, W, Z, norm)
@@ -118,7 +119,7 @@ def weighted_powers(X: Features, W: Array, Z: Features, norm: float) -> Array:
 
 
 def weighted_squares(X: Features, W: Array, Z: Features, u: Array, norm: float) -> Array:
-    """Each feature's part of sum_ij W_ij u_ij for squared distances u, without a tensor.
+    """Return each feature's part of sum_ij W_ij u_ij for squared distances u, without a tensor.
 
     In the Euclidean norm, the part of feature z is sum_ij W_ij (x_iz - z_jz)^2 for centered rows.
     In other norms, u = s^(2/p) for s = sum_z |x_iz - z_jz|^p, and u is divided among the features
@@ -145,7 +146,7 @@ def weighted_squares(X: Features, W: Array, Z: Features, u: Array, norm: float) 
 
 @dataclass(frozen=True)
 class _Indicators:
-    """Columns of at most two values in both tables, as zeros and ones.
+    """Columns with at most two values in both tables, encoded as zeros and ones.
 
     In such a column |x_j - z_j|^p is g_j (e_j + f_j - 2 e_j f_j), where e and f are zero or one and
     g_j is the p-th power of the difference of the two values.
@@ -164,7 +165,7 @@ class _Indicators:
 
     @classmethod
     def split(cls, X: Array, Z: Array, norm: float) -> _Indicators | None:
-        """Return the columns of two values, None if there are few of them or few rows."""
+        """Return the columns of two values, or None if such columns, or rows, are too few."""
         if min(len(X), len(Z)) < 2:
             return None
         low = np.minimum(X.min(axis=0), Z.min(axis=0))
@@ -178,7 +179,7 @@ class _Indicators:
         return cls(columns, E, F, (high - low) ** norm)
 
     def powers(self) -> Array:
-        """Sum over these columns of |x_j - z_j|^p for each pair of rows."""
+        """Return the sum of |x_j - z_j|^p over these columns for each pair of rows."""
         total = (self.E * (-2.0 * self.g)) @ self.F.T
         total += (self.E @ self.g)[:, None]
         total += self.F @ self.g
@@ -188,18 +189,18 @@ class _Indicators:
         return total
 
     def weighted(self, W: Array) -> Array:
-        """sum_ab W_ab |x_aj - z_bj|^p for each of these columns j."""
+        """Return sum_ab W_ab |x_aj - z_bj|^p for each of these columns j."""
         both = np.einsum("aj,aj->j", self.E, W @ self.F)
         return self.g * (W.sum(axis=1) @ self.E + W.sum(axis=0) @ self.F - 2.0 * both)
 
 
 def _are_at_ends(table: Array, low: Array, high: Array) -> Array:
-    """Whether all values of each column are its smallest or its largest."""
+    """Return, for each column, whether every value is equal to its entry of `low` or `high`."""
     return np.all((table == low) | (table == high), axis=0)
 
 
 def dense_powers(X: Array, Z: Array, norm: float) -> Array:
-    """sum_j |x_j - z_j|^p of each pair of rows.
+    """Return sum_j |x_j - z_j|^p for each pair of rows.
 
     Parameters
     ----------
@@ -234,7 +235,7 @@ def _powers(X: Array, Z: Array, norm: float) -> Array:
 
 
 def slices(stop: int, size: int) -> list[slice]:
-    """Split the range up to `stop`, which may be zero, into slices of at most `size`."""
+    """Split the range up to `stop`, which may be zero, into slices of at most `size` elements."""
     return [slice(start, min(start + size, stop)) for start in range(0, stop, size)]
 
 
@@ -254,7 +255,7 @@ def _difference_powers(
 
 
 def log_weighted_powers(X: Features, Z: Features, norm: float) -> Array:
-    """sum_j |x_j - z_j|^p log |x_j - z_j| of each pair of rows, where 0 log 0 is zero.
+    """Return sum_j |x_j - z_j|^p log |x_j - z_j| for each pair of rows, where 0 log 0 is zero.
 
     Parameters
     ----------
@@ -276,7 +277,7 @@ def log_weighted_powers(X: Features, Z: Features, norm: float) -> Array:
 
 
 def _absolute_power(values: Array, exponent: float) -> Array:
-    """|v|^p, in place."""
+    """Compute |v|^p in place."""
     np.abs(values, out=values)
     if exponent == 1.5:
         return np.multiply(values, np.sqrt(values), out=values)

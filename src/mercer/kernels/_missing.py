@@ -1,4 +1,4 @@
-"""The kernel of features with missing values."""
+"""A kernel of features with missing values."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
@@ -22,7 +22,7 @@ class Missing(Composite):
     For a kernel k and a learned similarity r = exp(-1 / s^2) between zero and one, it is
 
     * r + (1 - r) k(x, x') if both samples are known,
-    * r if one of them is missing,
+    * r if exactly one of them is missing,
     * 1 if both are missing.
 
     A sample is missing if one of its features is missing (NaN). For columns that are missing
@@ -34,7 +34,7 @@ class Missing(Composite):
     kernel : Kernel
         Kernel k, evaluated on known samples only.
     bandwidth : float, default=1.0
-        Width s, without a unit. For a large width, missing values are similar to all others.
+        Dimensionless width s. If it is large, missing values are similar to all others.
     bandwidth_bounds : (float, float), default=(0.1, 100.0)
         Interval in which s is searched.
 
@@ -48,8 +48,9 @@ class Missing(Composite):
     sample has the similarity r > 0 to all known samples, K - r^2 1 1' must be positive
     semi-definite, but a Gaussian kernel of samples far from each other falls to zero.
 
-    Evaluation takes at most as much time as that of k, which is evaluated on the known samples
-    only. Other estimators replace missing values by a median, which is the value of some sample.
+    Evaluation takes at most as much time as the evaluation of k, which is evaluated on the known
+    samples only. Replacing missing values by a median would make them equal to the value of some
+    sample.
 
     Examples
     --------
@@ -81,30 +82,30 @@ class Missing(Composite):
         return np.append(self.kernel.theta, np.log(self._width()))
 
     def with_theta(self, theta: Array) -> Self:
-        """The same kernel with other parameters."""
+        """Return the same kernel with other parameters."""
         theta = np.asarray(theta, dtype=float)
         width = float(np.exp(theta[-1]))
         return replace(self, kernel=self.kernel.with_theta(theta[:-1]), bandwidth=width)
 
     def log_bounds(self, X: Features) -> Array:
-        """Intervals of the kernel's log-parameters on known samples, then that of log s."""
+        """Return intervals of the kernel's log-parameters on known samples, and of log s."""
         return np.vstack([self.kernel.log_bounds(self._known(X)), self._interval()])
 
     def starts(self, X: Features) -> Array:
-        """Starting points of the kernel on known samples, each with a value of log s."""
+        """Return starting points of the kernel on known samples, each with a value of log s."""
         starts, (low, high) = self.kernel.starts(self._known(X)), self._interval()
         return np.column_stack([starts, np.linspace(low, high, N_STARTS + 2)[1:-1][: len(starts)]])
 
     def bind(self, X: Features) -> Self:
-        """The kernel bound to the known samples."""
+        """Return the kernel bound to the known samples."""
         return self._with_parts([self.kernel.bind(self._known(X))])
 
     def relevance(self, n_features: int) -> Array:
-        """Relevances of the kernel of known samples, times 1 - r."""
+        """Return the relevances of the kernel of known samples, times 1 - r."""
         return (1.0 - self._similarity()) * self.kernel.relevance(n_features)
 
     def describe(self) -> str:
-        """The kernel's description, and the similarity of missing values."""
+        """Return the kernel's description and the similarity of missing values."""
         return f"{self.kernel.describe()}, missing values at {self._similarity():.3g}"
 
     def _check_missing(self, X: Features) -> None:
@@ -129,13 +130,13 @@ class Missing(Composite):
         return float(np.exp(-(self._width() ** -2.0)))
 
     def _is_known(self, X: Features) -> Array:
-        """Which samples are known, shape (n_samples,)."""
-        if sp.issparse(X):  # Sparse tables are refused once the kernel is bound.
+        """Return which samples are known, shape (n_samples,)."""
+        if sp.issparse(X):  # Sparse tables are rejected once the kernel is bound.
             return np.ones(X.shape[0], dtype=bool)
         return ~np.isnan(np.asarray(X, dtype=float)).any(axis=1)
 
     def _known(self, X: Features) -> Features:
-        """The known samples; a sample of zeros if there are none."""
+        """Return the known samples, or a sample of zeros if there are none."""
         known = np.flatnonzero(self._is_known(X))
         if known.size == 0:
             return np.zeros((1, X.shape[1]))

@@ -26,7 +26,7 @@ class OnMapped(Composite):
 
     @abstractmethod
     def _mapped(self, X: Features) -> Features:
-        """The features that the inner kernel is evaluated on."""
+        """Return the features that the inner kernel is evaluated on."""
 
     @property
     def offset(self) -> float:
@@ -34,11 +34,11 @@ class OnMapped(Composite):
         return self.kernel.offset
 
     def log_bounds(self, X: Features) -> Array:
-        """The inner kernel's intervals, derived from the features that it is evaluated on."""
+        """Return the inner kernel's intervals, from the features that it is evaluated on."""
         return self.kernel.log_bounds(self._mapped(X))
 
     def starts(self, X: Features) -> Array:
-        """The inner kernel's starting points on these features."""
+        """Return the inner kernel's starting points, from the features that it is evaluated on."""
         return self.kernel.starts(self._mapped(X))
 
     def _parts(self) -> Sequence[Kernel]:
@@ -96,16 +96,16 @@ class OnColumns(OnMapped):
     columns: Columns
 
     def __call__(self, X: Features, Z: Features | None = None) -> Array:
-        """Gram matrix on the chosen columns; see :meth:`Kernel.__call__`."""
+        """Return the Gram matrix on the chosen columns; see :meth:`Kernel.__call__`."""
         chosen = None if Z is None else take_columns(Z, self.columns)
         return self.kernel(take_columns(X, self.columns), chosen)
 
     def diag(self, X: Features) -> Array:
-        """Diagonal of the Gram matrix on the chosen columns."""
+        """Return the diagonal of the Gram matrix on the chosen columns."""
         return self.kernel.diag(take_columns(X, self.columns))
 
     def vjp(self, X: Features, P: Array, Z: Features | None = None) -> tuple[float, Array]:
-        """Value and gradient of <P, K> on the chosen columns; see :meth:`Kernel.vjp`."""
+        """Return <P, K> and its gradient on the chosen columns; see :meth:`Kernel.vjp`."""
         chosen = None if Z is None else take_columns(Z, self.columns)
         return self.kernel.vjp(take_columns(X, self.columns), P, chosen)
 
@@ -128,36 +128,36 @@ class OnColumns(OnMapped):
         return Structure()
 
     def bind(self, X: Features) -> OnColumns:
-        """The bound inner kernel on the positions of the chosen columns."""
+        """Return the bound inner kernel on the positions of the chosen columns."""
         positions = column_positions(X, self.columns)
         return OnColumns(self.kernel.bind(take_columns(X, positions)), positions)
 
     def expand(self, X: Features) -> list[Kernel]:
-        """The base kernels that the inner kernel stands for, each on its columns."""
+        """Return the base kernels that the inner kernel stands for, each on its columns."""
         positions = column_positions(X, self.columns)
         return [_on_columns(k, positions) for k in self.kernel.expand(take_columns(X, positions))]
 
     def relevance(self, n_features: int) -> Array:
-        """The inner kernel's relevances on the chosen columns, zero elsewhere; repeats add up."""
+        """Return the inner kernel's relevances, summed for repeated columns and zero elsewhere."""
         positions = column_positions(np.empty((0, n_features)), self.columns)
         total = np.zeros(n_features)
         np.add.at(total, positions, self.kernel.relevance(len(positions)))
         return total
 
     def describe(self) -> str:
-        """The inner kernel's description and the columns."""
+        """Return the inner kernel's description and the columns."""
         columns = self.columns
         if isinstance(columns, list) and len(columns) > 3:
             return f"{as_operand(self.kernel)} on {len(columns)} columns"
         return f"{as_operand(self.kernel)} on {columns}"
 
     def _isotropic(self) -> Kernel | None:
-        """The inner kernel with one width, on the same columns."""
+        """Return the inner kernel with one width, on the same columns."""
         kernel = self.kernel.structure.isotropic()
         return None if kernel is None else OnColumns(kernel, self.columns)
 
     def _known_positions(self) -> list[int] | None:
-        """The columns if they are a list of positions, as in a bound kernel; None otherwise."""
+        """Return the columns if they are a list of positions, as in a bound kernel, else None."""
         if isinstance(self.columns, list) and set(map(type, self.columns)) <= {int, np.int64}:
             return self.columns
         return None
@@ -203,19 +203,19 @@ class OnProjection(OnMapped):
     projection: Array
 
     def bind(self, X: Features) -> Self:
-        """The bound inner kernel on the same projection."""
+        """Return the bound inner kernel on the same projection."""
         projected = self._mapped(X if hasattr(X, "tocsr") else np.asarray(X, dtype=float))
         return self._with_parts([self.kernel.bind(projected)])
 
     def relevance(self, n_features: int) -> Array:
-        """Sum of the components' relevances, each times the feature's squared entry of A."""
+        """Return the sum of the components' relevances, each times a squared entry of A."""
         squares = np.square(self._matrix(n_features))
         # A component without a feature does not affect the feature's relevance, even if it is NaN.
         inner = np.where(squares > 0.0, self.kernel.relevance(squares.shape[1]), 0.0)
         return np.asarray(np.einsum("zc,zc->z", squares, inner))
 
     def describe(self) -> str:
-        """The inner kernel's description and the number of components."""
+        """Return the inner kernel's description and the number of components."""
         return f"{as_operand(self.kernel)} on {np.shape(self.projection)[1]} projections"
 
     def _with_parts(self, parts: list[Kernel]) -> Self:
@@ -244,7 +244,7 @@ def _on_columns(kernel: Kernel, positions: list[int]) -> OnColumns:
 
 
 def column_positions(X: Features, columns: Any) -> list[int]:
-    """Positions of the chosen columns.
+    """Return the positions of the chosen columns.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ def column_positions(X: Features, columns: Any) -> list[int]:
 
 
 def take_columns(X: Features, columns: Columns) -> Features:
-    """The chosen columns of a table, as a table of the same kind.
+    """Return the chosen columns of a table, as a table of the same kind.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from mercer.kernels._kernel import Kernel, added, multiplied
 
 @added.register(Kernel)
 def sum_of(first: object, second: object) -> WeightedSum:
-    """Sum of two kernels; the terms of sums become terms of the result.
+    """Return the sum of two kernels; the terms of sums become terms of the result.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def sum_of(first: object, second: object) -> WeightedSum:
 
 @multiplied.register(Kernel)
 def product_of(first: Any, second: Any) -> WeightedSum | Product:
-    """Product of two kernels, or of a number and a kernel.
+    """Return the product of two kernels, or of a number and a kernel.
 
     Parameters
     ----------
@@ -41,9 +41,9 @@ def product_of(first: Any, second: Any) -> WeightedSum | Product:
     Returns
     -------
     WeightedSum or Product
-        A sum with multiplied weights if one operand is a number; otherwise a product, or a sum of
-        one term if kernels are multiplied by numbers. The factors of products become factors of the
-        result. `NotImplemented` if an operand is neither a kernel nor a number.
+        A sum with multiplied weights if one operand is a number; otherwise a product, or a sum with
+        the product as its only term if the operands have weights. The factors of products become
+        factors of the result. `NotImplemented` if an operand is neither a kernel nor a number.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def product_of(first: Any, second: Any) -> WeightedSum | Product:
 
 
 def _scaled(number: float, kernel: Kernel) -> WeightedSum:
-    """A kernel times a number; see :func:`product_of`."""
+    """Return a kernel times a number; see :func:`product_of`."""
     if not 0.0 < number < np.inf:
         raise ValueError(f"Kernels are multiplied by positive, finite numbers; got {number!r}.")
     terms = _terms_of(kernel)
@@ -74,11 +74,11 @@ def _scaled(number: float, kernel: Kernel) -> WeightedSum:
 
 
 def _operands(*values: object) -> list[Kernel]:
-    """Return the operands that are kernels of mercer, or of scikit-learn, which are wrapped."""
+    """Return the operands that are kernels of mercer or scikit-learn; the latter are wrapped."""
     foreign = [SklearnKernel(v) if hasattr(v, "clone_with_theta") else v for v in values]
     return [value for value in foreign if isinstance(value, Kernel)]
 
 
 def _terms_of(kernel: Kernel) -> list[tuple[float, Kernel]]:
-    """Weights and kernels of a sum; a single term of weight one for any other kernel."""
+    """Return the weights and kernels of a sum, or one term of weight one for any other kernel."""
     return kernel._terms() if isinstance(kernel, WeightedSum) else [(1.0, kernel)]

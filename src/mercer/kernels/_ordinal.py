@@ -1,4 +1,4 @@
-"""The kernel of ordered categories, for functions that change in steps like Brownian motion."""
+"""A kernel of ordered categories, for functions that change in steps, like Brownian motion."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from mercer.kernels._structure import Structure
 
 @dataclass(eq=False, repr=False)
 class Ordinal(Stationary):
-    """Kernel of ordered categories, prod_z max(0, 1 - |x_z - x'_z| / s_z), of their ranks.
+    """Kernel of ordered categories, prod_z max(0, 1 - |x_z - x'_z| / s_z), where x are ranks.
 
     Each rank has a window of the s steps that follow it, and the kernel is the share of steps that
     the windows of two ranks have in common. It decreases with the number of steps between the
     ranks, regardless of their position, and does not change if the order is reversed. Columns with
-    large widths are ignored.
+    large widths have little effect.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Ordinal(Stationary):
         One width per column.
     bounds : "data" or (float, float), default="data"
         Interval in which widths are searched. With `"data"`, it ranges from a small distance, such
-        as that of neighboring ranks, to a hundred times the largest one.
+        as the distance of neighboring ranks, to a hundred times the largest distance.
 
     Raises
     ------
@@ -44,15 +44,15 @@ class Ordinal(Stationary):
 
     Notes
     -----
-    Each factor is the integral of [x <= t < x + s] [x' <= t < x' + s] / s over t, an inner product,
-    so that the factors and their product are positive semi-definite.
+    Each factor is the integral of [x <= t < x + s] [x' <= t < x' + s] / s over t. This is an inner
+    product, so that the factors and their product are positive semi-definite.
 
     On ranks from 0 to R with s >= R, the kernel of one column is (min(x, x') + min(R - x, R - x') +
-    s - R) / s, where the minima are the numbers of steps on the same side of both ranks. After
-    centering, it equals -|x - x'| / s, and therefore the kernel min(x, x') of Brownian motion times
-    2 / s: with a constant, it is the kernel of functions with independent steps.
+    s - R) / s, where the minima are the numbers of steps below both ranks and above both ranks.
+    After centering, it equals -|x - x'| / s, and therefore the kernel min(x, x') of Brownian motion
+    times 2 / s: with a constant, it is the kernel of functions with independent steps.
 
-    O(n^2 d) time, in one pass over all pairs of rows for each column.
+    Evaluation takes O(n^2 d) time, in one pass over all pairs of rows for each column.
 
     References
     ----------
@@ -76,7 +76,7 @@ class Ordinal(Stationary):
         return Structure()
 
     def bind(self, X: Features) -> Self:
-        """Return the kernel with its median distance or one width per feature, if it has those."""
+        """Return the kernel with a number for `"median"`, and one width per feature if `ard`."""
         for name, kind in zip(X.columns, X.dtypes, strict=True) if hasattr(X, "iloc") else ():
             if getattr(kind, "ordered", None) is False:
                 raise ValueError(
@@ -116,7 +116,7 @@ class Ordinal(Stationary):
         return float(gram.sum()), slopes if np.ndim(self._scale()) else slopes.sum(keepdims=True)
 
     def _apart(self, X: Features, Z: Features) -> Iterator[Array]:
-        """Shares of steps that windows do not have in common, for each column."""
+        """Yield the share of steps that two windows do not have in common, for each column."""
         self._check_width(X.shape[1])
         X, Z = np.asarray(X) / self._scale(), np.asarray(Z) / self._scale()
         for x, z in zip(X.T, Z.T, strict=True):

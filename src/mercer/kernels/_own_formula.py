@@ -15,7 +15,7 @@ class OwnFormula(BaseEstimator):
     @classmethod
     @cache
     def _get_param_names(cls) -> list[str]:
-        """Names of the parameters, cached because searches use them at every evaluation."""
+        """Return the parameters' names, which are cached because searches use them repeatedly."""
         return list(super()._get_param_names())
 
     @property
@@ -24,7 +24,7 @@ class OwnFormula(BaseEstimator):
         return np.empty(0)
 
     def values(self, X: Features, Z: Features) -> Array:
-        """The formula of a user-defined kernel; other kernels are evaluated by calling them.
+        """Evaluate the formula of a user-defined kernel; other kernels are evaluated by calls.
 
         Parameters
         ----------
@@ -39,7 +39,7 @@ class OwnFormula(BaseEstimator):
         raise NotImplementedError(f"{type(self).__name__} must implement values.")
 
     def diagonal(self, X: Features) -> Array:
-        """The kernel of each sample with itself, for a user-defined kernel.
+        """Return the kernel of each sample with itself, for a user-defined kernel.
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ def content(value: object) -> Hashable:
     Parameters
     ----------
     value : object
-        An object; kernels are converted by their own method.
+        Any object; kernels are converted by their own method.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def content(value: object) -> Hashable:
 
 
 def parameters(estimator: BaseEstimator) -> Hashable:
-    """The type of an estimator, and the contents of its parameters.
+    """Return the type of an estimator and the contents of its parameters.
 
     Parameters
     ----------

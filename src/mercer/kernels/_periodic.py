@@ -1,4 +1,4 @@
-"""The kernel of periodic columns, such as hours, weekdays and angles."""
+"""A kernel of periodic columns, such as hours, weekdays and angles."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from mercer.kernels._categorical import OfColumns
 
 @dataclass(eq=False, repr=False)
 class Periodic(OfColumns):
-    """Periodic kernel, exp(-4 sum_z sin^2(pi (x_z - x'_z) / p_z) / s_z^2), of given periods.
+    """Periodic kernel, exp(-4 sum_z sin^2(pi (x_z - x'_z) / p_z) / s_z^2), for given periods.
 
     Parameters
     ----------
     bandwidth : float or array-like of shape (n_features,), default=1.0
-        Width s, in radii of a circle whose circumference is a period.
+        Width s, in units of the radius of a circle whose circumference is one period.
     ard : bool, default=False
         One width per column.
     bounds : "data" or (float, float), default="data"
@@ -32,7 +32,7 @@ class Periodic(OfColumns):
     -----
     It is the Gaussian kernel of points on circles of radius one, one circle for each column: the
     squared distance of two points is 4 sin^2 of half the angle between them. It is therefore
-    positive semi-definite. O(n^2 d) time in matrix products.
+    positive semi-definite. Evaluation takes O(n^2 d) time, in matrix products.
 
     The length scale is s / sqrt(2) in scikit-learn, and s / sqrt(8) in GPflow and in MacKay's
     formula.
@@ -54,14 +54,14 @@ class Periodic(OfColumns):
     period: float | Sequence[float] | Array = 1.0
 
     def relevance(self, n_features: int) -> Array:
-        """Relevance in the Gaussian kernel that it approaches between close samples.
+        """Return relevances in the Gaussian kernel that this kernel approaches for close samples.
 
         It is (2 pi / (p s))^2.
         """
         return super().relevance(n_features) * (2.0 * np.pi / self._periods(n_features)) ** 2
 
     def describe(self) -> str:
-        """Name, period and width."""
+        """Return the name, period and width."""
         low, high = np.min(self.period), np.max(self.period)
         periods = f"period {low:.4g}" if low == high else f"periods {low:.4g} to {high:.4g}"
         return super().describe().replace(",", f", {periods},", 1)
@@ -75,7 +75,7 @@ class Periodic(OfColumns):
         return np.broadcast_to(np.asarray(self.period, dtype=float), (n_features,))
 
     def _scaled(self, X: Features) -> Array:
-        """Points on circles, divided by the widths."""
+        """Return points on circles, divided by the widths."""
         self._check_width(X.shape[1])
         angles = 2.0 * np.pi * (np.asarray(X) / self._periods(X.shape[1]) % 1.0)
         return np.hstack([np.cos(angles) / self._scale(), np.sin(angles) / self._scale()])

@@ -32,7 +32,7 @@ from mercer.kernels._structure import Columns, Structure
 
 @dataclass(frozen=True)
 class Distance:
-    """A distance of two samples, |x - z|_p = (sum_j |x_j - z_j|^p)^(1/p).
+    """A distance between two samples, |x - z|_p = (sum_j |x_j - z_j|^p)^(1/p).
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Radial(Kernel):
         return RadialFunction(self, norm=self.norm)
 
     def from_squared(self, squared: Array) -> Array:
-        """The kernel less its offset, from unscaled squared distances.
+        """Return the kernel less its offset, given unscaled squared distances.
 
         Parameters
         ----------
@@ -75,7 +75,7 @@ class Radial(Kernel):
         return self._from_scaled(squared * np.asarray(self._scale()) ** -2.0)
 
     def at_theta(self, squared: Array, theta: float) -> Array:
-        """The kernel less its offset at another width or frequency, without a new kernel.
+        """Return the kernel less its offset at another width or frequency.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class Radial(Kernel):
         return self._from_scaled(squared * np.exp(-2.0 * theta))
 
     def slope_at_theta(self, squared: Array, theta: float) -> tuple[Array, Array]:
-        """The kernel less its offset at another width s, and its derivative in gamma = 1 / s^2.
+        """Return the kernel less its offset at another width s, and its slope in gamma = 1 / s^2.
 
         The arguments are those of `at_theta`.
         """
@@ -97,15 +97,15 @@ class Radial(Kernel):
 
     @abstractmethod
     def _scale(self) -> float | Array:
-        """Length by which distances are divided, or one length for each feature."""
+        """Return the length by which distances are divided, or one length for each feature."""
 
     @abstractmethod
     def _from_scaled(self, u: Array) -> Array:
-        """The kernel less its offset at scaled squared distances `u`, which may be overwritten."""
+        """Return the kernel less its offset at scaled squared distances, which it may overwrite."""
 
     @abstractmethod
     def _slope(self, u: Array, shifted: Array) -> Array:
-        """Derivative with respect to `u`, given the values of `_from_scaled` at `u`."""
+        """Return the derivative with respect to `u`, given the values of `_from_scaled` at `u`."""
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
         Z = None if Z is None else self._scaled(Z)
@@ -183,11 +183,11 @@ class Radial(Kernel):
         return tile
 
     def _by_width(self, parts: Array) -> Array:
-        """The part of each width in a sum, given the parts of the scaled features."""
+        """Return the part of each width in a sum, given the parts of the scaled features."""
         return parts
 
     def _shape_gradient(self, P: Array, u: Array, X: Features, Z: Features) -> tuple[float, ...]:
-        """Derivatives of <P, K> in the log-parameters other than widths, given scaled features."""
+        """Return derivatives of <P, K> in log-parameters other than widths, for scaled features."""
         return ()
 
 
@@ -222,7 +222,7 @@ class Stationary(Radial):
     ----------
     bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
         Width s, in the unit of the features; with `"median"`, the median distance between the
-        samples of the table that the kernel is bound to, as it is by the fit of an estimator.
+        samples of the table that the kernel is bound to, as when an estimator is fitted.
     ard : bool, default=False
         One width per feature ("automatic relevance determination"): a single `bandwidth` becomes
         one for each feature when the kernel is bound to a table.
@@ -237,13 +237,13 @@ class Stationary(Radial):
     bounds: Bounds = "data"
 
     def __call__(self, X: Features, Z: Features | None = None) -> Array:
-        """Gram matrix of the rows of `X` and `Z`; see :meth:`Kernel.__call__`."""
+        """Return the Gram matrix of the rows of `X` and `Z`; see :meth:`Kernel.__call__`."""
         self._scale()
         return super().__call__(X, Z)
 
     @property
     def offset(self) -> float:
-        """One: the value at distance zero."""
+        """The value at distance zero, which is one."""
         return 1.0
 
     @property
@@ -253,7 +253,7 @@ class Stationary(Radial):
         return np.append(log_widths, [np.log(getattr(self, name)) for name in self._shapes()])
 
     def with_theta(self, theta: Array) -> Self:
-        """The same kernel with other widths and other learned parameters.
+        """Return the same kernel with other widths and other learned parameters.
 
         Parameters
         ----------
@@ -268,12 +268,12 @@ class Stationary(Radial):
         return self._replaced(bandwidth=bandwidth, **shapes)
 
     def log_bounds(self, X: Features) -> Array:
-        """Interval of each log-width, then of the other log-parameters, shape (n_theta, 2)."""
+        """Return intervals of log-widths, then of other log-parameters, shape (n_theta, 2)."""
         shapes = self._shapes()
         return np.vstack([self._width_bounds(X, self.theta.size - len(shapes)), *shapes.values()])
 
     def starts(self, X: Features) -> Array:
-        """Nine widths common to all features, in the interval of a single width, (9, n_theta)."""
+        """Return nine points, each with one width for all features, shape (9, n_theta)."""
         starts = super().starts(X)
         interval = self._width_bounds(X, 1)[0]
         widths = np.linspace(interval[0], interval[1], N_STARTS + 2)[1:-1, None]
@@ -288,12 +288,12 @@ class Stationary(Radial):
         return Structure(n_widths=np.size(self.bandwidth), isotropic=self._isotropic)
 
     def _isotropic(self) -> Kernel:
-        """The same kernel with one width, the geometric mean."""
+        """Return the same kernel with one width, the geometric mean of its widths."""
         mean = float(np.exp(np.log(self._scale()).mean()))
         return self._replaced(bandwidth=mean, ard=False)
 
     def bind(self, X: Features) -> Self:
-        """Return the kernel with its median distance or one width per feature, if it has those."""
+        """Return the kernel with a number for `"median"`, and one width per feature if `ard`."""
         if self._is_median():
             table = X if sp.issparse(X) else np.asarray(X)
             width = median_distance(table.astype(np.float64, copy=False), self.norm)
@@ -304,12 +304,12 @@ class Stationary(Radial):
         return self
 
     def relevance(self, n_features: int) -> Array:
-        """1 / width^2 of each feature, shape (n_features,)."""
+        """Return 1 / width^2 of each feature, shape (n_features,)."""
         self._check_width(n_features)
         return np.broadcast_to(np.asarray(self._scale()) ** -2.0, (n_features,)).copy()
 
     def describe(self) -> str:
-        """Name and width, or the range of widths."""
+        """Return the name and the width, or the range of the widths."""
         if self._is_median():
             return f"{type(self).__name__}, width the median distance"
         low, high = np.min(self._scale()), np.max(self._scale())
@@ -334,14 +334,14 @@ class Stationary(Radial):
         return float(scale) if scale.ndim == 0 else scale
 
     def _shapes(self) -> dict[str, Array]:
-        """Intervals of the logarithms of learned parameters other than widths, by name."""
+        """Return log-intervals of learned parameters other than widths, by name."""
         return {}
 
     def _replaced(self, **changes: object) -> Self:
         return type(self)(**{**self.get_params(deep=False), **changes})
 
     def _spread_exponent(self) -> float:
-        """Number of decades by which the search of widths extends beyond the distances.
+        """Return the number of decades by which the search of widths exceeds the distances.
 
         It is larger for slowly changing kernels. Beyond the interval, wide kernels are proportional
         to each other, up to a constant, and the Gram matrix of narrow kernels is the identity.
@@ -370,7 +370,8 @@ class Gaussian(Stationary):
     bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
         Width s, in the unit of the features: gamma is 1 / s^2, and the length scale of
         Gaussian-process libraries is s / sqrt(2). With `"median"`, it is the median distance
-        between the samples of the table that the kernel is bound to, as by the fit of an estimator.
+        between the samples of the table that the kernel is bound to, as when an estimator is
+        fitted.
     ard : bool, default=False
         One width per feature: exp(-sum_z (x_z - x'_z)^2 / s_z^2).
     bounds : "data" or (float, float), default="data"
@@ -378,7 +379,7 @@ class Gaussian(Stationary):
 
     Notes
     -----
-    O(n^2 d) time. The contracted gradient costs one more product of that size for all widths.
+    The time is O(n^2 d). The contracted gradient for all widths takes one more such product.
 
     References
     ----------

@@ -20,7 +20,7 @@ from mercer.kernels._kernel import Kernel
 
 @dataclass(eq=False, repr=False)
 class Spectrum(Kernel):
-    """Spectrum and mismatch kernels: inner products of the counts of substrings of k letters.
+    """Spectrum and mismatch kernels: inner products of counts of k-letter substrings.
 
     The columns of the table are the letters of a string, in order, as codes:
     :class:`mercer.preprocessing.LetterCodes` computes them from strings. A negative number stands
@@ -31,7 +31,8 @@ class Spectrum(Kernel):
     length : int, default=3
         Number k of letters of a substring.
     mismatches : int, default=0
-        A substring also counts for all others that differ in at most this many of its letters.
+        A substring also counts as every other substring that differs from it in at most this many
+        letters.
     positions : bool, default=False
         Whether substrings match only in the same place, for aligned strings.
     normalize : bool, default=True
@@ -48,13 +49,14 @@ class Spectrum(Kernel):
 
     Notes
     -----
-    It is an inner product of sparse features, so that it is positive semi-definite. A string of
-    fewer than k letters has no features, and its kernel with every string, including itself, is
-    zero. With `positions`, sums of kernels of several lengths are weighted-degree kernels.
+    The kernel is an inner product of sparse features, and therefore positive semi-definite. A
+    string of fewer than k letters has no features, and its kernel with every string, including
+    itself, is zero. With `positions`, sums of kernels of several lengths are weighted-degree
+    kernels.
 
-    The substrings of n strings of l letters take O(n l) time, times the number of substrings within
-    the mismatches allowed, and the Gram matrix takes a product of sparse matrices. For many
-    strings, `features` can be the input of a linear model.
+    Counting the substrings of n strings of l letters takes O(n l) time, times the number of
+    substrings within the mismatches allowed, and the Gram matrix takes a product of sparse
+    matrices. For many strings, `features` can be the input of a linear model.
 
     References
     ----------
@@ -92,13 +94,13 @@ class Spectrum(Kernel):
         return type(self)(**{**params, "letters": _alphabet(np.asarray(X, dtype=float))})
 
     def describe(self) -> str:
-        """Name, length, and mismatches if any are allowed."""
+        """Return the name, the length, and the mismatches if any are allowed."""
         text = f"Spectrum of length {self.length}"
         text += f", {self.mismatches} mismatches" * (self.mismatches > 0)
         return text + ", in place" * self.positions
 
     def features(self, X: Features) -> sp.csr_array:
-        """Counts of substrings, whose inner products are the kernel.
+        """Return counts of substrings, whose inner products are the kernel.
 
         Parameters
         ----------
@@ -113,7 +115,7 @@ class Spectrum(Kernel):
         Raises
         ------
         ValueError
-            If `letters` is None, or there are too many columns.
+            If `letters` is None, or if there are too many columns.
         """
         if self.letters is None:
             raise ValueError(
@@ -141,11 +143,11 @@ class Spectrum(Kernel):
         return Linear(), self._counts(X, self._letters_of(X))[0]
 
     def _letters_of(self, X: Array) -> Array:
-        """The alphabet, ascending."""
+        """Return the alphabet in ascending order."""
         return _alphabet(X if self.letters is None else np.asarray(self.letters, dtype=float))
 
     def _counts(self, X: Array, letters: Array) -> tuple[sp.csr_array, Array]:
-        """Counts of the substrings that occur, and the number that identifies each of them."""
+        """Return counts of the substrings that occur, and a number that identifies each of them."""
         self._check(X.shape[1], len(letters))
         rows, numbers, places = _substrings(X, letters, self.length)
         distinct, columns = np.unique(numbers, return_inverse=True)
@@ -180,12 +182,12 @@ class Spectrum(Kernel):
 
 
 def _alphabet(values: Array) -> Array:
-    """Letters that occur, ascending."""
+    """Return the letters that occur, in ascending order."""
     return np.unique(values[values >= 0.0])
 
 
 def _substrings(X: Array, letters: Array, length: int) -> tuple[Array, Array, Array]:
-    """Row, number and place of each substring that consists of letters."""
+    """Return the row, number and place of each substring that consists of letters."""
     if X.shape[1] < length or not letters.size:
         return np.empty(0, int), np.empty(0, np.int64), np.empty(0, int)
     codes = np.minimum(np.searchsorted(letters, X), len(letters) - 1)
@@ -197,7 +199,7 @@ def _substrings(X: Array, letters: Array, length: int) -> tuple[Array, Array, Ar
 
 
 def _neighbors(numbers: Array, n_letters: int, length: int, mismatches: int) -> tuple[Array, Array]:
-    """Numbers of the substrings near given ones, and their positions, (n_given, n_near)."""
+    """Return the numbers of substrings near given ones, and their positions, (n_given, n_near)."""
     powers = n_letters ** np.arange(length, dtype=np.int64)
     digits = numbers[:, None] // powers % n_letters
     near = [numbers]

@@ -43,7 +43,7 @@ class Matern(Stationary):
     nu: float = 1.5
 
     def describe(self) -> str:
-        """Name, smoothness and width."""
+        """Return the name, smoothness and width."""
         return super().describe().replace("Matern", f"Matern {self.nu:g}", 1)
 
     def _from_scaled(self, u: Array) -> Array:
@@ -70,11 +70,11 @@ class Matern(Stationary):
 
 
 NOTHING_BEYOND = 1e3
-"""From here on exp(-a) is zero, and its product with an infinite a would be undefined."""
+"""Largest argument a: beyond it, exp(-a) is zero, and its product with infinity is undefined."""
 
 
 def _matern_series(a: Array, nu: float) -> Array:
-    """Series of the Matern kernel less one in a = sqrt(2 nu) |x - x'| / s, for small a."""
+    """Sum the series of the Matern kernel less one in a = sqrt(2 nu) |x - x'| / s, for small a."""
     a2 = a * a
     if nu == 1.5:
         tail = -1.0 / 2 + a * (
@@ -91,7 +91,8 @@ def _matern_series(a: Array, nu: float) -> Array:
 class RationalQuadratic(Stationary):
     """Rational quadratic kernel, (1 + |x - x'|^2 / (alpha s^2))^-alpha.
 
-    A mixture of Gaussian kernels of many widths; it tends to :class:`Gaussian` as `alpha` grows.
+    It is a mixture of Gaussian kernels of many widths, and tends to :class:`Gaussian` as `alpha`
+    grows.
 
     Parameters
     ----------
@@ -102,8 +103,8 @@ class RationalQuadratic(Stationary):
     bounds : "data" or (float, float), default="data"
         Interval in which widths are searched, in the unit of the features.
     alpha : float, default=1.0
-        Shape, without a unit. The widths of the mixture differ more for smaller values. It is
-        learned, too, in the interval from 0.01 to 100.
+        Dimensionless shape parameter. The widths of the mixture differ more for smaller values. The
+        parameter is learned, too, in the interval from 0.01 to 100.
 
     References
     ----------
@@ -121,7 +122,7 @@ class RationalQuadratic(Stationary):
     alpha: float = 1.0
 
     def describe(self) -> str:
-        """Name, width and alpha."""
+        """Return the name, width and alpha."""
         return f"{super().describe()}, alpha {self.alpha:.3g}"
 
     def _shapes(self) -> dict[str, Array]:
@@ -160,9 +161,9 @@ class Dirichlet(Radial):
         Angular frequency s, in radians per unit of the features. At zero the kernel is the constant
         3: `theta` is minus infinity, and the centered Gram matrix and the alignment are zero.
     bounds : "data" or (float, float), default="data"
-        Interval in which frequencies are searched. With `"data"` it starts at a quarter of a period
-        over the largest distance and ends at one period over a small distance, or at a thousand
-        periods over the largest one if that is less. A given lower end may be zero.
+        Interval in which frequencies are searched. With `"data"`, it starts at a quarter of a
+        period over the largest distance, and ends at one period over a small distance, or at a
+        thousand periods over the largest distance if that is less. A given lower end may be zero.
 
     Notes
     -----
@@ -190,7 +191,7 @@ class Dirichlet(Radial):
 
     @property
     def offset(self) -> float:
-        """Three: the value at distance zero."""
+        """The value at distance zero, which is three."""
         return 3.0
 
     @property
@@ -199,11 +200,11 @@ class Dirichlet(Radial):
         return np.array([-np.log(self._scale())])
 
     def with_theta(self, theta: Array) -> Self:
-        """The same kernel with another frequency."""
+        """Return the same kernel with another frequency."""
         return type(self)(float(np.exp(np.asarray(theta).item())), bounds=self.bounds)
 
     def log_bounds(self, X: Features) -> Array:
-        """Interval of the log-frequency, shape (1, 2)."""
+        """Return the interval of the log-frequency, shape (1, 2)."""
         given = log_interval(self.bounds, zero_allowed=True)
         if given is not None:
             return given[None, :]
@@ -211,15 +212,15 @@ class Dirichlet(Radial):
         return np.log(2.0 * np.pi * np.array([[0.25 / high, min(1.0 / low, 1000.0 / high)]]))
 
     def relevance(self, n_features: int) -> Array:
-        """Square of the frequency, which is an inverse width, equal for all features."""
+        """Return the square of the frequency, which is an inverse width, for every feature."""
         return np.full(n_features, self._scale() ** -2.0)
 
     def describe(self) -> str:
-        """Name and frequency."""
+        """Return the name and the frequency."""
         return f"Dirichlet, frequency {self.frequency:.4g}"
 
     def at_theta(self, squared: Array, theta: float) -> Array:
-        """The kernel less its offset at another frequency; see :meth:`Radial.at_theta`."""
+        """Return the kernel less its offset at another frequency; see :meth:`Radial.at_theta`."""
         return super().at_theta(squared, -theta)
 
     def _scale(self) -> float:

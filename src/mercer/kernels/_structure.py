@@ -46,7 +46,7 @@ class InnerProduct(Structure):
     columns: Columns = None
 
     def positions(self, n_features: int) -> Array:
-        """Positions of the columns in a table of `n_features`, shape (n_columns,)."""
+        """Return the positions of the columns in a table of `n_features`, shape (n_columns,)."""
         return np.arange(n_features) if self.columns is None else np.asarray(self.columns)
 
 

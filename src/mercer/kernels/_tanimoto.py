@@ -1,4 +1,4 @@
-"""The kernel of fingerprints and counts."""
+"""A kernel of fingerprints and counts."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -38,7 +38,7 @@ class Tanimoto(Kernel):
     and therefore the sum, is positive semi-definite. The kernel of two rows of zeros is one, and
     the kernel of a row of zeros with any other row is zero.
 
-    O(n^2 d) time, where d counts only the nonzero values of sparse rows.
+    Evaluation takes O(n^2 d) time, where d counts only the nonzero values of sparse rows.
 
     References
     ----------
@@ -58,7 +58,7 @@ class Tanimoto(Kernel):
     form: Literal["minmax", "inner"] = "minmax"
 
     def describe(self) -> str:
-        """Name and form."""
+        """Return the name and the form."""
         return f"Tanimoto, {self.form}"
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
@@ -80,7 +80,7 @@ class Tanimoto(Kernel):
         return np.ones(X.shape[0])
 
     def _sizes(self, X: Features) -> Array:
-        """The sum of each row's features, or of their squares; no feature may be negative."""
+        """Return the sum of each row's features, or of their squares; none may be negative."""
         check_choice("form", self.form, ("minmax", "inner"))
         if X.shape[0] and X.shape[1] and X.min() < 0.0:
             raise ValueError(

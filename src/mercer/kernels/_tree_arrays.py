@@ -17,7 +17,7 @@ from mercer._data.types import Array, Features, PerSample, Table
 
 
 def is_boosted(ensemble: BaseEstimator) -> bool:
-    """Whether an estimator is one of scikit-learn's histogram-based boosted trees.
+    """Return whether an estimator is one of scikit-learn's histogram-based boosted trees.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def is_boosted(ensemble: BaseEstimator) -> bool:
 
 
 def as_tree_arrays(ensemble: BaseEstimator) -> TreeArrays | None:
-    """The arrays of fitted trees of scikit-learn.
+    """Return the arrays of fitted trees of scikit-learn.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def as_tree_arrays(ensemble: BaseEstimator) -> TreeArrays | None:
 
 
 def _is_forest(ensemble: BaseEstimator) -> bool:
-    """Whether predictions are means over one or several trees of scikit-learn."""
+    """Return whether predictions are means over one or several trees of scikit-learn."""
     trees = getattr(ensemble, "estimators_", [ensemble])
     means = isinstance(trees, list) and hasattr(ensemble, "predict")
     return means and all(hasattr(tree, "tree_") for tree in trees)
@@ -62,14 +62,14 @@ def _is_forest(ensemble: BaseEstimator) -> bool:
 class TreeArrays(BaseEstimator):
     """A fitted ensemble, or a single tree, whose nodes are in arrays, one tree after the other.
 
-    It predicts as the ensemble does; for boosted classes, it predicts the decision function. NumPy
-    checks its indices wherever they are used, and evaluation ends for any indices, so that arrays
-    of unknown origin do no harm.
+    It predicts as the ensemble does; for boosted classifiers, it predicts the decision function.
+    NumPy checks its indices wherever they are used, and evaluation ends for any indices, so that
+    arrays of unknown origin do no harm.
 
     Parameters
     ----------
     starts : ndarray of int of shape (n_trees + 1,)
-        First node of each tree, and the number of nodes.
+        First node of each tree, followed by the number of nodes.
     feature : ndarray of int of shape (n_nodes,)
     threshold : ndarray of shape (n_nodes,)
         Values of the feature up to the threshold go to the left.
@@ -100,7 +100,7 @@ class TreeArrays(BaseEstimator):
 
     @classmethod
     def of_forest(cls, forest: BaseEstimator) -> Self:
-        """The arrays of a fitted forest or tree of scikit-learn.
+        """Return the arrays of a fitted forest or tree of scikit-learn.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class TreeArrays(BaseEstimator):
 
     @classmethod
     def of_boosted(cls, parts: list[BaseEstimator], allow_nan: bool) -> Self | None:
-        """The arrays of boosted trees, None if they split by sets of categories.
+        """Return the arrays of boosted trees, or None if they split by sets of categories.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class TreeArrays(BaseEstimator):
         )
 
     def apply(self, X: Features) -> Array:
-        """The leaf of each tree that each row falls into, shape (n_samples, n_trees).
+        """Return the leaf of each tree that each row falls into, shape (n_samples, n_trees).
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class TreeArrays(BaseEstimator):
         return np.concatenate(parts)
 
     def predict(self, X: Features) -> Array:
-        """Mean of the trees' predictions, shape (n_samples, n_outputs).
+        """Return the mean of the trees' predictions, shape (n_samples, n_outputs).
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class TreeArrays(BaseEstimator):
             yield self.numbers[start + column], 3.0 * np.finfo(np.float64).eps * largest
 
     def leaf_numbers(self) -> Array:
-        """Numbers that identify the leaves of each tree, shape (n_nodes,)."""
+        """Return the numbers that identify the leaves of each tree, shape (n_nodes,)."""
         if self.numbers is not None:
             return self.numbers
         sizes = np.diff(self.starts)
@@ -207,7 +207,7 @@ class TreeArrays(BaseEstimator):
         return len(self.starts) - 1
 
     def _leaves(self, X: Array) -> Array:
-        """Leaves of all trees at once, in as many steps as the deepest tree has levels."""
+        """Find the leaves of all trees at once, in as many steps as the deepest tree has levels."""
         first = np.tile(self.starts[:-1], len(X))
         row = np.repeat(np.arange(len(X)), self._n_trees)
         at, moving = first.copy(), np.arange(len(first))
@@ -227,7 +227,7 @@ class TreeArrays(BaseEstimator):
         return True
 
     def fit(self, X: Table, y: PerSample = None) -> Self:
-        """Raise an error, because the arrays are those of fitted trees."""
+        """Raise an error, because the arrays hold trees that are already fitted."""
         raise NotImplementedError("The trees of a saved model cannot be grown again.")
 
     def __sklearn_tags__(self) -> Tags:

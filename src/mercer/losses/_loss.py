@@ -154,7 +154,7 @@ class Loss(ABC):
         return self if weights is self.weights else replace(self, weights=weights)  # type: ignore[type-var]
 
     def weighted(self, factor: float) -> float | Array:
-        """Return a factor of the loss for each sample, multiplied by its weight, if any.
+        """Return a factor of the loss, multiplied by each sample's weight if there are weights.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class Loss(ABC):
 
     @abstractmethod
     def quadratic_model(self, y: Array, f: Array, width: float) -> QuadraticModel:
-        """Expand the losses at predictions to second order.
+        """Expand the losses at the predictions f to second order.
 
         Parameters
         ----------
@@ -202,7 +202,7 @@ class Loss(ABC):
 
     @abstractmethod
     def conjugate_curvature(self, y: Array, f: Array, width: float) -> Array:
-        """Return the second derivatives of l*(-c_i) at the dual variables of predictions f.
+        """Return the second derivatives of l*(-c_i) at the dual variables of the predictions f.
 
         They are infinite for dual variables that do not change with f.
 
@@ -307,7 +307,7 @@ class Problems:
             return list(pool.map(lambda y, near: fit(y, start=near), self.Y.T, starts))
 
     def held_out(self, K: Array, train: NDArray[np.intp], test: NDArray[np.intp]) -> Array:
-        """Fit machines to the labels of some samples, and return values for held-out samples.
+        """Fit machines to the labels of some samples, and return their values at held-out ones.
 
         Parameters
         ----------

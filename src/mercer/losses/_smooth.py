@@ -66,7 +66,7 @@ class Squared(Loss):
         system = definite_factor(with_diagonal(K, self._penalties)), True
         if not intercept:
             return Machine(cho_solve(system, y, check_finite=False), 0.0)
-        # With the mean subtracted first, the intercept is a small correction, so that c sums to
+        # If the mean is subtracted first, the intercept is a small correction, so that c sums to
         # zero up to rounding.
         mean = float(np.average(y, weights=self.weights))
         both = cho_solve(system, np.column_stack([y - mean, np.ones_like(y)]), check_finite=False)
@@ -87,7 +87,7 @@ class Interpolation(Loss):
     is_smooth: ClassVar[bool] = False
 
     def value(self, y: Array, f: Array) -> float:
-        """Return zero, because predictions are the responses; see :meth:`Loss.value`."""
+        """Return zero, because predictions equal the responses; see :meth:`Loss.value`."""
         return 0.0
 
     def quadratic_model(self, y: Array, f: Array, width: float) -> QuadraticModel:
@@ -138,13 +138,13 @@ class Logistic(Loss):
         return self.C * self.total(np.logaddexp(0.0, -y * f))
 
     def quadratic_model(self, y: Array, f: Array, width: float) -> QuadraticModel:
-        """Expand the loss, s = 1 / (1 + exp(y f)); see :meth:`Loss.quadratic_model`."""
+        """Expand the loss, with s = 1 / (1 + exp(y f)); see :meth:`Loss.quadratic_model`."""
         s, C = expit(-y * f), self.weighted(self.C)
         value = C * np.logaddexp(0.0, -y * f)
         return QuadraticModel(value, -C * y * s, C * s * (1.0 - s))
 
     def conjugate(self, y: Array, c: Array) -> float:
-        """Return C sum s log s + (1 - s) log(1 - s), s = y c / C; see :meth:`Loss.conjugate`."""
+        """Return C sum (s log s + (1 - s) log(1 - s)), where s = y c / C; see the base class."""
         s = np.clip(y * c / self.weighted(self.C), 0.0, 1.0)
         return self.C * self.total(xlogy(s, s) + xlogy(1.0 - s, 1.0 - s))
 

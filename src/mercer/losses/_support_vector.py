@@ -90,7 +90,7 @@ class _SupportVector(Loss):
         There are at most three hundred exchanges, because rounding could make them cycle.
         """
         c, b = machine.c.copy(), machine.intercept
-        # libsvm leaves variables that belong at a bound within this fraction of C of it.
+        # libsvm leaves variables that belong at a bound up to this fraction of C away from it.
         size, near = np.abs(c), 1e-9
         least = near * np.minimum(size.max(), self._bounds)
         free = np.asarray((size > least) & (size < (1.0 - near) * self._bounds))
@@ -129,8 +129,8 @@ class _SupportVector(Loss):
             if dual > highest:
                 free |= improvable
             else:
-                # The variables released together came back to their bounds. The most violating
-                # ones alone can always move.
+                # The variables that were released together returned to their bounds. The most
+                # violating variables alone can always move.
                 free = _most_violating(slope, c < high, c > low, intercept)
             highest = max(highest, dual)
         return Machine(c, b)
@@ -271,8 +271,8 @@ class EpsilonInsensitive(_SupportVector):
 def _most_violating(slope: Array, rising: Array, falling: Array, intercept: bool) -> Array:
     """Return a mask of the variables along which the dual objective grows fastest.
 
-    With an intercept this is a pair: one variable rises by what the other falls (the
-    working set of sequential minimal optimization); without one it is a single variable.
+    With an intercept, they are a pair: one variable rises by as much as the other falls (the
+    working set of sequential minimal optimization). Otherwise, there is a single variable.
     """
     up, down = np.where(rising, slope, -np.inf), np.where(falling, -slope, -np.inf)
     mask = np.zeros(slope.size, dtype=bool)
@@ -311,10 +311,10 @@ def _middle(slope: Array, rising: Array, falling: Array) -> float:
 
 
 def _stationary(K: Array, slope: Array, intercept: bool, total: float) -> tuple[Array, float]:
-    """Solve K d + b = slope for d and b, with sum d = total for an intercept, else b = 0.
+    """Solve K d + b = slope for d and b; with an intercept, sum d = total, and otherwise, b = 0.
 
-    A ridge is added to K: among several, relative to its largest diagonal element, the smallest
-    that makes it positive definite.
+    The ridge that is added to K is the smallest of three fractions of its largest diagonal element
+    that makes K positive definite.
     """
     size = float(np.abs(np.diag(K)).max())
     for jitter in (ARITHMETIC, 1e-10, 1e-7):

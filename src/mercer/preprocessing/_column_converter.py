@@ -1,4 +1,4 @@
-"""Conversion of columns of one kind to numbers or text, as a transformer."""
+"""A transformer that converts columns of one kind to numbers or text."""
 
 from typing import Self
 

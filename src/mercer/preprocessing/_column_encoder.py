@@ -26,8 +26,8 @@ def column_encoder(table: Features, ordered: Orders | None = None) -> ColumnTran
 
     * Numbers are scaled by `SoftClippingScaler`.
     * Dates become days since 1970, and durations days.
-    * Ordered categories become their ranks, starting from zero. They are columns of an ordered
-      categorical dtype of pandas and columns in `ordered`.
+    * Ordered categories become their ranks, starting from zero. These are the columns of an ordered
+      categorical dtype of pandas and the columns in `ordered`.
     * Text, booleans and other categories become codes in the order of their text, starting from
       zero. Categories that are absent from the training table become -1.
     * Columns without any known value, identifiers and long text are left out.
@@ -86,7 +86,7 @@ def column_encoder(table: Features, ordered: Orders | None = None) -> ColumnTran
 def columns_by_kind(
     table: Features, ordered: Orders | None = None
 ) -> tuple[dict[str, list[str | int]], list[list[str]]]:
-    """Return names or positions of the encoded columns by kind, and orders of categories.
+    """Return names or positions of the encoded columns by kind, and the orders of categories.
 
     Parameters
     ----------

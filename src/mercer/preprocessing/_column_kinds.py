@@ -17,7 +17,7 @@ from mercer._data.types import Array, Features
 Kind: TypeAlias = Literal["number", "date", "category", "text", "empty", "identifier", "other"]
 
 FEW = 20
-"""Text is no category if it has more distinct values than this, and than half of its rows."""
+"""Text with more distinct values than this, and than half the number of rows, is no category."""
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 """This matches words of at least two letters."""

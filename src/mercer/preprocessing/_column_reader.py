@@ -94,7 +94,7 @@ class ColumnsOfKind:
 def _without_row_numbers(
     columns: list[tuple[str | int, Features]], kinds: list[Kind], numeric: list[int]
 ) -> list[int]:
-    """Return positions of numeric columns that do not number the rows, all if none would remain.
+    """Return the numeric columns that do not number rows, or all if no column would remain.
 
     Parameters
     ----------
@@ -127,8 +127,8 @@ def numbers_rows(name: str, column: Features) -> bool:
     Returns
     -------
     bool
-        True if all numbers are whole and distinct, and if they either are consecutive, unless they
-        may be years, or have a name that is typical of identifiers, such as "Customer ID" or "nr".
+        True if all numbers are whole and distinct, and if they are consecutive and cannot be years,
+        or if the name is typical of identifiers, such as "Customer ID" or "nr".
 
     Examples
     --------
@@ -233,7 +233,7 @@ def _texts_of(X: Table) -> pd.DataFrame | dict[str, pd.Series[str]]:
         return {}
     try:
         import pandas as pd
-    except ImportError:  # Without pandas, text in polars data frames is categories.
+    except ImportError:  # Without pandas, text in polars data frames counts as categories.
         return {}
     if not hasattr(X, "iloc"):
         of_text = [name for name in names if str(X[name].dtype) in ("String", "Object")]

@@ -24,14 +24,14 @@ class LetterCodes(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     length : int, default=None
-        Number of columns, which is the largest length of a string; by default, the length of the
-        longest training string.
+        Number of columns, which is the largest length of a string that is allowed; by default, the
+        length of the longest training string.
 
     Attributes
     ----------
     length_ : int
     n_features_in_ : int
-        One.
+        Always one.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class LetterCodes(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If there is more than one column, or a string is empty.
+            If there is more than one column, or if a string is empty.
         """
         strings = _strings(X)
         if self.length is not None:
@@ -83,7 +83,7 @@ class LetterCodes(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If there is more than one column, or a string is empty or longer than `length_`.
+            If there is more than one column, or if a string is empty or longer than `length_`.
         """
         check_is_fitted(self)
         strings = _strings(X)

@@ -235,7 +235,7 @@ def date_formats(cells: pd.Series[str], likely_format: str = "") -> list[str]:
     found: dict[str, float] = {}
     guessed = _guessed(cells[likely].iloc[:5])
     for name in dict.fromkeys([*([likely_format] if likely_format else []), *guessed, *_FORMATS]):
-        # A few cells rule most formats out.
+        # The first few cells rule out most formats.
         if np.isnat(parse_dates(cells.iloc[:20], name)).mean() < 0.5:
             found[name] = float((~np.isnat(parse_dates(cells, name))).mean())
     best = max(found.values(), default=0.0)

@@ -51,9 +51,9 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         column.
     scale_ : ndarray of shape (n_features,)
         Robust standard deviation of each column: the median absolute deviation from the median,
-        divided by the same number of the standard normal distribution; if more than half of the
-        values are equal, the median of all nonzero absolute deviations. The difference of the
-        values for a column of two values; infinity for a constant column.
+        divided by the median absolute deviation of the standard normal distribution; if more than
+        half of the values are equal, the median of all nonzero absolute deviations. The difference
+        between the values for a column of two values; infinity for a constant column.
     thresholds_ : ndarray of shape (n_features,)
         The number t of each column.
     mean_, std_ : ndarray of shape (n_features,)
@@ -207,7 +207,7 @@ def _statistics(x: Array, threshold: float) -> tuple[float, float, float, float,
     threshold = min(threshold, _LARGEST)
     # In this unit, squares neither overflow for large columns nor underflow for narrow ones.
     unit = min(threshold, np.abs(z).max())
-    # With values clipped at two thresholds, a single one hardly changes mean and deviation.
+    # If values are clipped at two thresholds, a single value hardly changes mean and deviation.
     z = np.clip(_soft_clipped(z, threshold) / unit, -2.0, 2.0)
     return center, scale, threshold, unit * z.mean(), unit * z.std()
 
@@ -226,7 +226,7 @@ def _scaled(X: Array | float, center: Array | float, scale: Array | float) -> Ar
 
 
 def _soft_clipped(z: Array, threshold: Array | float) -> Array:
-    """Return t (1 + ln(|z| / t)) with the sign of z where it is beyond a threshold t, else z."""
+    """Return t (1 + ln(|z| / t)) with the sign of z where |z| > t for a threshold t, else z."""
     size = np.abs(z)
     return np.copysign(
         np.minimum(size, threshold) + threshold * np.log(np.maximum(size / threshold, 1.0)), z

@@ -44,7 +44,7 @@ def table_encoder() -> TableEncoder:
 
     Tables are data frames of pandas or polars, or arrays; the columns of an array of objects may
     have different types. Text in data frames is parsed as numbers, dates or times of day if it is
-    written in a notation of one of several countries, as by the command ``mercer columns`` (for
+    written in the notation of one of several countries, as in the command ``mercer columns`` (for
     polars, only if pandas is installed); all other text is left unchanged. In arrays of objects,
     text remains text; in an array of text, into which NumPy converts mixed types, a column whose
     values all read as numbers holds numbers.
@@ -148,7 +148,7 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     features_ : list of (int, str)
-        Position of the column and name of the cycle of each pair of features.
+        Position of the column and name of the cycle for each pair of features.
     n_features_in_ : int
 
     Examples
@@ -347,7 +347,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
 
 
 def texts_of(X: Features, longest: int = 1000) -> list[list[str]]:
-    """Return the text of each column, truncated to bound time and memory, empty if it is missing.
+    """Return the text of each column, truncated to bound time and memory, and empty if missing.
 
     Parameters
     ----------

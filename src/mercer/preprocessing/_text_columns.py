@@ -1,4 +1,4 @@
-"""Reading of columns of text, in which other columns decide on ambiguous formats."""
+"""Reading of columns of text, where other columns resolve ambiguous formats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ReadAs: TypeAlias = Literal["number", "date", "time", "flag", "text"]
 
 _Possible: TypeAlias = "CellReading | Readings | tuple[str, ...]"
-"""Possible readings of a column: a decided one, numbers, or dates in one of several formats."""
+"""Possible readings of a column: one that is decided, numbers, or dates in several formats."""
 
 Cells: TypeAlias = "pd.Series[Any]"
 """A column of a data frame: text, or numbers, dates or flags that were read from text."""
@@ -109,7 +109,7 @@ def cell_readings(
     Returns
     -------
     dict of str to CellReading
-        If the cells of a column allow several formats, columns that allow only one decide.
+        If the cells of a column allow several formats, the columns that allow only one decide.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Encoding of text by predictions of the target from its words and its letter sequences."""
+"""Encoding of text by predictions of the target from words and from letter sequences."""
 
 from __future__ import annotations
 
@@ -44,8 +44,9 @@ class TextScores(TransformerMixin, BaseEstimator):
         Whether the target holds classes.
     cv : int or splitter, default=5
         Number of folds of the training rows, or a splitter that needs no groups, such as
-        `PredefinedSplit` with folds of whole groups. A fit to the other folds predicts each fold.
-        Rows that are never held out, such as the first ones of `TimeSeriesSplit`, get the mean.
+        `PredefinedSplit` with folds of whole groups. Each fold is predicted by a fit to its
+        training rows. Rows that are never held out, such as the first ones of `TimeSeriesSplit`,
+        get the mean.
     random_state : int, RandomState instance or None, default=0
         Controls the division of the rows into folds, if `cv` is a number.
 
@@ -99,7 +100,7 @@ class TextScores(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Features, y: npt.ArrayLike) -> Array:
-        """Fit to all rows, and return out-of-fold predictions of them.
+        """Fit to all rows, and return their out-of-fold predictions.
 
         Parameters
         ----------
@@ -168,7 +169,7 @@ class TextScores(TransformerMixin, BaseEstimator):
         return np.asarray(left_out)
 
     def transform(self, X: Features) -> Array:
-        """Predict new rows.
+        """Return predictions for new rows.
 
         Parameters
         ----------

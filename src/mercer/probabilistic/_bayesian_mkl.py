@@ -201,7 +201,7 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
     weight_penalty : float, default=1.0
         Used by "mkl" only, which adds weight_penalty sum weights^norm to the objective. Larger
         penalties give smoother functions. The penalty applies to the weights of the kernels as
-        given, so a kernel of larger values costs less; divide kernels by their mean diagonals to
+        given, so a kernel with larger values costs less; divide kernels by their mean diagonals to
         treat them alike.
     norm : float, default=1.0
         Used by "mkl" only; at least 1. The smaller the norm, the sparser the weights.
@@ -275,8 +275,8 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
     All of these functions share one kernel, and their probabilities are divided by their sum.
 
     Each step is a joint Newton step in latent values and weights [1]_. For p kernels, it takes
-    O(n^3 + p n^2) for each latent function. A few n x n matrices are kept in memory, and also the p
-    Gram matrices if they fit into a quarter of the working memory.
+    O(n^3 + p n^2) time for each latent function. A few n x n matrices are kept in memory, and also
+    the p Gram matrices if they fit into a quarter of the working memory.
 
     References
     ----------

@@ -39,7 +39,7 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
     objective : {"marginal_likelihood", "vb", "map", "mkl"}, default="marginal_likelihood"
         "marginal_likelihood" is available in closed form for Gaussian noise only, and has no
         parameters to choose. "vb" maximizes its variational bound, which is meant for Laplace
-        noise; for Gaussian noise, bound and marginal likelihood are equal. "map" maximizes the
+        noise; for Gaussian noise, the bound equals the marginal likelihood. "map" maximizes the
         joint density of latent values and weights, and gives sparser weights. "mkl" penalizes the
         size of the weights, and is convex.
     noise : float or None, default=None
@@ -49,7 +49,7 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
     weight_penalty : float, default=1.0
         Used by "mkl" only, which adds weight_penalty sum weights^norm to the objective. Larger
         penalties give smoother functions. The penalty applies to the weights of the kernels as
-        given, so a kernel of larger values costs less; divide kernels by their mean diagonals to
+        given, so a kernel with larger values costs less; divide kernels by their mean diagonals to
         treat them alike.
     norm : float, default=1.0
         Used by "mkl" only; at least 1. The smaller the norm, the sparser the weights.
@@ -127,11 +127,11 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
     Notes
     -----
     Each step is a joint Newton step in latent values and weights [1]_, which takes O(n^3 + p n^2)
-    for p kernels. Learned Gaussian noise is the weight of one more kernel, the identity. Parameters
-    of kernels are learned by L-BFGS, together with weights and noise; each evaluation takes
-    O(n^3 + p n^2 d), and no array is larger than n x n. A few n x n matrices are kept in memory,
-    and also the p Gram matrices if they fit into a quarter of the working memory. Several responses
-    share the kernel and the noise relative to the sizes of the responses.
+    time for p kernels. Learned Gaussian noise is the weight of one more kernel, the identity.
+    Parameters of kernels are learned by L-BFGS, together with weights and noise; each evaluation
+    takes O(n^3 + p n^2 d) time, and no array is larger than n x n. A few n x n matrices are kept in
+    memory, and also the p Gram matrices if they fit into a quarter of the working memory. Several
+    responses share the kernel, and the noise relative to the sizes of the responses.
 
     Sample weights multiply the log-likelihoods of the samples. Samples given twice have equal
     responses, so the learned noise may vanish if the weights sum to more than the number of

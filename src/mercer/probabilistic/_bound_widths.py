@@ -106,7 +106,7 @@ def tight_logistic_width(squared: Array) -> tuple[Array, Array]:
 
 
 def logistic_height(squared: Array, gamma: Array) -> Array:
-    """Return the height h(gamma) = 2 ln 2 cosh(s / 2) - s^2 / gamma of the logistic bound.
+    """Return the height h(gamma) = 2 ln(2 cosh(s / 2)) - s^2 / gamma of the logistic bound.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def tight_logistic_argument(gamma: Array) -> Array:
 def best_logistic_width(
     u: Array, determinant: DeterminantModel, weights: float | Array = 1.0
 ) -> tuple[Array, Array]:
-    """Return s^2 and the width gamma that minimizes weights bound - ln gamma + determinant model.
+    """Return s^2 and the gamma that minimizes weights * bound - ln gamma + determinant model.
 
     The logistic bound of that width is tight at s^2, which is zero for widths up to 4.
 

@@ -47,7 +47,7 @@ class StepRules:
     patience : int
         The search ends after this many successive steps without a decrease.
     rounded_residual : float
-        A search ended by rounding errors has converged if its residual per sample is at most this.
+        A search that rounding errors end has converged if its residual per sample is at most this.
     n_probes : int
         Number of random probes that estimate the concavity of the log-determinants. A few are
         enough, because the estimate only affects the length of steps.
@@ -153,8 +153,8 @@ def minimize(
     steps decrease the objective. An extended step that fails to decrease the objective is replaced
     by a step of the majorizer, which is guaranteed to decrease it.
 
-    A step takes O(n^3 + p n^2 + p^2 n) for each problem, where p is the number of kernels. No
-    product with the inverse of the learned Gram matrix is computed.
+    Each step takes O(n^3 + p n^2 + p^2 n) time for each problem, where p is the number of kernels.
+    No product with the inverse of the learned Gram matrix is computed.
     """
     search = _Search(problem, point, free=free, barrier=barrier, previous=previous)
     for _ in range(max_iter):
@@ -219,7 +219,7 @@ class _Search:
         self.history: list[ObjectiveStep] = []
 
     def step(self) -> None:
-        """Take a step, initially in the latent values alone; lower the barrier if it is small."""
+        """Take a step, at first in the latent values alone; small decreases lower the barrier."""
         before = self.point.latent
         if self.free and self.latents_converged:
             self._step_in_weights()
@@ -236,7 +236,7 @@ class _Search:
             self.barrier *= self.rules.barrier_factor
 
     def has_converged(self, tol: float) -> bool:
-        """Whether barrier, decrease, residual and duality gap are within the tolerance."""
+        """Return whether barrier, decrease, residual and duality gap are within the tolerance."""
         small = tol * self._size()
         if not self.latents_converged:
             return False
@@ -248,7 +248,7 @@ class _Search:
         return max(total_barrier, self.decrease, self._residual()) <= small and self._gap() <= small
 
     def is_stuck(self) -> bool:
-        """Whether several successive steps have failed to decrease the objective."""
+        """Return whether several successive steps have failed to decrease the objective."""
         return self.n_stalled >= self.rules.patience
 
     def result(self, tol: float) -> Minimum:
@@ -258,7 +258,7 @@ class _Search:
         )
 
     def _gap(self) -> float:
-        """Return the duality gap of a convex objective, zero for others."""
+        """Return the duality gap of a convex objective, or zero for other objectives."""
         bound = self.problem.objective.lower_bound(self.problem, self.point)
         return 0.0 if bound is None else self.majorizer.value - bound
 
@@ -280,7 +280,7 @@ class _Search:
             self.point, self.majorizer, self.decrease = trial, majorizer, decrease
 
     def _step_in_weights(self) -> None:
-        """Take the first step that decreases the objective with its barrier.
+        """Take the first step that decreases the sum of the objective and its barrier.
 
         A rejected step is tried again without the extension, then with more damping, and finally
         with smaller step sizes.

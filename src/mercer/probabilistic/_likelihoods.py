@@ -32,7 +32,7 @@ from mercer.probabilistic._bound_widths import (
 )
 
 _NARROWEST = float(np.sqrt(np.finfo(float).eps))
-"""The bound of a Laplace likelihood is tight no closer to the response than this distance, because
+"""Smallest distance from the response at which the bound of a Laplace likelihood is tight, because
 its width vanishes at the response. Learned noise has at least this variance, relative to the mean
 square of the responses."""
 
@@ -77,7 +77,7 @@ class Deviance:
         return result
 
     def value(self, y: Array, u: Array) -> float:
-        """Return the sum over the samples, where y and u have the shape (n_samples,)."""
+        """Return the sum of the deviances of the samples, for y and u of shape (n_samples,)."""
         return 2.0 * self.loss.value(y, u) + self.loss.total(np.full(len(y), self.constant))
 
     def quadratic_model(self, y: Array, u: Array, width: float) -> QuadraticModel:
@@ -153,7 +153,7 @@ class Likelihood(Deviance, ABC):
     def best_bound(
         self, y: Array, u: Array, determinant: DeterminantModel
     ) -> tuple[QuadraticModel, Array]:
-        """Minimize weight times bound - ln gamma + determinant model over the widths gamma.
+        """Minimize weight * bound - ln gamma + determinant model over the widths gamma.
 
         Parameters
         ----------
@@ -210,7 +210,7 @@ class GaussianLikelihood(Likelihood):
 
     @classmethod
     def of_variance(cls, variance: float) -> Self:
-        """Return the likelihood of a noise variance; see :meth:`Likelihood.of_variance`."""
+        """Return the likelihood for a noise variance; see :meth:`Likelihood.of_variance`."""
         return cls(variance)
 
     def bound(self, y: Array, u: Array, gamma: Array) -> Array:
@@ -253,7 +253,7 @@ class LaplaceLikelihood(Likelihood):
 
     @classmethod
     def of_variance(cls, variance: float) -> Self:
-        """Return the likelihood of rate sqrt(2 / variance); see :meth:`Likelihood.of_variance`."""
+        """Return the likelihood with rate sqrt(2 / variance); see the base class."""
         return cls(float(np.sqrt(2.0 / variance)))
 
     def bound(self, y: Array, u: Array, gamma: Array) -> Array:

@@ -328,9 +328,9 @@ class NewtonModel:
         factor = cholesky(with_diagonal(H, 0.1 * ARITHMETIC), lower=True, check_finite=False)
         step = solve_triangular(factor, scale * side, lower=True, check_finite=False)
         if concavity is not None:
-            # H minus the concavity is diagonal in the basis of these eigenvectors. With absolute
-            # values of the diagonal, the step is a descent direction of the majorizer even if the
-            # estimate is inaccurate.
+            # H minus the concavity is diagonal in the basis of these eigenvectors. Because absolute
+            # values of the diagonal are used, the step is a descent direction of the majorizer even
+            # if the estimate is inaccurate.
             relative = concavity * np.outer(scale * weights, scale * weights)
             half = solve_triangular(factor, relative, lower=True, check_finite=False)
             relative = solve_triangular(factor, half.T, lower=True, check_finite=False)
@@ -352,7 +352,7 @@ class NewtonModel:
 
 
 class _LatentSystem:
-    """Solver for K + 2 / D, where D is the curvature of a problem's deviance, by B = I + S K S."""
+    """Solver of systems in K + 2 / D, by B = I + S K S, where D is the curvature of a deviance."""
 
     def __init__(self, K: Array, model: QuadraticModel, alpha: Array, *, optimal: bool) -> None:
         self.K = K

@@ -140,8 +140,8 @@ def as_objective(
     Raises
     ------
     ValueError
-        If the objective does not support the likelihood, a setting is out of its range, or the
-        penalty is not a finite number.
+        If the objective does not support the likelihood, if a setting is out of its range, or if
+        the penalty is not a finite number.
     """
     check_positive("weight_penalty", weight_penalty)
     check_number("norm", norm, low=1.0)
@@ -253,7 +253,7 @@ def learn_model(
 
 
 class _WeightedDictionary:
-    """Problem of finding the weights of kernels that are scaled to a mean diagonal of one."""
+    """The problem of finding the weights of kernels that are scaled to a mean diagonal of one."""
 
     def __init__(
         self,
@@ -302,7 +302,7 @@ class _WeightedDictionary:
         self.problem = Problem(objective, grams, Y)
 
     def learned(self, on_step: Callable[..., None] | None) -> Minimum:
-        """Return the lowest of the minima that are reached from the starts."""
+        """Return the lowest of the minima that are reached from the starting weights."""
         p, settings = self.used.size, self.settings
         if self.empty:
             # The targets are pure noise, whose most likely variance is their mean square.
@@ -371,7 +371,7 @@ class _WeightedDictionary:
         return np.append(weights, max(self.noise - self.problem.objective.jitter, 0.0))
 
     def _has_collapsed(self, found: Minimum) -> bool:
-        """Whether the kernels lower the objective by at most a thousandth of its size."""
+        """Return whether the kernels lower the objective by at most a thousandth of its size."""
         without = self._minimum(np.zeros(self.used.size))
         return without.value - found.value <= 1e-3 * abs(found.value)
 

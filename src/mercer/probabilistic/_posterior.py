@@ -45,7 +45,7 @@ def as_problem(
     Raises
     ------
     ValueError
-        If X or y contains NaN or infinities, or the deviance needs labels and y has values other
+        If X or y contains NaN or infinities, or if the deviance needs labels and y has values other
         than -1 and 1.
     """
     table = X if hasattr(X, "columns") or hasattr(X, "toarray") else np.asarray(X)
@@ -69,7 +69,7 @@ def check_weights(weights: npt.ArrayLike, n_kernels: int) -> Array:
     Raises
     ------
     ValueError
-        If there are more or fewer weights than kernels, or one is negative, NaN or infinite.
+        If there are more or fewer weights than kernels, or if one is negative, NaN or infinite.
     """
     checked = check_array(weights, ensure_2d=False, dtype=np.float64, input_name="weights")
     if checked.shape[-1] != n_kernels:
@@ -171,7 +171,7 @@ def posterior(
         The function that is minimized over the latent values. "marginal_likelihood" needs Gaussian
         noise, and "laplace" needs a likelihood without kinks.
     jitter : float, default=0.0
-        Used by "map" only: added to the diagonal of the Gram matrix.
+        Used by "map" only, which adds it to the diagonal of the Gram matrix.
     weight_penalty, norm : float, default=1.0
         Used by "mkl" only: the objective has the penalty weight_penalty * sum(weights^norm).
 
@@ -182,7 +182,7 @@ def posterior(
 
     Notes
     -----
-    A step takes O(n^3), and a few n x n matrices are kept in memory.
+    Each step takes O(n^3) time, and a few n x n matrices are kept in memory.
 
     Examples
     --------

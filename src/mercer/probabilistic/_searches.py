@@ -41,13 +41,13 @@ def optimize_weights(
     max_iter: int,
     on_step: Callable[..., None] | None = None,
 ) -> Minimum:
-    """Find the weights of the lowest objective, searching from several starts.
+    """Find the weights with the lowest objective, by searches from several starts.
 
     Parameters
     ----------
     problem : Problem
     starts : list of ndarray of shape (n_kernels,)
-        Positive weights. Only the first is used for a convex objective.
+        Positive weights. Only the first start is used for a convex objective.
     tol : float
         See :func:`minimize`.
     max_iter : int
@@ -76,7 +76,8 @@ def optimize_weights(
     if problem.objective.convex or len(starts) == 1:
         best = search(next(points), tol)
     else:
-        # Rough searches come first. Only the best is kept, because each has some n x n matrices.
+        # Rough searches come first. Only the best result is kept, because each holds some n x n
+        # matrices.
         best = min((search(point, max(tol, 1e-3)) for point in points), key=_value)
         if tol < 1e-3:
             fine = search(best.point, tol, best)
@@ -126,7 +127,11 @@ def _sparse(
     at: Callable[[Array], Minimum],
     is_accepted: Callable[[Minimum], bool],
 ) -> Minimum:
-    """Set the weights of all small terms, or of the smallest ones, to zero if that is accepted."""
+    """Try to set the weights of small terms to zero.
+
+    All small terms are tried first, and then only the smallest. The first change that is accepted
+    is kept.
+    """
     weights, size = found.point.weights, found.size
     # Many small terms may add up to a large one: if not all of their weights can be set to zero,
     # only the smallest terms are tried.
@@ -141,7 +146,7 @@ def _sparse(
 
 
 def _is_certified(problem: Problem, found: Minimum, tol: float) -> bool:
-    """Whether the duality gap is small, which is required if the search has converged."""
+    """Return whether the duality gap is small, as is required only if the search has converged."""
     bound = problem.objective.lower_bound(problem, found.point)
     return bound is None or not found.converged or found.value - bound <= tol * found.size
 
@@ -177,7 +182,8 @@ def laplace_at(problem: Problem, weights: Array, alpha: Array | None = None) -> 
 
     where alpha = K^-1 u. The vector s_i = V_ii dW_i / du_i, with V = K - K R K, accounts for the
     change of the mode with the weights (equations 5.22 to 5.24). An evaluation consists of a few
-    Newton steps and one inverse, O(n^3 + p n^2) for p kernels, and uses a few n x n matrices.
+    Newton steps and one inverse. For p kernels, it takes O(n^3 + p n^2) time and the memory of a
+    few n x n matrices.
     """
     mode = minimize_latents(problem, problem.start(weights, alpha), tol=_MODE_TOLERANCE)
     likelihood, point = problem.objective.deviance, mode.point
@@ -211,14 +217,14 @@ def optimize_laplace(
     max_iter: int,
     on_step: Callable[..., None] | None = None,
 ) -> Minimum:
-    """Find the weights of the largest marginal likelihood by L-BFGS from several starts.
+    """Find the weights with the largest approximate marginal likelihood by L-BFGS.
 
     Parameters
     ----------
     problem : Problem
         A problem with the objective :class:`LaplaceApproximation`.
     starts : list of ndarray of shape (n_kernels,)
-        Positive weights.
+        Positive weights, from each of which a search starts.
     tol : float
         A search ends when each weight times its derivative is at most a tenth of this fraction of
         the objective.

@@ -1,4 +1,4 @@
-"""Clustering by one kernel, and the base class of kernel clusterers."""
+"""Clustering with one kernel, and the base class of kernel clusterers."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from mercer.kernels._column_names import with_names
 from mercer.kernels._conversion import KernelSource
 
 _ROUNDING = 1e-10
-"""Asymmetries and negative eigenvalues of a similarity below this fraction of its largest entry
-are rounding errors."""
+"""Asymmetries and negative eigenvalues of a similarity matrix count as rounding errors if they are
+below this fraction of its largest entry."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Clusters:
     ----------
     kernel : Kernel
     search : LocalSearch
-        Its Gram matrix is `scale` times the centered Gram matrix of the kernel.
+        A search whose Gram matrix is `scale` times the centered Gram matrix of the kernel.
     alignment : float
         Centered alignment of the kernel with the partition.
     scale : float, default=1.0
@@ -69,7 +69,7 @@ class Clusters:
 
 
 class KernelClusterer(ClusterMixin, KernelEstimator):
-    """Base class of clusterers by a kernel, which predict the clusters of new samples.
+    """Base class of clusterers that use a kernel, and predict the clusters of new samples.
 
     A subclass implements `_cluster`, and extends `_check_settings`.
     """
@@ -92,8 +92,8 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            If kernels are "precomputed", a Gram matrix of shape (n_samples, n_samples), or for
-            several kernels a stack of shape (n_samples, n_samples, n_kernels).
+            If kernels are "precomputed", X is a Gram matrix of shape (n_samples, n_samples), or a
+            stack of shape (n_samples, n_samples, n_kernels) for several kernels.
         y : None
             Ignored.
 
@@ -134,8 +134,8 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
             )
         self.objective_, self.alignment_ = search.partition.objective, found.alignment
         self.history_, self.n_iter_ = search.history, len(search.history)
-        # `predict` needs the effect of centering on kernel values. It is averaged over several
-        # samples to reduce rounding errors.
+        # `predict` needs the amounts that centering subtracts from sums of kernel values. They are
+        # averaged over several samples to reduce rounding errors.
         rows = evenly_spaced(len(data), 16)
         sums = self._cluster_sums(data.X[rows])
         self._assignment = Assignment.from_partition(partition, rows, sums, found.scale)
@@ -143,7 +143,7 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
 
     @abstractmethod
     def _cluster(self, data: TrainingData, A: Array, settings: SearchSettings) -> Clusters:
-        """Find a partition of validated data, given the similarity of the clusters."""
+        """Find a partition of validated data, given the similarity A of the clusters."""
 
     def _check_settings(self) -> None:
         """Raise errors for invalid settings."""
@@ -156,15 +156,15 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
     def predict(self, X: Features) -> Array:
         """Assign each sample to the cluster in which it would raise the objective most.
 
-        The increase of the objective is computed to first order in the sample's weight. If clusters
-        are similar to themselves only, and indicators are normalized, this cluster is the one whose
-        center is nearest in the kernel's feature space.
+        The increase of the objective is computed to first order in the sample's weight. If the
+        similarity is the identity and indicators are normalized, this is the cluster whose center
+        is nearest in the kernel's feature space.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            If the kernel is "precomputed", its values between the samples and the training samples,
-            of shape (n_samples, n_fitted) or (n_samples, n_fitted, n_kernels).
+            If the kernel is "precomputed", X contains its values between the samples and the
+            training samples, with shape (n_samples, n_fitted) or (n_samples, n_fitted, n_kernels).
 
         Returns
         -------
@@ -178,7 +178,7 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
         return 2
 
     def _cluster_sums(self, X: Features) -> Array:
-        """Sum the kernel's values over each cluster, shape (n_samples, n_clusters)."""
+        """Sum the kernel values of each sample over each cluster: (n_samples, n_clusters)."""
         members = np.eye(self.n_clusters)[self._parts]
         sums = np.empty((X.shape[0], self.n_clusters))
         batch_size = max(int(working_memory() / (16 * len(members))), 1)
@@ -190,7 +190,7 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
 
 
 def joined_by_copies(X: Features, parts: Array, n_parts: int) -> NDArray[np.intp]:
-    """Return labels of the parts of a partition: the same for parts with equal samples.
+    """Label the parts of a partition such that parts that share equal samples get the same label.
 
     Parameters
     ----------
@@ -232,7 +232,8 @@ def cluster_similarity(similarity: npt.ArrayLike | None, n_clusters: int) -> Arr
     Raises
     ------
     ValueError
-        If the similarity has another shape, is zero, not symmetric or not positive semi-definite.
+        If the similarity has another shape, is zero, or is not symmetric and positive
+        semi-definite.
     """
     shape = (n_clusters, n_clusters)
     if similarity is None:
@@ -257,30 +258,30 @@ def cluster_similarity(similarity: npt.ArrayLike | None, n_clusters: int) -> Arr
 class HSICClustering(KernelClusterer):
     """Clustering that maximizes the dependence of the labels on the samples (CLUHSIC).
 
-    Maximizes the Hilbert-Schmidt independence criterion <K_c, Y A Y'> over partitions, where K_c is
+    Maximizes the Hilbert-Schmidt independence criterion <K_c, Y A Y'> over partitions. Here K_c is
     the centered Gram matrix, the columns of Y are the indicators of the clusters, divided by the
-    square roots of the clusters' sizes, and A is the similarity of the clusters. Without a
-    similarity this is kernel k-means.
+    square roots of the cluster sizes, and A is the similarity of the clusters. If A is the
+    identity, the method is kernel k-means.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     kernel : kernel, name, callable or "precomputed", default=None
-        The kernel. None stands for `Gaussian("median")`, whose bandwidth is the median distance of
-        the samples. With `"precomputed"`, X is a Gram matrix.
+        The kernel. None stands for `Gaussian("median")`, whose bandwidth is the median distance
+        between samples. With `"precomputed"`, X is a Gram matrix.
     method : {"greedy", "spectral"}, default="greedy"
-        How initial partitions are found: by k-means++ in feature space, or by k-means of the
+        How initial partitions are found: by k-means++ in feature space, or by k-means on the
         leading eigenvectors, which solve the problem without the constraint that Y is a partition.
-        A local search improves them in either case.
+        In either case, a local search improves them.
     similarity : array-like of shape (n_clusters, n_clusters), default=None
-        The matrix A, symmetric and positive semi-definite; None for the identity. Clusters on a
-        chain, a ring or a tree are found with a similarity that decreases with their distance
-        there; label c then corresponds to row c.
+        The matrix A, symmetric and positive semi-definite; None for the identity. Clusters that
+        form a chain, a ring or a tree are found with a similarity that decreases with the distance
+        along it; label c then corresponds to row c.
     normalize : bool, default=True
-        Whether indicators are divided by the square roots of the sizes. Otherwise, clusters are
-        weighted by the squares of their sizes: a few clusters take nearly all samples, and the
-        others have one sample each.
+        Whether indicators are divided by the square roots of the cluster sizes. Without this, a few
+        clusters take nearly all samples, and the others have one sample each, because clusters are
+        weighted by the squares of their sizes.
     n_init : int or "auto", default="auto"
         Number of initial partitions, 10 for `"auto"`; the best result is kept.
     max_iter : int, default=300
@@ -295,8 +296,8 @@ class HSICClustering(KernelClusterer):
     labels_ : ndarray of shape (n_samples,)
         Cluster of each training sample. No cluster is empty, and equal samples are in the same
         cluster. Clusters are numbered in the order of their first samples, where `similarity`
-        allows. On a chain, numbers can only be reversed: of the two equivalent numberings, the one
-        chosen gives a lower label to the first sample in which they differ.
+        allows this. For a chain, there are only two equivalent numberings, one the reverse of the
+        other. The one chosen gives the lower label to the first sample whose label differs.
     objective_ : float
         <K_c, Y A Y'>.
     alignment_ : float
@@ -304,7 +305,7 @@ class HSICClustering(KernelClusterer):
     kernel_ : Kernel
         The kernel, with its bandwidth, if any, derived from the data.
     history_ : list of float
-        Objective of the best search: for its initial partition, and after each iteration. It never
+        Objective of the best search for its initial partition and after each iteration. It never
         decreases.
     n_iter_ : int
         Length of the history.
@@ -322,10 +323,10 @@ class HSICClustering(KernelClusterer):
     Notes
     -----
     The local search is a batched version of Hartigan's method. An iteration moves many samples at
-    once if this raises the objective at least as much as the best single move, in O(n^2) at most.
-    At the end no move of a single sample raises the objective, a stronger condition than that of
-    Lloyd's algorithm for k-means. Memory is at most three n x n matrices while the kernel is
-    centered, and one afterwards.
+    once if this raises the objective at least as much as the best single move. It takes O(n^2) time
+    at most. At the end, no move of a single sample raises the objective, which is a stronger
+    condition than that of Lloyd's algorithm for k-means. At most three n x n matrices are in memory
+    while the kernel is centered, and one afterwards.
 
     References
     ----------
@@ -378,7 +379,7 @@ class HSICClustering(KernelClusterer):
 
 
 def _centered_gram(samples: Samples, kernel: Kernel) -> Array:
-    """Evaluate the centered Gram matrix, unless the kernel returns NaN or is constant."""
+    """Evaluate the centered Gram matrix; raise an error if the kernel is constant or not finite."""
     K = base_grams(samples, [kernel], centered=True).weighted_sum(np.ones(1))
     trace = np.trace(K)
     check_finite([kernel], np.array([trace]))

@@ -1,6 +1,7 @@
-"""Local search for a partition, from initial ones by k-means++ or eigenvectors.
+"""Local search for a partition, starting from k-means++ seeds or from eigenvectors.
 
-Samples move, and clusters exchange labels, as long as this raises the objective.
+The search moves samples between clusters, and exchanges the labels of clusters, as long as this
+raises the objective.
 """
 
 import warnings
@@ -41,7 +42,7 @@ class LocalSearch:
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """Number of initial partitions of a search, and its stopping rule.
+    """The number of initial partitions and the stopping rule of a search.
 
     Attributes
     ----------
@@ -50,9 +51,9 @@ class SearchSettings:
     random_state : RandomState
     tol : float, default=0.0
     max_iter : int, default=300
-        Tolerance and largest number of iterations; see :func:`local_search`.
+        Tolerance and maximum number of iterations; see :func:`local_search`.
     report : callable, default=nothing
-        Called after each search.
+        A function that is called after each search.
     """
 
     n_init: int
@@ -87,15 +88,16 @@ def local_search(
 
     Notes
     -----
-    An iteration first tries to move every sample to the cluster where its move alone would gain
-    most. If the objective then rises by less than the largest of these single gains, it tries the
-    half of the samples with the larger gains, and so on, down to the single best move. The
-    objective thus never decreases, and rises at least as much as by the best single move. Once no
-    single move raises it, the labels of whole clusters are exchanged if that does. An iteration
-    costs O(n (m + k)) if m samples would gain, at most O(n^2).
+    For each sample whose move alone would raise the objective, an iteration takes the cluster that
+    raises it most. It first tries to move all these samples at once. If the objective then rises by
+    less than the largest single gain, it tries only the half of the samples with the larger gains,
+    and so on, down to the single best move. Thus, the objective never decreases, and rises at least
+    as much as by the best single move. Once no single move raises it, the labels of whole clusters
+    are exchanged if that raises it. For m such samples, an iteration takes O(n (m + k)) time, which
+    is at most O(n^2).
     """
     partition = _relabeled(Partition(problem, labels))
-    # Moves update the sums of the partition by the changes, which accumulates rounding errors.
+    # Moves only add changes to the sums of the partition, which accumulates rounding errors.
     least, is_recomputed = max(tol, ROUNDING) * problem.bound, True
     history = [partition.objective]
     for _ in range(max_iter):
@@ -119,7 +121,7 @@ def local_search(
 
 
 def _after_best_moves(partition: Partition, rows: Array, targets: Array, gain: float) -> Partition:
-    """Move all rows, or the first half of them, and so on, until the gain is at least `gain`."""
+    """Move all rows, or the first half, quarter and so on, until the gain is at least `gain`."""
     count = rows.size
     while True:
         trial = partition.moved(rows[:count], targets[rows[:count]])
@@ -129,10 +131,11 @@ def _after_best_moves(partition: Partition, rows: Array, targets: Array, gain: f
 
 
 def _relabeled(partition: Partition) -> Partition:
-    """Exchange labels of whole clusters to raise the objective; return the partition if none does.
+    """Exchange labels of whole clusters if that raises the objective.
 
-    The best labels solve a quadratic assignment problem. A relaxation of it gives an initial
-    assignment, which exchanges of two labels improve.
+    If it does not, the same partition is returned. The best labels solve a quadratic assignment
+    problem. A relaxation of it gives an initial assignment, which is then improved by exchanges of
+    two labels.
     """
     problem = partition.problem
     if problem.is_exchangeable:
@@ -141,7 +144,8 @@ def _relabeled(partition: Partition) -> Partition:
     totals = partition.totals * np.outer(values, values)
     identity = np.arange(problem.n_clusters)
     least = partition.objective + ROUNDING * problem.bound
-    # Neither method draws random numbers here, but SciPy would access the global generator.
+    # Neither method draws random numbers here, but without `rng` SciPy would access the global
+    # generator.
     unused = np.random.default_rng(0)
     relaxed = quadratic_assignment(totals, problem.A, options={"maximize": True, "rng": unused})
     initial = relaxed.col_ind if relaxed.fun > least else identity
@@ -158,11 +162,11 @@ def _relabeled(partition: Partition) -> Partition:
 
 
 def numbered(partition: Partition) -> Partition:
-    """Number the clusters in the order of their first samples, where the similarity allows.
+    """Number the clusters in the order of their first samples, where the similarity allows this.
 
-    Of all numberings that leave the similarity of the clusters unchanged, and so the objective,
-    this is the one whose labels come first in lexicographic order. Without a similarity, these are
-    all numberings; on a chain of clusters, the chain and its reverse.
+    Some numberings leave the similarity of the clusters, and thus the objective, unchanged. Of
+    these, the one whose labels come first in lexicographic order is chosen. Without a similarity,
+    all numberings are possible; for a chain of clusters, only the chain and its reverse are.
 
     Parameters
     ----------
@@ -186,14 +190,14 @@ def numbered(partition: Partition) -> Partition:
 def _first_symmetry(A: Array, order: Array, max_steps: int = 10_000) -> Array:
     """Return the lexicographically first p with A[p][:, p] = A[order][:, order], by backtracking.
 
-    Such a p exists: `order` is one. The search is exponential in the worst case; after `max_steps`,
-    it ends and `order` is returned.
+    Such a p exists, because `order` is one. Since the search takes exponential time in the worst
+    case, it ends after `max_steps` steps and returns `order`.
     """
     near = ROUNDING * np.abs(A).max()
     profiles = np.sort(A, axis=1)
 
     def candidates(p: list[int]) -> Iterator[int]:
-        """The values of the next entry that are consistent with the entries chosen before."""
+        """Return the values of the next entry that are consistent with the entries so far."""
         cluster, before = order[len(p)], order[: len(p)]
         fits = (np.abs(A[:, p] - A[cluster, before]) <= near).all(axis=1)
         fits &= (np.abs(profiles - profiles[cluster]) <= near).all(axis=1)
@@ -224,7 +228,7 @@ def best_local_search(
     ----------
     problem : Dependence
     method : {"greedy", "spectral"}
-        Whether initial partitions come from k-means++ in feature space, or from k-means of the
+        Whether initial partitions come from k-means++ in feature space, or from k-means on the
         leading eigenvectors.
     settings : SearchSettings
 
@@ -262,8 +266,8 @@ def kmeans_plusplus_labels(K: Array, n_clusters: int, random_state: RandomState)
 
     Notes
     -----
-    Each seed is the best of 2 + ln k candidates, drawn with probabilities proportional to their
-    squared distances to the nearest earlier seed. O(n k log k).
+    Each seed is the best of 2 + ln k candidates, which are drawn with probabilities proportional to
+    their squared distances to the nearest earlier seed. This takes O(n k log k) time.
 
     References
     ----------
@@ -310,14 +314,14 @@ def spectral_embedding(problem: Dependence, random_state: RandomState) -> Array:
     -------
     ndarray of shape (n_samples, n_components)
         Eigenvectors of K_c, each multiplied by the square roots of its eigenvalue and of the
-        eigenvalue of A of the same rank: a factor of Y A Y' in the relaxed problem, in which Y is
-        any matrix with orthonormal columns.
+        eigenvalue of A of the same rank. Up to the eigenvalues of K_c, this is a factor of Y A Y'
+        in the relaxed problem, in which Y is any matrix with orthonormal columns.
 
     Notes
     -----
     There are as many components as A has positive eigenvalues, but at most k - 1, because a
-    centered kernel has no component along the mean. O(n^2 k) by a randomized decomposition with
-    four power iterations, because initial partitions need few digits.
+    centered kernel has no component along the mean. A randomized decomposition takes O(n^2 k) time;
+    its four power iterations suffice, because initial partitions need little precision.
     """
     similarity = np.maximum(np.linalg.eigvalsh(problem.A)[::-1], 0.0)
     rank = int((similarity > ROUNDING * similarity[0]).sum())
@@ -329,7 +333,7 @@ def spectral_embedding(problem: Dependence, random_state: RandomState) -> Array:
 
 
 def _by_seeds(problem: Dependence, n_init: int, random_state: RandomState) -> Iterator[Array]:
-    """Yield initial labels by k-means++."""
+    """Yield initial labels that k-means++ finds."""
     for _ in range(n_init):
         yield kmeans_plusplus_labels(problem.K, problem.n_clusters, random_state)
 
@@ -337,7 +341,7 @@ def _by_seeds(problem: Dependence, n_init: int, random_state: RandomState) -> It
 def _by_eigenvectors(
     problem: Dependence, n_init: int, random_state: RandomState
 ) -> Iterator[Array]:
-    """Yield initial labels by k-means of the spectral embedding."""
+    """Yield initial labels that k-means finds in the spectral embedding."""
     rows = spectral_embedding(problem, random_state)
     rows /= np.abs(rows).max()
     for _ in range(n_init):
@@ -350,7 +354,7 @@ def _by_eigenvectors(
 
 
 def _without_empty_clusters(labels: Array, n_clusters: int) -> Array:
-    """Move one sample of the largest cluster into each empty one."""
+    """Move one sample of the largest cluster into each empty cluster."""
     labels = labels.astype(np.intp)
     for cluster in range(n_clusters):
         sizes = np.bincount(labels, minlength=n_clusters)

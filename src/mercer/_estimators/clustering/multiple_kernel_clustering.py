@@ -1,4 +1,4 @@
-"""Clustering by several kernels, whose weights are learned from the clusters."""
+"""Clustering with several kernels, whose weights are learned from the clusters."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from mercer.kernels._conversion import KernelDictionary
 class PenalizedAlignment:
     """Alignment of a weighted sum of kernels with a partition, to be maximized over both.
 
-    With a_k = <K_kc, Y A Y'>, M_kl = <K_kc, K_lc> and D the diagonal of M, the objective is
-    v'a / sqrt(v'(M + penalty D) v). Without a penalty it is, up to the norm of Y A Y', the centered
-    alignment, and its best weights are those of alignf. As the penalty
-    grows, the best weights become proportional to each kernel's own alignment.
+    With a_k = <K_kc, Y A Y'>, M_kl = <K_kc, K_lc> and the diagonal D of M, the objective is
+    v'a / sqrt(v'(M + penalty D) v). Without a penalty, this is the centered alignment times the
+    norm of Y A Y', and the best weights are those of alignf. As the penalty grows, the best weights
+    become proportional to a_k / M_kk.
 
-    Weights v are those of the kernels scaled to a centered trace of one. Weights are called
-    normalized if v'(M + penalty D) v = 1: the objective is then linear in them.
+    The weights v apply to kernels that are scaled to a centered trace of one. They are called
+    normalized if v'(M + penalty D) v = 1; the objective is then v'a.
 
     Attributes
     ----------
     grams : BaseGrams
         Centered Gram matrices, each scaled to a trace of one; zero for a constant kernel.
     scales : ndarray of shape (n_kernels,)
-        Reciprocal traces of the kernels as given, zero for constant ones.
+        Reciprocals of the centered traces of the given kernels; zero for a constant kernel.
     M : ndarray of shape (n_kernels, n_kernels)
         Inner products of the scaled matrices.
     A : ndarray of shape (n_clusters, n_clusters)
@@ -70,7 +70,7 @@ class PenalizedAlignment:
     def from_kernels(
         cls, samples: Samples, kernels: Sequence[Kernel], A: Array, penalty: float
     ) -> PenalizedAlignment:
-        """Evaluate a dictionary of kernels, in one pass for M and one for the traces."""
+        """Evaluate a dictionary of kernels, in one pass for the traces and one for M."""
         grams = base_grams(samples, kernels, centered=True)
         traces = grams.traces()
         scales = np.divide(1.0, traces, out=np.zeros_like(traces), where=traces > 0.0)
@@ -79,12 +79,12 @@ class PenalizedAlignment:
 
     @property
     def regularized(self) -> Array:
-        """M + penalty D."""
+        """The matrix M + penalty D."""
         return self.M + self.penalty * np.diag(np.diag(self.M))
 
     @property
     def uniform(self) -> Array:
-        """Weights, not normalized: one for each kernel that is not constant."""
+        """Weights, not normalized, which are one for each kernel that is not constant."""
         return (self.scales > 0.0).astype(float)
 
     def normalize(self, weights: Array) -> Array:
@@ -92,14 +92,14 @@ class PenalizedAlignment:
         return weights / np.sqrt(weights @ self.regularized @ weights)
 
     def clustering_problem(self, weights: Array) -> Dependence:
-        """Return the problem of the partition for normalized weights; the objective is the same.
+        """Return the problem of finding a partition for normalized weights.
 
-        The problem has the only n x n matrix in memory.
+        Its objective is the same. It holds the only n x n matrix in memory.
         """
         return Dependence(self.grams.weighted_sum(weights), self.A)
 
     def best_weights(self, partition: Partition) -> tuple[Array, float]:
-        """Return the best normalized weights for a partition, and the objective."""
+        """Return the best normalized weights for a partition, and their objective."""
         a = self.grams.kernel_products(partition.factor()).quadratics.sum(axis=1)
         best = best_nonnegative(a, self.regularized) if a.max() > 0.0 else self.uniform
         weights = self.normalize(best)
@@ -115,7 +115,7 @@ class PenalizedAlignment:
 def alternate(
     alignment: PenalizedAlignment, weights: Array, settings: SearchSettings
 ) -> tuple[Array, LocalSearch]:
-    """Alternate between the best weights for the partition and a local search for the weights.
+    """Alternate between the best weights for a partition and a local search with these weights.
 
     Parameters
     ----------
@@ -123,8 +123,8 @@ def alternate(
     weights : ndarray of shape (n_kernels,)
         Initial weights.
     settings : SearchSettings
-        Settings of the search for the initial partition. The alternation ends when the objective
-        rises by less than the tolerance, relative to its value, and reports each iteration.
+        Settings of the search for the initial partition. The alternation ends when the relative
+        increase of the objective is below the tolerance, and reports each iteration.
 
     Returns
     -------
@@ -135,9 +135,9 @@ def alternate(
 
     Notes
     -----
-    Neither half of an iteration lowers the objective. An iteration costs two passes over the p
-    kernels, O(p n^2), and the local search. Memory is one combined n x n matrix, and a centered
-    copy while it is computed.
+    Neither half of an iteration lowers the objective. An iteration takes two passes over the p
+    kernels, O(p n^2), and the local search. The combined n x n matrix is in memory, with a second
+    copy while it is centered.
     """
     tol = settings.tol
     weights = alignment.normalize(weights)
@@ -150,7 +150,7 @@ def alternate(
         if not objective > partition.objective * (1.0 + max(tol, ROUNDING)):
             return weights, LocalSearch(partition, history, True)
         weights, labels = better, partition.labels
-        # Free the combined matrix of the previous weights before the next one is computed.
+        # The combined matrix of the previous weights is freed before the next one is computed.
         del problem, partition
         problem = alignment.clustering_problem(weights)
         partition = local_search(problem, labels, tol=tol).partition
@@ -164,10 +164,10 @@ def alternate(
 
 @dataclass(eq=False, repr=False)
 class MultipleKernelClustering(KernelClusterer):
-    """Clustering by several kernels, whose weights are learned together with the clusters.
+    """Clustering with several kernels, whose weights are learned together with the clusters.
 
-    Alternates between the clusters of greatest dependence on the weighted sum of the kernels, and
-    the weights of greatest penalized centered alignment with the clusters.
+    Alternates between two steps: find the clusters that depend most on the weighted sum of the
+    kernels, and find the weights that maximize the penalized centered alignment with the clusters.
 
     Parameters
     ----------
@@ -181,20 +181,21 @@ class MultipleKernelClustering(KernelClusterer):
     similarity : array-like of shape (n_clusters, n_clusters), default=None
         Similarity of the clusters, as for :class:`HSICClustering`; None for the identity.
     weight_penalty : float, default=1.0
-        Penalty that keeps a few kernels from taking all the weight. Zero maximizes the alignment
-        itself, which favors the kernel that the initial clusters came from; with large values the
-        weights tend to be proportional to each kernel's own alignment.
+        Penalty that keeps a few kernels from taking all the weight. With a penalty of zero, the
+        alignment itself is maximized, which favors the kernel that the initial clusters came from.
+        With a large penalty, kernels scaled to unit norm are weighted nearly in proportion to their
+        own alignments.
     weights_init : {"uniform", "kernels"}, default="uniform"
-        Initial weights: equal weights for kernels scaled to a centered trace of one, or with
-        "kernels" also each kernel alone. The result with the highest objective is kept; a single
-        kernel can have the highest objective because its samples cluster well, even if the other
-        kernels disagree.
+        Initial weights: equal weights for kernels scaled to a centered trace of one. With
+        "kernels", the search also starts from each kernel alone, and the result with the highest
+        objective is kept. A single kernel whose samples cluster well can then win, even if the
+        other kernels disagree.
     n_init : int or "auto", default="auto"
-        Number of initial partitions for each of the initial weights, 10 for `"auto"`.
+        Number of initial partitions for each vector of initial weights, 10 for `"auto"`.
     max_iter : int, default=50
         Maximum number of iterations. Each updates the weights and the partition.
     tol : float, default=1e-9
-        The iterations end when the objective rises by less than this, relative to its value.
+        The iterations end when the relative increase of the objective is less than this.
     random_state : int, RandomState instance or None, default=0
         Seed or generator of the initial partitions.
 
@@ -204,14 +205,14 @@ class MultipleKernelClustering(KernelClusterer):
         Cluster of each training sample. No cluster is empty, and equal samples are in the same
         cluster. Clusters are numbered as by :class:`HSICClustering`.
     weights_ : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as given, summing to one.
+        Coefficients of the given kernels, summing to one.
     shares_ : ndarray of shape (n_kernels,)
         Share of each kernel in the trace of the centered training Gram matrix, summing to one.
     kernel_ : WeightedSum
         The learned kernel, callable on two tables.
     objective_ : float
-        <K_c, Y A Y'> / sqrt(v'(M + weight_penalty D) v), for weights v of kernels of trace one, the
-        matrix M of their inner products and its diagonal D.
+        <K_c, Y A Y'> / sqrt(v'(M + weight_penalty D) v), where v are the weights of kernels scaled
+        to a centered trace of one, M is the matrix of their inner products, and D its diagonal.
     alignment_ : float
         Centered alignment of the learned kernel with the clusters.
     history_ : list of AlternationStep
@@ -233,9 +234,9 @@ class MultipleKernelClustering(KernelClusterer):
     Notes
     -----
     The inner products of p kernels take O(p^2 n^2) multiplications, tile by tile, and each
-    iteration O(p n^2). Memory is the combined n x n matrix, and a centered copy while it is
-    computed; with `weights_init="kernels"` also the best result so far. Base kernels are
-    held only if they fit into scikit-learn's `working_memory`.
+    iteration takes O(p n^2). The combined n x n matrix is in memory, with a second copy while it is
+    centered. With `weights_init="kernels"`, the matrix that belongs to the best result so far is
+    also kept. Base kernels are kept only if they fit into scikit-learn's `working_memory`.
 
     References
     ----------

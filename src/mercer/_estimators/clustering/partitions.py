@@ -1,4 +1,4 @@
-"""Partitions: dependence on a kernel, gains of moves, and clusters of new samples."""
+"""Partitions: their dependence on a kernel, the gains of moves, and the clusters of new samples."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Dependence:
 
     Notes
     -----
-    With A = I and `normalize` this is kernel k-means: the trace of K_c minus the sum of squared
-    distances to the nearest centers.
+    With A = I and `normalize`, this is the objective of kernel k-means: the trace of K_c minus the
+    sum of squared distances of the samples to the centers of their clusters.
 
     References
     ----------
@@ -76,7 +76,7 @@ class Partition:
     problem : Dependence
     labels : ndarray of shape (n_samples,)
     sums : ndarray of shape (n_clusters, n_samples), default=None
-        The attribute `sums` if it is known already; computed if None.
+        The attribute `sums` if it is already known. If None, it is computed.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class Partition:
             self.objective = float(values @ (problem.A * self.totals) @ values)
 
     def moved(self, rows: Array, clusters: Array) -> Partition:
-        """Return the partition after moving samples, in O(n) for each and O(n k) in all.
+        """Return the partition after moving samples, in O(n) time per sample plus O(n k) in all.
 
         Parameters
         ----------
@@ -126,18 +126,19 @@ class Partition:
         Returns
         -------
         ndarray of shape (n_clusters, n_samples)
-            Entry (d, i) is the increase if sample i moves into cluster d; -inf if it is in d
-            already, or is the only sample of its cluster.
+            Entry (d, i) is the increase if sample i moves into cluster d. It is -inf if the sample
+            is already in d, or is the only sample of its cluster.
 
         Notes
         -----
-        Sample i leaves cluster c for d. Let u_a be the sum of the feature vectors phi of cluster a,
-        w its indicator value before the move and w' after it, and v_a = sum_b A_ab w_b u_b. The
-        scaled sums w u change by D_c = (w'_c - w_c) u_c - w'_c phi_i and
-        D_d = (w'_d - w_d) u_d + w'_d phi_i, and the objective, which is quadratic in them, by
+        Let sample i move from cluster c to d. Let u_a be the sum of the feature vectors phi of
+        cluster a, w_a its indicator value before the move and w'_a after it, and
+        v_a = sum_b A_ab w_b u_b. The scaled sums w_c u_c and w_d u_d change by
+        D_c = (w'_c - w_c) u_c - w'_c phi_i and D_d = (w'_d - w_d) u_d + w'_d phi_i. The objective,
+        which is quadratic in the scaled sums, changes by
         2 <D_c, v_c> + 2 <D_d, v_d> + A_cc |D_c|^2 + A_dd |D_d|^2 + 2 A_cd <D_c, D_d>.
-        These inner products are entries of `sums`, `totals` and the diagonal of K, so that all
-        moves cost O(n k) after one product of A and `sums`.
+        These inner products follow from `sums`, `totals` and the diagonal of K, so that all moves
+        take O(n k) time after one product of A and `sums`.
         """
         problem, labels, S, T = self.problem, self.labels, self.sums, self.totals
         A, diagonal = problem.A, np.diagonal(problem.K)
@@ -171,7 +172,7 @@ class Partition:
         return result
 
     def alignment(self, kernel_norm: float) -> float:
-        """Return the centered alignment of the kernel with Y A Y', zero if either vanishes.
+        """Return the centered alignment of the kernel with Y A Y', or zero if either is zero.
 
         Parameters
         ----------
@@ -189,7 +190,7 @@ class Partition:
         return float(np.sqrt(max(np.einsum("ab,ba->", product, product), 0.0)))
 
     def factor(self) -> Array:
-        """Return F, shape (n_samples, n_clusters), with F F' the centered Y A Y'."""
+        """Return F of shape (n_samples, n_clusters) such that F F' is the centered Y A Y'."""
         values, vectors = eigh(self.problem.A)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         Y_values = self.problem.indicator_values(self.sizes)
@@ -201,21 +202,21 @@ class Partition:
 class Assignment:
     """The derivative of the objective with respect to a new sample's membership of each cluster.
 
-    Let w be the indicator values of the clusters, u_a the sum of the feature vectors of cluster a
+    Let w be the indicator values of the clusters, u_a the sum of the feature vectors of cluster a,
     and v_a = w_a sum_b A_ab w_b u_b. The derivative for cluster a is 2 <phi(x), v_a>, minus
-    <u_a, v_a> / n_a if indicators are normalized. For A = I that is |phi(x)|^2 minus the squared
-    distance to the center of the cluster.
+    <u_a, v_a> / n_a if indicators are normalized. For normalized indicators and A = I, this is
+    |phi(x)|^2 minus the squared distance to the center of the cluster.
 
     Attributes
     ----------
     coefficients : ndarray of shape (n_clusters, n_clusters)
-        Coefficients 2 w_a A_ab w_b of the sums of centered kernel values.
+        The coefficients 2 w_a A_ab w_b of the sums of centered kernel values.
     constants : ndarray of shape (n_clusters,)
         The terms <u_a, v_a> / n_a.
     sizes : ndarray of shape (n_clusters,)
     shifts : ndarray of shape (n_clusters,)
-        Amount that centering subtracts from the sums of kernel values, in addition to the mean of
-        the new sample's kernel values over the training samples.
+        Amounts that centering subtracts from the sums of kernel values, in addition to the mean of
+        the new sample's kernel values over the training samples, times the sizes of the clusters.
     """
 
     coefficients: Array
@@ -232,12 +233,12 @@ class Assignment:
         Parameters
         ----------
         partition : Partition
-            Its Gram matrix is `scale` times the centered Gram matrix of the kernel that new samples
-            are evaluated with.
+            A partition whose Gram matrix is `scale` times the centered Gram matrix of the kernel
+            that is evaluated on new samples.
         rows : ndarray of shape (n_rows,)
             Indices of some training samples.
         sums : ndarray of shape (n_rows, n_clusters)
-            Sums of their kernel values, not centered, over each cluster.
+            Sums of the kernel values of these samples, not centered, over each cluster.
         scale : float, default=1.0
         """
         problem, n = partition.problem, partition.labels.size
@@ -252,7 +253,7 @@ class Assignment:
         return cls(coefficients, constants, partition.sizes, shifts)
 
     def slopes(self, sums: Array) -> Array:
-        """Return the derivatives for new samples, shape (n_samples, n_clusters).
+        """Return the derivatives for new samples, of shape (n_samples, n_clusters).
 
         Parameters
         ----------
@@ -264,6 +265,6 @@ class Assignment:
 
 
 def _indicators(clusters: Array, rows: Array, problem: Dependence) -> sp.csr_array:
-    """Return the sparse (n_clusters, n_samples) matrix that is one at the given entries."""
+    """Return the sparse (n_clusters, n_samples) matrix with ones at the given entries."""
     shape = (problem.n_clusters, len(problem.K))
     return sp.csr_array((np.ones(rows.size), (clusters, rows)), shape=shape)

@@ -1,4 +1,4 @@
-"""Selection of features by their dependence on the target, as scikit-learn selectors."""
+"""scikit-learn selectors of the features on which the target depends."""
 
 from mercer._estimators.feature_selection.selectors import BAHSIC, HSICLasso
 

@@ -1,4 +1,4 @@
-"""Backward elimination of features by HSIC without each feature."""
+"""Backward elimination of features, each scored by the HSIC that remains without it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,12 +16,13 @@ from mercer.kernels._minkowski import slices
 from mercer.kernels._radial import Distance, Radial, RadialFunction
 
 _SERIES_LIMIT = 2.0
-"""The series of the exponential is accurate to all digits up to this squared scaled value."""
+"""Up to this squared scaled value, the series of the exponential is accurate to all digits."""
 _REMAINDER = float(np.finfo(float).eps * np.exp(-_SERIES_LIMIT))
-"""The series ends before the first term below this, the rounding error of its smallest sum."""
+"""The series ends before its first term that is at most this large, the rounding error of its
+smallest sum."""
 
 Scorer = Callable[[Array], tuple[float, Array]]
-"""A function of the indices of the remaining features that returns their HSIC, and their HSIC
+"""A function that takes the indices of the remaining features, and returns their HSIC and the HSIC
 without each one of them."""
 
 
@@ -34,8 +35,8 @@ class Elimination:
     ranking : ndarray of shape (n_features,)
         One for the remaining features, two for those that were eliminated last, and so on.
     scores : ndarray of shape (n_features,)
-        HSIC minus HSIC without the feature, when the feature was last scored. Remaining features
-        are scored at the end.
+        HSIC of the features that remained minus HSIC without the feature, in the iteration that
+        last scored it. Features that remain in the end are scored at the end.
     value : float
         HSIC of the remaining features.
     n_iter : int
@@ -49,18 +50,18 @@ class Elimination:
 
 
 def eliminate(score: Scorer, varying: Array, n_to_select: int, step: int | float) -> Elimination:
-    """Eliminate, in each iteration, the features without which most dependence remains.
+    """Eliminate in each iteration the features without which the most dependence remains.
 
     Parameters
     ----------
     score : callable
     varying : ndarray of shape (n_features,)
-        Whether each feature varies; constant features are eliminated first, in an iteration of
+        Whether each feature varies. Constant features are eliminated first, in an iteration of
         their own.
     n_to_select : int
         Number of features that remain in the end.
     step : int or float
-        Number of features to eliminate in an iteration or, if below one, a fraction of the
+        Number of features to eliminate in each iteration. A number below one is a fraction of the
         remaining features.
 
     Returns
@@ -113,7 +114,7 @@ def scorer(kernel: str | Kernel, features: Array, target: Target) -> Scorer:
 
 
 def linear_scorer(X: Array, target: Target) -> Scorer:
-    """Return a scorer by HSIC of the linear kernel, which is a sum over the features.
+    """Return a scorer by the HSIC of the linear kernel, which is a sum over the features.
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ def linear_scorer(X: Array, target: Target) -> Scorer:
 def radial_scorer(
     X: Array, target: Target, radial: Radial, norm: float = 2.0, *, by_series: bool = False
 ) -> Scorer:
-    r"""Return a scorer by HSIC of a kernel of the distance divided by the median distance.
+    r"""Return a scorer by the HSIC of a kernel of the distance relative to the median distance.
 
     Parameters
     ----------
@@ -143,9 +144,9 @@ def radial_scorer(
     target : Target
     radial : Radial
     norm : float, default=2.0
-        p of the distance |x - x'|_p.
+        The exponent p of the distance |x - x'|_p.
     by_series : bool, default=False
-        Whether the kernel is exp(-|x - x'|^2), whose values without a feature are computed as a
+        Whether the kernel is exp(-|x - x'|^2), whose values without a feature are computed by a
         series.
 
     Notes
@@ -153,14 +154,14 @@ def radial_scorer(
     The median distance s is computed from the remaining features. Scoring d features takes
     O(n^2 d / 2) evaluations of the kernel, in tiles, and memory for a few tiles per thread.
 
-    With :math:`u = \sqrt{2} x / s` and :math:`W = K \circ L_c`, HSIC of the Gaussian kernel without
-    a feature is the sum of :math:`W_{ij} e^{(u_i - u_j)^2 / 2}`, and
+    With :math:`u = \sqrt{2} x / s` and :math:`W = K \circ L_c`, the HSIC of the Gaussian kernel
+    without a feature is the sum of :math:`W_{ij} e^{(u_i - u_j)^2 / 2}`, and
 
     .. math:: e^{(u_i - u_j)^2 / 2} = e^{u_i^2 / 2} e^{u_j^2 / 2}
               \sum_m \frac{(-1)^m (u_i u_j)^m}{m!},
 
-    so that each term costs one product of W with a column for each feature, O(n^2 d / 2). For
-    features with :math:`u^2 \le 2`, the series is summed to the last digit, which takes about ten
+    so that each term takes one product of W with a column for each feature, O(n^2 d / 2). For
+    features with :math:`u^2 \le 2`, the series is summed to the last digit. This takes about ten
     terms if there are some dozens of features. For other features, the kernel is evaluated.
     """
     rows = target.weights.repeated_rows()
@@ -178,7 +179,7 @@ def radial_scorer(
             products = factor[tile.rows] @ factor[tile.columns].T
             products *= tile.count
             squared = samples.squared_distances(Distance(norm=norm), tile)
-            # Constants matter only in the series, because the target is centered.
+            # The offset matters only in the series, because the target is centered.
             weighted = radial.from_squared(squared) + (radial.offset if by_series else 0.0)
             weighted *= products
             sums = np.empty(len(remaining) + 1)
@@ -205,7 +206,7 @@ def _plain_target(target: Target) -> tuple[Array, float]:
 def _leave_one_out(
     features: Array, squared: Array, target: Array, tile: Tile, *, radial: Radial, norm: float
 ) -> list[float]:
-    """Return inner products of the target with the kernel without each feature, on a tile."""
+    """Return the inner products on a tile of the target with the kernel without each feature."""
     sums = []
     powers = squared ** (0.5 * norm)
     for feature in features.T:

@@ -17,7 +17,7 @@ from mercer._gram.tiles import TILE_BYTES, map_tiles, working_memory
 _TRACE = 1e-9
 """The trace of a factored Gram matrix may be too small by at most this fraction."""
 _TYPICAL_RANK = 32
-"""Assumed rank in the planning of memory, which few Gaussian kernels of one feature exceed."""
+"""Rank that is assumed when memory is planned; few Gaussian kernels of one feature exceed it."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ class StackedFactors:
     offsets: Array
 
     def products(self, other: StackedFactors) -> Array:
-        """Return <K_k, K_l> = |F_k' F_l|^2, shape (n_kernels, n_kernels_other)."""
+        """Return <K_k, K_l> = |F_k' F_l|^2 with shape (n_kernels, n_kernels_other)."""
         squares = self.rows @ other.rows.T
         np.square(squares, out=squares)
         by_column = np.add.reduceat(squares, other.offsets, axis=1)
         return np.add.reduceat(by_column, self.offsets, axis=0)
 
     def cross(self, Y: Array) -> Array:
-        """Return <K_k, Y Y'> = |F_k' Y|^2, shape (n_kernels,)."""
+        """Return <K_k, Y Y'> = |F_k' Y|^2 with shape (n_kernels,)."""
         products = self.rows @ Y
         return np.add.reduceat(np.einsum("ij,ij->i", products, products), self.offsets)
 
@@ -77,7 +77,7 @@ def gaussian_factors(features: Array) -> list[Array]:
 
 
 def standardized_rows(X: Array, weights: SampleWeights) -> Array:
-    """Standardize features and return them as rows, shape (n_features, n_samples).
+    """Standardize features, and return them as rows of shape (n_features, n_samples).
 
     Features that are constant up to rounding become exactly zero. Means are unweighted, because
     kernels do not depend on them if targets are centered.
@@ -96,19 +96,19 @@ def standardized_rows(X: Array, weights: SampleWeights) -> Array:
 
 
 class FeatureFactors:
-    """Factors of centered Gaussian Gram matrices of single features, each of Frobenius norm one.
+    """Factors of centered Gaussian Gram matrices of single features, scaled to Frobenius norm one.
 
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
         Features, which are standardized one block at a time.
     weights : SampleWeights
-        Factors and targets are multiplied by the square roots of the weights.
+        Weights whose square roots multiply the factors and the targets.
 
     Notes
     -----
-    Factors are cached in up to half of the working memory, and recomputed if they do not fit;
-    products take up to another quarter of it.
+    Factors are cached in up to half of the working memory, and recomputed if they do not fit.
+    Products take up to another quarter of it.
     """
 
     def __init__(self, X: Features, weights: SampleWeights) -> None:
@@ -122,7 +122,9 @@ class FeatureFactors:
         self._free = self._memory if all_fit else 0.0
 
     def relevance(self, Y: Array) -> Array:
-        """Return the centered alignment of each feature's kernel with a target, zero if constant.
+        """Return the centered alignment of each feature's kernel with a target.
+
+        The alignment of a constant feature is zero.
 
         Parameters
         ----------
@@ -136,12 +138,12 @@ class FeatureFactors:
         found = map_tiles(lambda block: self.stack(block).cross(Y), self._blocks(self.n_features))
         scores = np.concatenate(list(found)) / np.linalg.norm(Y.T @ Y)
         if not self._cache:
-            # If not all factors fit, the cache is filled with the factors requested later.
+            # If not all factors fit, the cache is filled with the factors that are requested later.
             self._free = self._memory
         return scores
 
     def products(self, rows: Array, columns: Array) -> Array:
-        """Return <K_kc, K_lc> / (|K_kc| |K_lc|), shape (n_rows, n_columns).
+        """Return <K_kc, K_lc> / (|K_kc| |K_lc|) with shape (n_rows, n_columns).
 
         Parameters
         ----------
@@ -159,7 +161,7 @@ class FeatureFactors:
         return result
 
     def stack(self, features: Array) -> StackedFactors:
-        """Return the factors of some features, from the cache or computed.
+        """Return the factors of some features, computing those that are not in the cache.
 
         Parameters
         ----------
@@ -182,7 +184,7 @@ class FeatureFactors:
         return self.stack(features).products(fixed)
 
     def _blocks(self, n: int) -> list[Array]:
-        """Split n indices into blocks of factors that are computed together."""
+        """Split n indices into blocks for which factors are computed together."""
         return np.split(np.arange(n), range(self._block_size, n, self._block_size))
 
     def _compute(self, features: Array) -> list[Array]:
@@ -194,7 +196,7 @@ class FeatureFactors:
 
 
 def _of_norm_one(factor: Array, weights: SampleWeights) -> Array:
-    """Center a factor and scale its Gram matrix to norm one; return zero for a constant one."""
+    """Center a factor and scale its Gram matrix to norm one; return zeros for a constant one."""
     centered = weights.centered(factor.T).T
     norm = float(np.linalg.norm(centered @ centered.T))
     if norm <= _TRACE * weights.total:

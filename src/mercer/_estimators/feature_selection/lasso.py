@@ -1,4 +1,4 @@
-"""The non-negative Lasso over many features, with working sets and few inner products."""
+"""The non-negative Lasso over many features, by working sets that need few inner products."""
 
 import warnings
 from collections.abc import Callable
@@ -18,10 +18,10 @@ _ROUNDING = 1e-10
 """An optimality condition is violated if it fails by more than this fraction of the largest entry
 of a. Weights below this fraction of the largest weight are treated as zero."""
 _MIN_GROWTH = 16
-"""A working set begins with, and grows by, at least this many features, because the additional
-iterations of smaller sets would cost more than the inner products that they save."""
+"""A working set begins with, and grows by, at least this many features, if there are as many. With
+fewer, the additional iterations would cost more than the inner products that they save."""
 Products = Callable[[Array, Array], Array]
-"""A function of the indices k and l of features that returns M_kl, shape (n_k, n_l)."""
+"""A function that maps indices k and l of features to M_kl with shape (n_k, n_l)."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class LassoPoint:
     weights : ndarray of shape (n_features,)
     alpha : float
     n_iter : int
-        Number of working sets.
+        Number of working sets that were solved.
     """
 
     weights: Array
@@ -50,8 +50,8 @@ def lasso_at(alpha: float, a: Array, products: Products) -> LassoPoint:
         Non-negative penalty.
     a : ndarray of shape (n_features,)
     products : callable
-        Maps indices k and l of features to M_kl, shape (n_k, n_l). M is positive semi-definite,
-        with ones on its diagonal and without negative entries.
+        A function that maps indices k and l of features to M_kl with shape (n_k, n_l). M is
+        positive semi-definite, with ones on its diagonal and without negative entries.
 
     Returns
     -------
@@ -60,8 +60,8 @@ def lasso_at(alpha: float, a: Array, products: Products) -> LassoPoint:
     Notes
     -----
     Since weights are non-negative, the penalty only subtracts alpha from a, so that the problem on
-    each working set is one of non-negative least squares. Since the entries of M are non-negative,
-    too, a feature has weight zero if its entry of a does not exceed alpha.
+    each working set is one of non-negative least squares. Since the entries of M are non-negative
+    too, a feature whose entry of a does not exceed alpha has weight zero.
     """
     least = alpha + _ROUNDING * max(float(a.max()), 0.0)
 
@@ -90,8 +90,8 @@ def lasso_with(n_nonzero: int, a: Array, products: Products) -> LassoPoint:
     Returns
     -------
     LassoPoint
-        It has fewer positive weights if the path reaches alpha = 0 before. If several features
-        enter at once, so that there are too many weights, the largest are kept.
+        A solution with fewer positive weights if the path reaches alpha = 0 earlier. If several
+        features enter at once, so that there are too many positive weights, the largest are kept.
 
     Notes
     -----
@@ -114,7 +114,7 @@ def lasso_with(n_nonzero: int, a: Array, products: Products) -> LassoPoint:
     n_found = int((found > 0.0).sum())
     used = np.argsort(-found, kind="stable")[: min(n_nonzero, n_found)]
     if 0 < used.size == n_found:
-        # The path accumulates rounding errors, which solving once more at its end removes.
+        # The path accumulates rounding errors, which are removed by solving once more at its end.
         found[used] = best_nonnegative(a[members[used]] - alpha, M[np.ix_(used, used)])
     return LassoPoint(_scattered(found[used], members[used], a.size), alpha, n_iter)
 
@@ -124,7 +124,8 @@ def _solve_by_working_sets(
 ) -> tuple[Array, Array, Array, Array, int]:
     """Solve on growing working sets, until no other feature violates its optimality condition.
 
-    Returns the working set, M within it, penalties, weights, and the number of working sets.
+    Returns the last working set, M within it, the penalties, the weights, and the number of working
+    sets.
     """
     working_set = _WorkingSet(a, products)
     working_set.extend(first)
@@ -138,7 +139,7 @@ def _solve_by_working_sets(
 
 
 def _largest(a: Array, number: int) -> Array:
-    """Return the indices of the largest entries, and at least `_MIN_GROWTH` of them."""
+    """Return the indices of the `number` largest entries, or of `_MIN_GROWTH` if that is more."""
     return np.argsort(-a, kind="stable")[: max(number, _MIN_GROWTH)]
 
 
@@ -152,7 +153,7 @@ def _scattered(values: Array, indices: Array, size: int) -> Array:
 def _path(a: Array, M: Array, n_nonzero: int) -> tuple[Array, Array]:
     """Compute penalties and weights at the knots of the path, up to `n_nonzero` positive weights.
 
-    If there are fewer positive weights, the path ends at alpha = 0.
+    If the path never has that many, it ends at alpha = 0.
     """
     max_iter = 20 * a.size + 100
     # Least angle regression fails if several features enter at the same penalty.
@@ -166,7 +167,7 @@ def _path(a: Array, M: Array, n_nonzero: int) -> tuple[Array, Array]:
     weights[weights <= _ROUNDING * weights.max()] = 0.0
     enough = np.flatnonzero((weights > 0.0).sum(axis=0) >= n_nonzero)
     if enough.size == 0:
-        # scikit-learn stops before the end of the path, at single precision of alpha.
+        # scikit-learn stops before the end of the path, once alpha is zero in single precision.
         alphas[-1], weights[:, -1] = 0.0, best_nonnegative(a, M)
         return alphas, weights
     stop = enough[0] + 1
@@ -177,8 +178,8 @@ class _WorkingSet:
     """A working set, and the entries of M that the optimality conditions of other features need.
 
     The condition of feature l is a_l - (M w)_l <= alpha. Since neither M nor w has negative
-    entries, a_l minus some terms of (M w)_l is an upper bound of the left side. If this bound does
-    not exceed alpha, the other products of feature l need not be computed.
+    entries, a_l minus some terms of (M w)_l is an upper bound of the left-hand side. If this bound
+    does not exceed alpha, the remaining products of feature l need not be computed.
 
     Attributes
     ----------
@@ -196,18 +197,18 @@ class _WorkingSet:
 
     @property
     def gram(self) -> Array:
-        """M among the members."""
+        """The rows and columns of M that belong to the members."""
         return self._M[self.members]
 
     def extend(self, features: Array) -> None:
-        """Add features to the working set; only the first of several equal ones is added.
+        """Add features to the working set, but only the first of several equal features.
 
-        Features are equal if the cosine of their kernels is one up to rounding.
+        Features count as equal if the cosine between their kernels is one up to rounding.
 
         Parameters
         ----------
         features : ndarray of int
-            Violating features, whose products with the old members have been computed.
+            Features whose products with the old members have been computed.
         """
         old, start = self.members, self.members.size
         new = np.sort(features)
@@ -222,7 +223,7 @@ class _WorkingSet:
         self._n_known[self.members] = self.members.size
 
     def violators(self, alphas: Array, weights: Array) -> Array:
-        """Find the features outside that violate their optimality condition along the path.
+        """Find the features outside the working set that violate their optimality conditions.
 
         Parameters
         ----------
@@ -232,7 +233,8 @@ class _WorkingSet:
         Returns
         -------
         ndarray of int
-            Indices in the order of the knots at which the conditions are first violated.
+            Indices of these features, in the order of the knots at which the conditions are first
+            violated.
         """
         slack = _ROUNDING * max(float(self._a.max()), 0.0)
         suspects = np.flatnonzero(self._outside & (self._a > alphas.min() + slack))
@@ -243,7 +245,7 @@ class _WorkingSet:
         return suspects[order][entry[order] < alphas.size]
 
     def _entry(self, features: Array, limits: Array, weights: Array) -> Array:
-        """Find the first knot at which each feature violates its condition, n_knots if none."""
+        """Find the first knot at which each feature violates its condition; n_knots if none."""
         entry = np.full(features.size, limits.size)
         size = max(1, int(working_memory() / (32 * limits.size)))
         for chunk in (slice(start, start + size) for start in range(0, features.size, size)):

@@ -47,7 +47,7 @@ class DependenceSelector(SelectorMixin, BaseEstimator):
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             `BAHSIC` does not accept sparse matrices.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Labels or responses, or sets of labels or a Gram matrix if `output_kernel` requires it.
+            Labels or responses; sets of labels or a Gram matrix if `output_kernel` requires them.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples. A weight of two is equivalent to giving the sample twice, and a
             weight of zero to leaving it out.
@@ -84,7 +84,7 @@ class DependenceSelector(SelectorMixin, BaseEstimator):
         """Set the fitted attributes, and return whether each feature is selected."""
 
     def _target(self, data: Sample) -> Target:
-        """Return the target, by default "balanced" for classes and "gaussian" for responses."""
+        """Return the target; the default is "balanced" for labels and "gaussian" for responses."""
         target = target_of(data, self.task, self.output_kernel)
         if self.output_kernel is None:
             usual = "gaussian" if target.classes is None else "balanced"
@@ -92,7 +92,7 @@ class DependenceSelector(SelectorMixin, BaseEstimator):
         return target
 
     def _check_settings(self) -> None:
-        """Raise an error for invalid settings before the fit."""
+        """Raise an error if a setting is invalid."""
         number = self.n_features_to_select
         if number is not None:
             check_scalar(number, "n_features_to_select", Real)
@@ -119,21 +119,21 @@ class DependenceSelector(SelectorMixin, BaseEstimator):
 class BAHSIC(DependenceSelector):
     """Backward elimination of features with the Hilbert-Schmidt independence criterion.
 
-    Beginning with all features, each iteration eliminates the features without which the kernel on
-    the remaining ones depends most on the target.
+    The search starts from all features. Each iteration eliminates the features without which the
+    kernel on the remaining features depends most on the target.
 
     Parameters
     ----------
     n_features_to_select : int, float or None, default=None
-        Number of features to select, or a fraction in (0, 1] of all features; None for a half.
+        Number of features to select, or a fraction in (0, 1] of all features; None for half of all.
     step : int or float, default=0.1
         Number of features to eliminate in an iteration. A number below one is a fraction of the
         remaining features, rounded down, but at least one feature.
     kernel : {"gaussian", "linear"} or kernel of a distance, default="gaussian"
-        Kernel of the standardized features, divided by the median distance between the samples in
-        the remaining features, which is recomputed in each iteration: "gaussian" is
-        exp(-|x - x'|^2 / s^2) with this distance as its bandwidth s. The parameters of other
-        kernels, such as `Laplacian(2.0)`, are in units of this distance.
+        Kernel of the standardized features. They are divided by the median distance between samples
+        in the remaining features, which is recomputed in each iteration. With this distance as s,
+        "gaussian" is exp(-|x - x'|^2 / s^2). The parameters of other kernels, such as
+        `Laplacian(2.0)`, are in units of this distance.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` contains labels or responses; inferred from its values for `"auto"`.
     output_kernel : str, array-like, kernel or None, default=None
@@ -149,7 +149,7 @@ class BAHSIC(DependenceSelector):
         One for selected features, two for those eliminated in the last iteration, and so on.
     scores_ : ndarray of shape (n_features,)
         HSIC minus HSIC without the feature, when the feature was last scored. Selected features are
-        scored among the selected ones, other features in the iteration that eliminated them. A
+        scored among the selected features, other features in the iteration that eliminated them. A
         feature with a negative score lowers the dependence.
     hsic_ : float
         HSIC of the kernel of the selected features with the target.
@@ -168,19 +168,19 @@ class BAHSIC(DependenceSelector):
 
     Notes
     -----
-    With a Gaussian kernel on several features, features that are informative only together are
-    selected, such as the two inputs of an exclusive or. The linear kernel does not, because it
-    ranks each feature x by |x'Y|^2 alone. Redundant features may all be eliminated in the same
-    iteration, since HSIC hardly changes without one of them (`step=1` prevents this). They may also
+    A Gaussian kernel on several features can detect features that are informative only together,
+    such as the two inputs of an exclusive or. The linear kernel cannot, because it ranks each
+    feature x by |x'Y|^2 alone. Redundant features may all be eliminated in the same iteration,
+    since HSIC hardly changes without any one of them (`step=1` prevents this). They may also
     be selected together, since the criterion does not penalize redundancy. Constant features are
     eliminated first.
 
-    An iteration over d features costs O(n^2 d) evaluations of the kernel in tiles, or O(n d) for
-    the linear kernel, and O(n^2 r) for a target kernel of rank r, which is the number of classes or
-    labels, or some dozens for a Gaussian of one response. With a `step` of 0.1, all iterations
-    together cost about ten times as much as the first. Memory is needed for X, the factor of the
-    target and a few tiles per thread. No n x n matrix is stored, unless the target kernel has rank
-    n, as a Laplacian kernel does.
+    An iteration over d features takes O(n^2 d) evaluations of the kernel in tiles, or O(n d) time
+    for the linear kernel, and O(n^2 r) for a target kernel of rank r. This rank is the number of
+    classes or labels, or some dozens for a Gaussian kernel of one response. With a `step` of 0.1,
+    all iterations together cost about ten times as much as the first. Memory is needed for X, the
+    factor of the target and a few tiles per thread. No n x n matrix is stored, unless the target
+    kernel has rank n, as a Laplacian kernel does.
 
     References
     ----------
@@ -236,13 +236,13 @@ class HSICLasso(DependenceSelector):
     Parameters
     ----------
     n_features_to_select : int, float or None, default=None
-        Number of features to select, or a fraction in (0, 1] of all features; None for a half,
-        unless `alpha` is given. The weights are those at the end of the first segment of the
-        Lasso's path with that many positive weights, which is the smallest penalty before another
+        Number of features to select, or a fraction in (0, 1] of all features; None for half of all,
+        unless `alpha` is given. The weights are those at the end of the first segment of the Lasso
+        path with that many positive weights, that is, at the smallest penalty before another
         feature enters.
     alpha : float, default=None
         The penalty, which may be given instead of a number of features. No feature is selected if
-        the penalty is at least the largest of `scores_`, which never exceeds one.
+        the penalty is at least the largest entry of `scores_`, which never exceeds one.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` contains labels or responses; inferred from its values for `"auto"`.
     output_kernel : str, array-like, kernel or None, default=None
@@ -253,7 +253,7 @@ class HSICLasso(DependenceSelector):
     Attributes
     ----------
     weights_ : ndarray of shape (n_features,)
-        The weights w. Zero for features that are not selected, such as constant ones.
+        The weights w, which are zero for features that are not selected, such as constant features.
     support_ : ndarray of shape (n_features,)
         Whether a feature is selected.
     scores_ : ndarray of shape (n_features,)
@@ -261,7 +261,8 @@ class HSICLasso(DependenceSelector):
     alpha_ : float
         The penalty alpha.
     n_iter_ : int
-        Number of growing working sets until no feature outside the last one would enter.
+        Number of working sets that were solved, each larger than the one before, until no feature
+        outside the last one would enter.
     n_features_in_ : int
         Number of features of the training samples.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -277,20 +278,20 @@ class HSICLasso(DependenceSelector):
     the two features of an exclusive or, are not found. With redundant features, the path may have
     fewer positive weights at alpha = 0 than requested. In this case, fewer features are selected,
     with a warning if a number was given. If several features enter at once, those with the largest
-    weights are selected, and the first ones among equal weights.
+    weights are selected; among equal weights, the first.
 
-    The Gram matrix of one feature has a numerical rank r of about 20, or the number of the
-    feature's distinct values. All inner products are computed from factors of these matrices, by
-    incomplete Cholesky decomposition to 1e-9 of the trace. This takes O(n r^2) time for a feature
-    and for each pair of features, and O(n r q) for a feature and a target kernel of rank q. No
-    n x n matrix is formed, unless the target kernel has rank n, as a Laplacian kernel does. The
-    entries M_kl = <K_kc, K_lc> are never negative, so that a feature whose score does not exceed
-    alpha cannot enter, and entries of M are computed only for pairs of features that can. The
-    solution is optimal over all features, except that features whose kernels differ by less than
-    1e-7 count as one. Memory is needed for X, for factors up to scikit-learn's working memory, and
-    for one number per feature and member of the working set.
+    The Gram matrix of one feature has a numerical rank r of about 20, and at most the number of
+    distinct values of the feature. All inner products are computed from factors of these matrices,
+    which an incomplete Cholesky decomposition finds to 1e-9 of the trace. This takes O(n r^2) time
+    for each feature and each pair of features, and O(n r q) for a feature and a target kernel of
+    rank q. No n x n matrix is formed, unless the target kernel has rank n, as a Laplacian kernel
+    does. The entries M_kl = <K_kc, K_lc> are never negative, so that a feature whose score does not
+    exceed alpha cannot enter, and entries of M are computed only for pairs of features that can.
+    The solution is optimal over all features, except that features whose kernels differ by less
+    than 1e-7 count as one. Memory is needed for X, for factors up to scikit-learn's working memory,
+    and for one number per feature and member of the working set.
 
-    Blocks of samples (Climente-Gonzalez et al. 2019), which save the memory of full Gram matrices,
+    Blocks of samples (Climente-Gonzalez et al. 2019), which avoid the memory of full Gram matrices,
     have no advantage over factors.
 
     References
@@ -341,17 +342,17 @@ class HSICLasso(DependenceSelector):
 
 
 def is_count(value: object) -> bool:
-    """Whether a value is a positive integer, rather than a fraction."""
+    """Return whether a value is a positive integer rather than a fraction."""
     return isinstance(value, Integral) and int(value) >= 1
 
 
 def number_of_features(number: int | float | None, n_features: int) -> int:
-    """Return the number of features to select, as defined by `RFE` of scikit-learn.
+    """Return the number of features to select, as defined by `RFE` in scikit-learn.
 
     Parameters
     ----------
     number : int, float or None
-        Number or fraction of features, or None for a half of them.
+        Number or fraction of features, or None for half of them.
     n_features : int
 
     Raises
@@ -367,7 +368,7 @@ def number_of_features(number: int | float | None, n_features: int) -> int:
 
 
 def _check_step(step: float) -> None:
-    """Raise an error for a step that is neither a positive integer nor a fraction."""
+    """Raise an error if the step is neither a positive integer nor a fraction."""
     check_scalar(step, "step", Real)
     if not (is_count(step) or 0.0 < step < 1.0):
         raise ValueError(
@@ -376,7 +377,7 @@ def _check_step(step: float) -> None:
 
 
 def _check_kernel(kernel: str | Kernel) -> None:
-    """Raise an error for a kernel that is neither linear nor a function of one distance."""
+    """Raise an error if the kernel is neither linear nor a function of one distance."""
     named = isinstance(kernel, str) and kernel in ("gaussian", "linear")
     radial = isinstance(getattr(kernel, "structure", None), RadialFunction)
     if not (named or radial or isinstance(kernel, Linear)):

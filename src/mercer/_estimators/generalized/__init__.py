@@ -1,4 +1,4 @@
-"""Generalized kernel machines: logistic, Poisson and ordered logistic regression on a kernel."""
+"""Generalized kernel machines: logistic, ordered logistic and Poisson regression on a kernel."""
 
 from mercer._estimators.generalized.kernel_logistic_regression import KernelLogisticRegression
 from mercer._estimators.generalized.kernel_ordinal_classifier import KernelOrdinalClassifier

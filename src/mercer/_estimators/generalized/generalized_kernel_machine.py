@@ -1,4 +1,4 @@
-"""Base class of generalized kernel machines: choice of the kernel and the penalty."""
+"""Base class of generalized kernel machines, which chooses the kernel and the penalty."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -41,7 +41,7 @@ from mercer.kernels._kernel import stack_values
 
 @dataclass(frozen=True)
 class EvaluatedKernel:
-    """A kernel that a generalized machine was fitted with, and its leave-one-out deviance.
+    """A kernel on which a generalized machine was fitted, and its leave-one-out deviance.
 
     Attributes
     ----------
@@ -49,9 +49,9 @@ class EvaluatedKernel:
         Name and width of the kernel.
     kernel : Kernel
     alpha : float
-        The penalty of lowest leave-one-out deviance, for a kernel of unit scale.
+        The penalty with the lowest leave-one-out deviance, for the kernel at unit scale.
     loo_deviance : float
-        Mean deviance of the samples, each predicted without itself or its group.
+        Mean deviance of the samples when each is predicted without itself or its group.
     """
 
     description: str
@@ -61,7 +61,7 @@ class EvaluatedKernel:
 
 
 class GeneralizedKernelMachine(KernelEstimator):
-    """Base class that selects the kernel and penalty by approximate leave-one-out deviance."""
+    """Base class that selects the kernel and the penalty by approximate leave-one-out deviance."""
 
     _isotropic_task: ClassVar[Literal["classification", "regression"]] = "regression"
     """Task for which widths are searched if no kernels are given."""
@@ -93,25 +93,25 @@ class GeneralizedKernelMachine(KernelEstimator):
         predicted: Callable[[Sequence[Array], Indices], Array],
         losses: Callable[[Array, Indices], Array],
     ) -> Array:
-        """Fit machines with each kernel, and set the fitted attributes from the best.
+        """Fit machines on each kernel, and set the fitted attributes from the best kernel.
 
         Parameters
         ----------
         data : TrainingData
             The samples. If widths are searched, ridge regression is fitted to their labels or
-            numbers.
+            responses.
         likelihoods : sequence of Likelihood
             One for each machine.
         predicted : callable
-            Maps leave-one-out linear predictors of all machines, and the indices of their samples,
-            to predictions.
+            A function that maps the leave-one-out linear predictors of all machines, and the
+            indices of their samples, to predictions.
         losses : callable
-            Maps predictions and the indices of their samples to half the deviances.
+            A function that maps predictions and the indices of their samples to half the deviances.
 
         Returns
         -------
         ndarray of shape (n_samples, ...)
-            Leave-one-out predictions of the best machines.
+            Leave-one-out predictions of the machines on the best kernel.
         """
 
         def deviance(values: Sequence[Array], rows: Indices) -> float:
@@ -138,7 +138,7 @@ class GeneralizedKernelMachine(KernelEstimator):
     def _encoded(
         self, X: Features, y: npt.ArrayLike, sample_weight: PerSample, groups: PerSample
     ) -> tuple[TrainingData, Array, NDArray[np.intp]]:
-        """Return the samples of a fit to classes, the classes, and class indices."""
+        """Return the validated samples, the classes, and the class index of each sample."""
         self._check_parameters()
         data = training_data(self, X, y, sample_weight, self.class_weight).grouped(groups)
         target = data.target("classification")
@@ -178,7 +178,7 @@ class GeneralizedKernelMachine(KernelEstimator):
         return self
 
     def _dictionary(self, data: TrainingData) -> list[Kernel]:
-        """Return the kernels to compare: the given ones, or two with suitable widths."""
+        """Return the kernels to compare: the given kernels, or kernels with suitable widths."""
         if self.kernels is not None:
             return data.dictionary(self.kernels)
         if self._isotropic_task == "regression" and not np.ptp(data.y):
@@ -189,7 +189,7 @@ class GeneralizedKernelMachine(KernelEstimator):
     def _store(
         self, data: TrainingData, found: GLMFit, kernel: Kernel, unit: UnitScale, varies: bool
     ) -> None:
-        """Set the fitted attributes that all machines have."""
+        """Set the fitted attributes that all generalized machines have."""
         self._unit, self.rows_ = unit, data.numbers
         self.weights_, self.shares_ = np.array([1.0 / unit.scale]), np.ones(1)
         self.kernel_ = with_names(WeightedSum([kernel], self.weights_), self)
@@ -211,7 +211,7 @@ class GeneralizedKernelMachine(KernelEstimator):
         return len(self.candidates_)
 
     def _values(self, X: Features) -> Array:
-        """Return values without intercepts or thresholds, shape (n_rows, n_machines)."""
+        """Return values without intercepts or thresholds, of shape (n_rows, n_machines)."""
         check_is_fitted(self)
         samples, rows = new_samples(self, X), self.rows_
         kernel = self.kernel_.kernels[0]
@@ -224,11 +224,11 @@ class GeneralizedKernelMachine(KernelEstimator):
         return np.asarray(across @ self.dual_coef_[rows].reshape(len(rows), -1))
 
     def _form(self) -> tuple[Scale, Array, tuple[str, ...]]:
-        """Return the scale of the outputs, the constant of each output and their names."""
+        """Return the scale of the outputs, the constant of each output, and their names."""
         raise NotImplementedError
 
     def _linear(self) -> tuple[Array, Array]:
-        """Return coefficients of the samples of positive weight, and constants."""
+        """Return the coefficients of the samples of positive weight, and the constants."""
         rows = self.rows_
         dual = self.dual_coef_[rows].reshape(len(rows), -1)
         coefficients, constant = of_rows_as_they_are(self._unit, dual)
@@ -251,7 +251,7 @@ def _(predictor: GeneralizedKernelMachine, model: BaseEstimator) -> KernelExpans
 
 
 def _centered_gram(kernel: Kernel, data: TrainingData) -> tuple[Array, UnitScale]:
-    """Centered Gram matrix of unit mean diagonal, in double precision."""
+    """Return the centered Gram matrix, scaled to a mean diagonal of one, in double precision."""
     if data.pairwise:
         return to_unit_scale(stack_values(kernel, data.X).astype(float), data.weights.given)
     return unit_gram(kernel, data.X.astype(np.float64, copy=False), data.weights.given)

@@ -26,20 +26,20 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
     """Logistic regression on a kernel, with a penalty chosen by approximate leave-one-out.
 
     For two classes, the log-odds are a function in the space of the kernel plus an intercept. For
-    more classes, one machine is fitted for each class against the rest, all with the same penalty.
+    more classes, one machine is fitted for each class against the rest. All have the same penalty.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        Kernels, names, callables or scikit-learn Gaussian-process kernels. The kernel of lowest
-        leave-one-out deviance is selected. None compares a Gaussian and a product Laplacian kernel,
-        each with the width selected for ridge regression on class indicators. With `"precomputed"`,
-        X is a Gram matrix of shape (n_samples, n_samples), or a stack of shape (n_samples,
-        n_samples, n_kernels).
+        Kernels, names, callables or scikit-learn Gaussian-process kernels. The kernel with the
+        lowest leave-one-out deviance is selected. None compares a Gaussian and a product Laplacian
+        kernel, each with the width selected for ridge regression on class indicators. With
+        `"precomputed"`, X is a Gram matrix of shape (n_samples, n_samples), or a stack of shape
+        (n_samples, n_samples, n_kernels).
     alpha : "auto", float or sequence of float, default="auto"
-        Penalty: the machine minimizes the sum of log-losses plus alpha / 2 |f|^2, for a kernel of
-        unit scale (see Notes). "auto" searches downhill in steps of half a decade; a sequence lists
-        the values to try. The largest of equally good values is selected.
+        Penalty: the machine minimizes the sum of log-losses plus alpha / 2 |f|^2, for a kernel at
+        unit scale (see Notes). "auto" searches downhill in steps of half a decade. A sequence lists
+        the values to try. Of equally good values, the largest is selected.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by which the weights of their samples are multiplied. With
         `"balanced"`, the samples of all classes have the same total weight.
@@ -63,12 +63,12 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         The penalties that were tried for the selected kernel, and their leave-one-out deviances,
         approximated to first order.
     loo_deviance_ : float
-        Mean deviance, twice the log-loss, of `loo_predictions_`.
+        Mean deviance of `loo_predictions_`, which is twice the log-loss.
     loo_predictions_ : ndarray of shape (n_samples, n_classes)
-        Class probabilities of each training sample from machines fitted without the sample, or its
-        group, with the same kernel and penalty.
+        Class probabilities of each training sample, from machines that are fitted without the
+        sample or its group, with the same kernel and penalty.
     dual_coef_ : ndarray of shape (n_samples, n_machines)
-        Coefficients of the training samples for the centered kernel of unit scale.
+        Coefficients of the training samples for the centered kernel at unit scale.
     intercept_ : ndarray of shape (n_machines,)
         Log-odds if all values of the centered kernel are zero.
     classes_ : ndarray of shape (n_classes,)
@@ -87,18 +87,18 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
 
     Notes
     -----
-    About six penalties are tried for each kernel, and each takes about four Newton steps and a
-    matrix inverse: O(n^3) time, for each class if there are more than two, and memory for five
-    n x n matrices. A fit that exceeds the available memory raises an error. A few thousand samples
-    take minutes.
+    About six penalties are tried for each kernel. Each takes about four Newton steps and a matrix
+    inverse, in O(n^3) time, and this for each class if there are more than two. Five n x n matrices
+    are in memory, and a fit that exceeds the available memory raises an error. A few thousand
+    samples take minutes.
 
     The centered Gram matrix of each kernel is divided by its mean diagonal, so that the same
     penalties suit all kernels. To first order, leave-one-out values follow from the weighted ridge
-    regression of the last Newton step [1]_; at the selected penalty, five more steps account for
+    regression of the last Newton step [1]_. At the selected penalty, five more steps account for
     the changes in the curvatures of the other samples when one is left out. On seven data sets of
     200 samples, the resulting deviance agreed with the deviance of refits to one part in a
-    thousand. Leave-one-out probabilities of n samples are at least 1 / (n + 2), by the rule of
-    succession.
+    thousand. Leave-one-out probabilities below 1 / (n + 2) for n samples are raised to this value,
+    by the rule of succession, before they are normalized.
 
     Probabilities of more than two classes are the probabilities of each class against the rest,
     divided by their sum. The softmax of one multinomial regression predicts equally well, but
@@ -177,7 +177,7 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         )
 
     def decision_function(self, X: Features) -> Array:
-        """Log-odds of the classes.
+        """Return the log-odds of the classes.
 
         Parameters
         ----------
@@ -188,14 +188,14 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes, the log-odds of ``classes_[1]``; for more, those of each class against
-            the rest.
+            For two classes, the log-odds of ``classes_[1]``. For more classes, the log-odds of each
+            class against the rest.
         """
         values = self._values(X) + self.intercept_
         return values[:, 0] if values.shape[1] == 1 else values
 
     def predict_proba(self, X: Features) -> Array:
-        """Probabilities of the classes.
+        """Return the probabilities of the classes.
 
         Parameters
         ----------
@@ -231,5 +231,5 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
     def _form(self) -> tuple[Scale, Array, tuple[str, ...]]:
         if len(self.classes_) == 2:
             return "log-odds", self.intercept_, (str(self.classes_[1]),)
-        # Probabilities of several classes are not the probabilities of each against the rest.
+        # With several classes, these are not the log-odds of the predicted probabilities.
         return "decision value", self.intercept_, tuple(map(str, self.classes_))

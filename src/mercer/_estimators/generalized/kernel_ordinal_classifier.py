@@ -27,25 +27,25 @@ from mercer.kernels._conversion import KernelDictionary
 class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKernelMachine):
     """Ordered logistic regression on a kernel, with a penalty chosen by leave-one-out.
 
-    This is the proportional odds model: the log-odds that a sample has a given grade or a lower one
-    are the threshold above this grade minus the value of a latent function in the space of the
-    kernel.
+    This is the proportional odds model. The log-odds that the grade of a sample is at most a given
+    grade are the threshold above the given grade minus the value of a latent function in the space
+    of the kernel.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        Kernels, names, callables or scikit-learn Gaussian-process kernels. The kernel of lowest
-        leave-one-out deviance is selected. None compares a Gaussian and a product Laplacian kernel,
-        each with the width selected for ridge regression on ranks. With `"precomputed"`, X is a
-        Gram matrix of shape (n_samples, n_samples), or a stack of shape (n_samples, n_samples,
+        Kernels, names, callables or scikit-learn Gaussian-process kernels. The kernel with the
+        lowest leave-one-out deviance is selected. None compares a Gaussian and a product Laplacian
+        kernel, each with the width selected for ridge regression on ranks. With `"precomputed"`, X
+        is a Gram matrix of shape (n_samples, n_samples), or a stack of shape (n_samples, n_samples,
         n_kernels).
     alpha : "auto", float or sequence of float, default="auto"
-        Penalty: the machine minimizes the sum of log-losses plus alpha / 2 |f|^2, for a kernel of
-        unit scale (see Notes). "auto" searches downhill in steps of half a decade; a sequence lists
-        the values to try. The largest of equally good values is selected.
+        Penalty: the machine minimizes the sum of log-losses plus alpha / 2 |f|^2, for a kernel at
+        unit scale (see Notes). "auto" searches downhill in steps of half a decade. A sequence lists
+        the values to try. Of equally good values, the largest is selected.
     categories : array-like of shape (n_grades,), default=None
         The grades, from the lowest to the highest. None for numeric grades, which are sorted.
-        Grades that do not occur in `y` are dropped.
+        Grades that do not occur in `y` are ignored.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by which the weights of their samples are multiplied. With
         `"balanced"`, the samples of all classes have the same total weight.
@@ -69,14 +69,14 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         The penalties that were tried for the selected kernel, and their leave-one-out deviances,
         approximated to first order.
     loo_deviance_ : float
-        Mean deviance, twice the log-loss, of `loo_predictions_`.
+        Mean deviance of `loo_predictions_`, which is twice the log-loss.
     loo_predictions_ : ndarray of shape (n_samples, n_grades)
-        Probabilities of the grades for each training sample, from machines fitted without the
-        sample, or its group, with the same kernel and penalty.
+        Probabilities of the grades for each training sample, from machines that are fitted without
+        the sample or its group, with the same kernel and penalty.
     dual_coef_ : ndarray of shape (n_samples,)
-        Coefficients of the training samples for the centered kernel of unit scale.
+        Coefficients of the training samples for the centered kernel at unit scale.
     thresholds_ : ndarray of shape (n_grades - 1,)
-        Thresholds between the grades, ascending.
+        Thresholds between the grades, in ascending order.
     classes_ : ndarray of shape (n_grades,)
         The grades, from the lowest to the highest.
     rows_ : ndarray of int of shape (n_fitted,)
@@ -93,18 +93,19 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
 
     Notes
     -----
-    About six penalties are tried for each kernel, and each takes about four Newton steps and a
-    matrix inverse: O(n^3) time, and memory for five n x n matrices. A fit that exceeds the
-    available memory raises an error. A few thousand samples take minutes.
+    About six penalties are tried for each kernel. Each takes about four Newton steps and a matrix
+    inverse, in O(n^3) time. Five n x n matrices are in memory, and a fit that exceeds the available
+    memory raises an error. A few thousand samples take minutes.
 
     The centered Gram matrix of each kernel is divided by its mean diagonal, so that the same
     penalties suit all kernels. To first order, leave-one-out values follow from the weighted ridge
     regression of the last Newton step [1]_, and so do leave-one-out thresholds. On 200 samples, the
     resulting deviance agreed with the deviance of refits to four parts in a thousand. Leave-one-out
-    probabilities of n samples are at least 1 / (n + 2), by the rule of succession.
+    probabilities below 1 / (n + 2) for n samples are raised to this value, by the rule of
+    succession, before they are normalized.
 
-    `predict` returns the most probable grade, like all classifiers; `predict_median` returns the
-    grade of lowest expected absolute error.
+    Like all classifiers, `predict` returns the most probable grade. `predict_median` returns the
+    grade with the lowest expected absolute error.
 
     References
     ----------
@@ -198,7 +199,7 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         return np.asarray(self._values(X)[:, 0])
 
     def predict_proba(self, X: Features) -> Array:
-        """Probabilities of the grades.
+        """Return the probabilities of the grades.
 
         Parameters
         ----------
@@ -209,7 +210,7 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         Returns
         -------
         ndarray of shape (n_samples, n_grades)
-            In the order of `classes_`.
+            The columns are in the order of `classes_`.
         """
         return grade_probabilities(self.predict_latent(X)[:, None] - self.thresholds_)
 
@@ -253,12 +254,12 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
 
 
 def _order(classes: Array, categories: npt.ArrayLike | None) -> NDArray[np.intp]:
-    """Positions of the grades among the sorted labels, from the lowest to the highest.
+    """Return the positions of the grades, from the lowest to the highest, among sorted labels.
 
     Raises
     ------
     ValueError
-        If labels are not numbers and no order is given, or a label is missing from the order.
+        If labels are not numbers and no order is given, or the order repeats or lacks a label.
     """
     if categories is None:
         if classes.dtype.kind not in "biuf":

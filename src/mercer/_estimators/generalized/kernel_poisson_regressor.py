@@ -29,21 +29,21 @@ from mercer.kernels._distances import check_squares
 class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
     """Poisson regression on a kernel, with a penalty chosen by approximate leave-one-out.
 
-    The logarithm of the expected count of a sample is a function in the space of the kernel, plus
-    an intercept, plus the logarithm of the exposure of the sample.
+    The logarithm of a sample's expected count is a function in the space of the kernel, plus an
+    intercept, plus the logarithm of the sample's exposure.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        Kernels, names, callables or scikit-learn Gaussian-process kernels. The kernel of lowest
-        leave-one-out deviance is selected. None compares a Gaussian and a product Laplacian kernel,
-        each with the width selected for ridge regression on square roots of rates. With
+        Kernels, names, callables or scikit-learn Gaussian-process kernels. The kernel with the
+        lowest leave-one-out deviance is selected. None compares a Gaussian and a product Laplacian
+        kernel, each with the width selected for ridge regression on square roots of rates. With
         `"precomputed"`, X is a Gram matrix of shape (n_samples, n_samples), or a stack of shape
         (n_samples, n_samples, n_kernels).
     alpha : "auto", float or sequence of float, default="auto"
         Penalty: the machine minimizes half the sum of deviances plus alpha / 2 |f|^2, for a kernel
-        of unit scale (see Notes). "auto" searches downhill in steps of half a decade; a sequence
-        lists the values to try. The largest of equally good values is selected.
+        at unit scale (see Notes). "auto" searches downhill in steps of half a decade. A sequence
+        lists the values to try. Of equally good values, the largest is selected.
     verbose : bool, default=False
         Whether to print a line after each kernel.
 
@@ -66,10 +66,10 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
     loo_deviance_ : float
         Mean Poisson deviance of `loo_predictions_`.
     loo_predictions_ : ndarray of shape (n_samples,)
-        Expected count of each training sample from machines fitted without the sample, or its
-        group, with the same kernel and penalty.
+        Expected count of each training sample, from machines that are fitted without the sample or
+        its group, with the same kernel and penalty.
     dual_coef_ : ndarray of shape (n_samples,)
-        Coefficients of the training samples for the centered kernel of unit scale.
+        Coefficients of the training samples for the centered kernel at unit scale.
     intercept_ : float
         Logarithm of the rate if all values of the centered kernel are zero.
     rows_ : ndarray of int of shape (n_fitted,)
@@ -83,21 +83,21 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
     See Also
     --------
     sklearn.linear_model.PoissonRegressor : Poisson regression without a kernel. Its `alpha`
-        corresponds to the `alpha` for a linear kernel of unit scale, divided by the mean diagonal
-        and the sum of the weights.
+        corresponds to the `alpha` of a linear kernel at unit scale, divided by the mean diagonal
+        and by the sum of the weights.
 
     Notes
     -----
-    About six penalties are tried for each kernel, and each takes about four Newton steps and a
-    matrix inverse: O(n^3) time, and memory for five n x n matrices. A fit that exceeds the
-    available memory raises an error. A few thousand samples take minutes.
+    About six penalties are tried for each kernel. Each takes about four Newton steps and a matrix
+    inverse, in O(n^3) time. Five n x n matrices are in memory, and a fit that exceeds the available
+    memory raises an error. A few thousand samples take minutes.
 
     The centered Gram matrix of each kernel is divided by its mean diagonal, so that the same
     penalties suit all kernels. To first order, leave-one-out values follow from the weighted ridge
-    regression of the last Newton step [1]_; at the selected penalty, five more steps account for
+    regression of the last Newton step [1]_. At the selected penalty, five more steps account for
     the changes in the curvatures of the other samples when one is left out. Leave-one-out
-    expectations are at least half a count divided by the number of samples, and at most one more
-    than the sum of all counts.
+    expectations are at least 0.5 divided by the number of samples, and at most one more than the
+    sum of all counts.
 
     References
     ----------
@@ -176,7 +176,7 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
             raise ValueError("All counts in y are zero, so that their rate has no logarithm.")
         offset = np.log(_exposures(exposure, data.n_given))[data.numbers]
         likelihood = Poisson(counts, data.weights, offset=offset)
-        # Square roots of counts have nearly the same variance, whatever their expectation.
+        # The variance of the square root of a count hardly depends on its expectation.
         roots = np.sqrt(counts / np.exp(offset - offset.max()))
 
         data = with_copies(replace(data, y=roots).grouped(groups))
@@ -193,7 +193,7 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         return self
 
     def predict(self, X: Features, exposure: PerSample = None) -> Array:
-        """Expected counts.
+        """Return the expected counts.
 
         Parameters
         ----------
@@ -201,8 +201,8 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
             If `kernels` is "precomputed", the kernel with the training samples, of shape
             (n_samples, n_fitted), or a stack.
         exposure : array-like of shape (n_samples,), default=None
-            Time, area or number of units that each count refers to. By default ones, so that
-            expected counts are rates.
+            Time, area or number of units that each count refers to. By default, all exposures are
+            one, so that expected counts are rates.
 
         Returns
         -------
@@ -218,7 +218,7 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         sample_weight: PerSample = None,
         exposure: PerSample = None,
     ) -> float:
-        """Return the fraction of Poisson deviance explained, D^2.
+        """Return D^2, the fraction of the Poisson deviance that is explained.
 
         Parameters
         ----------
@@ -234,8 +234,8 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         Returns
         -------
         float
-            One minus the deviance of the predictions divided by the deviance of the best constant
-            rate for these samples. It is at most one, and may be negative.
+            One minus the ratio of the deviance of the predictions to the deviance of the best
+            constant rate for these samples. It is at most one, and may be negative.
         """
         y, predicted = column_or_1d(y), self.predict(X, exposure)
         check_consistent_length(y, predicted)
@@ -262,7 +262,7 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
 
 
 def _exposures(exposure: PerSample, n_samples: int) -> Array:
-    """Return validated exposures, or ones for None.
+    """Return validated exposures; None stands for ones.
 
     Raises
     ------

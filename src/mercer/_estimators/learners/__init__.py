@@ -1,4 +1,4 @@
-"""Learners: scikit-learn transformers that learn a kernel before any predictor."""
+"""Learners: scikit-learn transformers that learn a kernel before a predictor is fitted."""
 
 from mercer._estimators.kernel_learner import KernelLearner
 from mercer._estimators.learners.alignment_maximization import AlignmentMaximization

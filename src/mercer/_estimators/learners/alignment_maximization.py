@@ -36,18 +36,20 @@ class AlignmentMaximization(DictionaryLearner):
         stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
         X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     signs : {"nonnegative", "free"}, default="nonnegative"
-        Non-negative weights, by a quadratic program, or weights of either sign, in closed form. A
-        combination with weights of either sign may not be a kernel; a warning is issued if so.
+        Whether weights are non-negative, by a quadratic program, or of either sign, in closed form.
+        A combination with negative weights may not be a kernel, and a warning is issued.
     clip_spectrum : bool, default=False
-        Whether `transform` drops the negative part of the learned Gram matrix's spectrum, so that
-        weights of either sign can serve a support vector machine. It takes O(n^3) time.
+        Whether `transform` drops the negative part of the spectrum of the learned Gram matrix, so
+        that a combination with negative weights can be used in a support vector machine. This takes
+        O(n^3) time.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
-        whole numbers of more than 20 distinct values, as responses.
+        whole numbers with more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses that the learned kernel is aligned with, such as
-        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
-        one. The section "Output kernels" of docs/glossary.md lists all.
+        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
+        `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
+        of docs/glossary.md lists all options.
 
     Attributes
     ----------
@@ -64,7 +66,7 @@ class AlignmentMaximization(DictionaryLearner):
     n_iter_ : int
         One.
     is_psd_ : bool
-        Whether the result of `transform` is certain to be a kernel.
+        Whether the result of `transform` is certain to be positive semi-definite.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
     n_features_in_ : int
@@ -73,8 +75,9 @@ class AlignmentMaximization(DictionaryLearner):
 
     Notes
     -----
-    O(p^2 n^2) multiplications in matrix products, tile by tile, and O(p^3) for the weights; memory
-    is p tiles per thread. The weights do not depend on the scale of the kernels.
+    A fit takes O(p^2 n^2) multiplications in matrix products, tile by tile, and O(p^3) for the
+    weights. Memory is needed for p tiles per thread. The learned kernel does not depend on the
+    scales of the kernels.
 
     References
     ----------
@@ -117,8 +120,8 @@ class AlignmentMaximization(DictionaryLearner):
         Returns
         -------
         ndarray of shape (n_samples, n_fitted)
-            The kernel at unit scale; with `clip_spectrum`, without the negative part of its
-            spectrum.
+            The kernel at unit scale. With `clip_spectrum`, the negative part of its spectrum is
+            dropped.
         """
         gram = kernel_rows(self, X)
         if self.projection_ is None:
@@ -146,14 +149,14 @@ class AlignmentMaximization(DictionaryLearner):
         return self
 
     def _tell_indefinite(self, data: TrainingData) -> None:
-        """Do nothing, because `_store` issues the warning once the weights are known."""
+        """Do nothing, because `_store` issues the warnings."""
 
     def _clip_spectrum(self, data: TrainingData) -> None:
-        """Project on the eigenvectors of positive eigenvalues, at unit scale.
+        """Compute the projection on the eigenvectors of positive eigenvalues, at unit scale.
 
-        For weighted samples, these are the eigenvectors V of R K R, where R holds the square roots
-        of the weights: kernel rows k become k R V V' R^-1. Columns of samples with weight zero are
-        zero.
+        For weighted samples, these are the eigenvectors V of R K R, where R is the diagonal matrix
+        of the square roots of the weights. A kernel row k becomes k R V V' R^-1. Columns of samples
+        with weight zero are zero.
         """
         roots = data.weights.roots[:, None]
         gram = data.weights.scaled_gram(self.kernel_(data.X))
@@ -163,6 +166,6 @@ class AlignmentMaximization(DictionaryLearner):
         self.projection_ = data.of_all(onto), data.of_all(back)
         variance = float(np.square(data.weights.deviation(back * np.sqrt(values))).sum())
         if variance > 0.0:
-            # The last digits of eigenvectors depend on the number of threads; a fit should not.
+            # The last digits of eigenvectors depend on the number of threads, but a fit should not.
             self.scale_ *= float(f"{variance:.10g}")
             self.kernel_ = with_names(WeightedSum(self.kernels_, self.weights_ / self.scale_), self)

@@ -42,65 +42,67 @@ from mercer.kernels._conversion import KernelFamily, OutputKernelSource
 class ContinuousAlignment(CrossValidatedLearner):
     """A sum of kernels from continuously parametrized families, added one at a time ("CA").
 
-    Each step finds the kernel along which the centered alignment with the target grows fastest,
-    over all parameters of all families.
+    Of all kernels of the families, each step adds the one along which the centered alignment with
+    the target grows fastest.
 
     Parameters
     ----------
     family : kernel, name or scikit-learn Gaussian-process kernel, or a list of them, default=None
         One family or several; `Gaussian()` if None. Families of one width are searched globally
-        (CA-1D), and families of more parameters by gradients (CA-nD): `Gaussian(ard=True)`, for
-        instance, from the mean width that CA-1D finds.
+        (CA-1D), and families of more parameters by gradients (CA-nD). For `Gaussian(ard=True)`, for
+        instance, the search by gradients starts from the mean width that CA-1D finds.
     step : {"corrective", "stagewise"}, default="corrective"
-        After each new kernel, `"corrective"` solves for all weights anew, and optimizes the widths
-        of a single radial family jointly; `"stagewise"` chooses only the new kernel's weight, as in
-        Algorithm 1 of the reference: see the notes.
+        After each new kernel, `"corrective"` solves for all weights again, and optimizes the widths
+        of a single radial family jointly. `"stagewise"` chooses only the weight of the new kernel,
+        as in Algorithm 1 of the reference; see Notes.
     width_penalty : float or "auto", default=0.0
-        Strength of the penalty on differences between the widths of one ARD kernel; infinity for
+        Strength of the penalty on differences between the widths of an ARD kernel; infinity for
         isotropic kernels. `"auto"` selects it on held-out samples.
     width_penalty_on : {"widths", "log_widths", "inverse_widths"}, default="widths"
         With `"widths"`, lambda sum_z (s_z - mean s)^2 over the widths s_z, in their own unit, is
         subtracted from <F', K>, as published (eq. 4). F' is the gradient of the alignment at the
-        learned kernel; it grows as the kernel's weights shrink, and is largest in the first step,
-        at eps I, for which lambda has to be large. "auto" then selects the strength whose kernel
-        aligns best with held-out samples. The other penalties are relative to the best single
-        width, as in :class:`KernelOptimization`, and "auto" selects the strength that predicts
-        held-out samples best, or infinity unless a finite strength is better by more than a
-        standard error.
+        learned kernel. It grows as the weights of this kernel shrink, and is largest in the first
+        step, at eps I, for which lambda has to be large. "auto" then selects the strength whose
+        kernel aligns best with held-out samples. The other penalties are relative to the best
+        single width, as in :class:`KernelOptimization`. "auto" then selects the strength that
+        predicts held-out samples best, but infinity unless a finite strength is better by more than
+        a standard error.
     scaling : None, array-like of shape (n_features,) or KernelOptimization, default=None
-        Lengths by which features are divided before families of one width are searched: all kernels
-        then share one ratio of widths, and their common factor is searched globally, within the
-        family's bounds for the scaled features. A learner of one ARD kernel is fitted, and its
-        widths are used.
+        Lengths by which features are divided before families of one width are searched. The widths
+        of all kernels then have the same ratios, and their common factor is searched globally,
+        within the bounds of the family for the scaled features. If a learner of one ARD kernel is
+        given, it is fitted, and its widths are used.
     tol : float, default=1e-3
-        Growth of the alignment below which no more kernels are added.
+        Kernels are added until the alignment grows by less than this.
     max_kernels : int, default=50
         Maximum number of steps.
     eta_max : float, default=1.0
-        Largest weight of a new kernel; stagewise only.
+        Largest weight of a new kernel, for stagewise steps only.
     eps : float, default=1e-10
-        Coefficient of the identity matrix that the learned training Gram matrix starts from.
-        Stagewise steps keep this part; corrective steps use `eps` only for the scale of the first
-        step's penalty, which vanishes with it.
+        Coefficient of the identity matrix from which the learned training Gram matrix starts.
+        Stagewise steps keep this matrix. Corrective steps use `eps` only for the scale of the
+        penalty in the first step, which vanishes with it.
     search_tol : float or None, default=None
-        Relative change of the objective in an iteration at which the gradient search of several
-        parameters stops; it is not used for one width or frequency. None is 1e-7 for stagewise
-        steps, and 2e-2 for corrective steps, which then take less than half of the time, but may
-        stop on a plateau, so that the alignment is somewhat lower.
+        Relative change of the objective in an iteration at which the gradient search over several
+        parameters stops. It is not used for one width or frequency. None stands for 1e-7 for
+        stagewise steps and for 2e-2 for corrective steps. Corrective steps then take less than half
+        of the time, but a search may stop on a plateau, so that the alignment is somewhat lower.
     normalize_families : bool or None, default=None
         Whether the best kernels K of several families are compared by <F', K> / |K_c|, so that a
-        family is not preferred because its values are larger, or by <F', K> less the penalty, as
-        published. None is True for corrective and False for stagewise steps.
+        family is not preferred because its values are larger. Otherwise, they are compared by
+        <F', K> minus the penalty, as published. None stands for True for corrective steps, and for
+        False for stagewise steps.
     certificate : bool, default=False
         Whether each step bounds how much better another width could have been (`history_[t].gap`),
         for families of one width or frequency.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
-        whole numbers of more than 20 distinct values, as responses.
+        whole numbers with more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses that the learned kernel is aligned with, such as
-        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
-        one. The section "Output kernels" of docs/glossary.md lists all.
+        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
+        `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
+        of docs/glossary.md lists all options.
     random_state : int, RandomState instance or None, default=0
         Seed of the splits that select the strength of the penalty.
 
@@ -114,25 +116,25 @@ class ContinuousAlignment(CrossValidatedLearner):
     weights_ : ndarray of shape (n_kernels,)
         Positive coefficients of `kernels_`, which sum to one.
     scale_ : float
-        Mean diagonal of the weighted sum's centered training Gram matrix.
+        Mean diagonal of the centered training Gram matrix of the weighted sum.
     shares_ : ndarray of shape (n_kernels,)
         Share of each kernel in the trace of the centered training Gram matrix, summing to one. A
-        wide kernel is nearly constant, so that a large weight can be a small share.
+        wide kernel is nearly constant, so that its share can be small although its weight is large.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set. With stagewise
-        steps, the training Gram matrix includes its part eps I, which matters only if weights are
-        about as small.
+        steps, the training Gram matrix includes eps I, which matters only if the weights are about
+        as small as eps.
     history_ : list of Step
-        The steps taken. `objective` and `step_size` of a stagewise step are the published <F', K>,
-        less the width penalty, and eta; F' is the gradient of the alignment at the previously
-        learned kernel. The objective of a corrective step is multiplied by the centered norm of
-        that kernel, so that all steps are on one scale.
+        The steps taken. The `objective` of a stagewise step is the published <F', K> minus the
+        width penalty, and its `step_size` is eta. F' is the gradient of the alignment at the
+        previously learned kernel. The objective of a corrective step is multiplied by the centered
+        norm of that kernel, so that the objectives of all steps have the same scale.
     n_iter_ : int
         Number of steps taken.
     width_penalty_ : float
-        The strength used.
+        The strength that was used.
     scaling_ : ndarray of shape (n_features,), or None
-        The lengths used.
+        The lengths that were used.
     scaler_ : KernelOptimization
         The fitted learner of the lengths, if `scaling` is a learner.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
@@ -143,19 +145,19 @@ class ContinuousAlignment(CrossValidatedLearner):
 
     Notes
     -----
-    With ``step="stagewise"`` the learner is Algorithm 1: the training Gram matrix is eps I at
-    first; each step maximizes <F', K> - lambda Reg over all families and adds eta K with the eta of
-    Proposition 2; the last step is the first in which the alignment, including eps I, grows by less
-    than `tol`. All matrices are centered, as in the propositions. One width or frequency is found
-    on the samples, up to rounding errors; several are found by L-BFGS-B within their bounds, from
-    the weighted mean of the widths of CA-1D, or from the best common width under a penalty if that
-    is better. The learned kernel is the sum of eta K, without eps I, at unit scale.
+    With ``step="stagewise"``, the learner is Algorithm 1. The training Gram matrix is eps I at
+    first. Each step maximizes <F', K> - lambda Reg over all families, and adds eta K with the eta
+    of Proposition 2. The last step is the first in which the alignment, including eps I, grows by
+    less than `tol`. All matrices are centered, as in the propositions. One width or frequency is
+    found on the samples up to rounding errors. Several are found by L-BFGS-B within their bounds,
+    starting from the weighted mean of the widths of CA-1D or, if it is better, from the best common
+    width under a penalty. The learned kernel is the sum of all eta K, without eps I, at unit scale.
 
-    CA-1D costs O(n^2 d) for the distances and O(n^2) per step: the search and the refinement of
-    widths use a histogram of distances, accurate to about three digits; alignments and weights are
-    then computed from the exact Gram matrices. CA-nD costs O(n^2 d) per evaluation of the gradient.
-    Half a matrix of distances is kept in memory if it fits in half of scikit-learn's
-    `working_memory`, and tiles otherwise.
+    CA-1D takes O(n^2 d) time for the distances and O(n^2) per step. The search and the refinement
+    of widths use a histogram of distances, which is accurate to about three digits. Alignments and
+    weights are then computed from the exact Gram matrices. CA-nD takes O(n^2 d) time per evaluation
+    of the gradient. Half a matrix of distances is kept in memory if it fits in half of
+    scikit-learn's `working_memory`. Otherwise, only tiles are in memory.
 
     References
     ----------
@@ -222,7 +224,7 @@ class ContinuousAlignment(CrossValidatedLearner):
     def _growth(self) -> Growth:
         """Return the settings of the greedy loop."""
         corrective = self.step == "corrective"
-        # Published steps keep their weights, so that their kernels have to be exact.
+        # Stagewise steps keep the weights of earlier steps, so that their kernels have to be exact.
         tolerance = STEP_TOLERANCE if corrective else 1e-7
         normalize = corrective if self.normalize_families is None else self.normalize_families
         return Growth(
@@ -237,7 +239,7 @@ class ContinuousAlignment(CrossValidatedLearner):
         )
 
     def _strength(self, families: list[Kernel], samples: Samples, target: Target) -> float:
-        """Return the strength of the penalty; `"auto"` selects it for kernels of several widths."""
+        """Return the strength of the penalty, which `"auto"` selects for kernels of many widths."""
         if self.width_penalty != "auto":
             return float(self.width_penalty)
         if self.scaling_ is not None or all(family.structure.n_widths <= 1 for family in families):
@@ -250,7 +252,7 @@ class ContinuousAlignment(CrossValidatedLearner):
         )
 
     def _lengths(self, families: list[Kernel], data: TrainingData) -> Array | None:
-        """Return the lengths that divide the features, fitting `scaling` if it is a learner."""
+        """Return the lengths that divide the features; fit `scaling` if it is a learner."""
         if self.scaling is None:
             return None
         n_features = data.X.shape[1]
@@ -291,11 +293,11 @@ _NO_SCALER = (
     "scaling must learn one kernel with a width for each feature, as "
     "KernelOptimization(Gaussian(ard=True)) does; got {}."
 )
-"""Error message for a learner that yields no length for each feature."""
+"""Error message for a learner that does not provide a length for each feature."""
 
 
 def _check_scaling(scaling: npt.ArrayLike | KernelLearner | None) -> None:
-    """Raise an error unless the scaling is a learner of one kernel, or positive lengths."""
+    """Raise an error unless the scaling is None, a `KernelOptimization`, or positive lengths."""
     if scaling is None:
         return
     if isinstance(scaling, KernelOptimization):

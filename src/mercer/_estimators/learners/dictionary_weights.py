@@ -1,4 +1,4 @@
-"""Learners of the weights of a dictionary: base class, equal, alignment and HSIC weights."""
+"""Learners of the weights of a dictionary: uniform weights, alignments, and HSIC."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mercer.kernels._conversion import KernelDictionary, OutputKernelSource
 
 
 class DictionaryLearner(KernelLearner):
-    """Base class of learners that weight a finite dictionary by its moments."""
+    """Base class of learners that compute the weights of a finite dictionary from its moments."""
 
     kernels: KernelDictionary
 
@@ -39,7 +39,7 @@ class DictionaryLearner(KernelLearner):
 
     @abstractmethod
     def _weigh(self, found: Moments) -> Array:
-        """Return the weights of the kernels as they were given."""
+        """Return the weights of the given kernels."""
 
 
 @dataclass(eq=False, repr=False)
@@ -57,7 +57,7 @@ class ScaledDictionaryLearner(DictionaryLearner):
         check_choice("normalize", self.normalize, (None, "trace"))
 
     def _factors(self, found: Moments) -> Array:
-        """Return the factors by which kernels are multiplied before they are weighted."""
+        """Return the factors by which the kernels are multiplied before they are weighted."""
         factors = np.ones(found.traces.size)
         if self.normalize == "trace":
             factors = np.divide(1.0, found.traces, out=0.0 * factors, where=found.traces > 0.0)
@@ -74,15 +74,16 @@ class UniformCombination(ScaledDictionaryLearner):
         stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
         X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     normalize : {None, "trace"}, default=None
-        With `"trace"`, kernels are weighted after their centered training Gram matrices are scaled
-        to a trace of one.
+        With `"trace"`, the centered training Gram matrices of the kernels are scaled to a trace of
+        one before they are weighted.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
-        whole numbers of more than 20 distinct values, as responses.
+        whole numbers with more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses that the learned kernel is aligned with, such as
-        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
-        one. The section "Output kernels" of docs/glossary.md lists all.
+        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
+        `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
+        of docs/glossary.md lists all options.
 
     Attributes
     ----------
@@ -92,9 +93,9 @@ class UniformCombination(ScaledDictionaryLearner):
     kernels_ : list of Kernel
         The dictionary, bound to the training table.
     weights_ : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as they were given; they sum to one.
+        Coefficients of the given kernels, summing to one.
     scale_ : float
-        Mean diagonal of the weighted sum's centered training Gram matrix.
+        Mean diagonal of the centered training Gram matrix of the weighted sum.
     shares_ : ndarray of shape (n_kernels,)
         Share of each kernel in the trace of the centered training Gram matrix, summing to one.
     alignment_ : float
@@ -115,7 +116,7 @@ class UniformCombination(ScaledDictionaryLearner):
 
     Notes
     -----
-    O(p n^2) time for the alignment, in tiles.
+    The alignment takes O(p n^2) time, in tiles.
 
     References
     ----------
@@ -145,15 +146,16 @@ class IndependentAlignment(ScaledDictionaryLearner):
         stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
         X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     normalize : {None, "trace"}, default=None
-        With `"trace"`, kernels are weighted after their centered training Gram matrices are scaled
-        to a trace of one.
+        With `"trace"`, the centered training Gram matrices of the kernels are scaled to a trace of
+        one before they are weighted.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
-        whole numbers of more than 20 distinct values, as responses.
+        whole numbers with more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses that the learned kernel is aligned with, such as
-        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
-        one. The section "Output kernels" of docs/glossary.md lists all.
+        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
+        `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
+        of docs/glossary.md lists all options.
 
     Attributes
     ----------
@@ -163,9 +165,9 @@ class IndependentAlignment(ScaledDictionaryLearner):
     kernels_ : list of Kernel
         The dictionary, bound to the training table.
     weights_ : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as they were given; they sum to one.
+        Coefficients of the given kernels, summing to one.
     scale_ : float
-        Mean diagonal of the weighted sum's centered training Gram matrix.
+        Mean diagonal of the centered training Gram matrix of the weighted sum.
     shares_ : ndarray of shape (n_kernels,)
         Share of each kernel in the trace of the centered training Gram matrix, summing to one.
     alignment_ : float
@@ -182,7 +184,8 @@ class IndependentAlignment(ScaledDictionaryLearner):
 
     Notes
     -----
-    O(p^2 n^2) multiplications in matrix products, and no n x n matrix for rank-one kernels.
+    A fit takes O(p^2 n^2) multiplications in matrix products. Kernels of rank one need no n x n
+    matrix.
 
     References
     ----------
@@ -206,7 +209,8 @@ class IndependentAlignment(ScaledDictionaryLearner):
 class HSICWeights(ScaledDictionaryLearner):
     """Weights that maximize the Hilbert-Schmidt independence criterion (HSIC) with the target.
 
-    HSIC is linear in the weights mu, sum_k mu_k HSIC_k, so that their constraint determines them.
+    HSIC is a linear function sum_k mu_k HSIC_k of the weights mu, so that the constraint on the
+    weights determines the maximum.
 
     Parameters
     ----------
@@ -218,21 +222,23 @@ class HSICWeights(ScaledDictionaryLearner):
         The quantity whose value is fixed while HSIC is maximized:
 
         * 1: the sum of the weights. This is a linear program, so that **one kernel wins**: the
-          kernel with the largest HSIC, the first in case of ties. It chooses a kernel, and combines
-          none.
+          kernel with the largest HSIC, or the first of them if there are ties. A kernel is
+          selected, and no kernels are combined.
         * 2: the sum of the squared weights. The weights are proportional to HSIC_k.
-        * `"cka"`: the norm of the centered combination, which makes HSIC the centered kernel
-          alignment; the same as :class:`AlignmentMaximization`.
+        * `"cka"`: the norm of the centered combination, so that HSIC is the centered kernel
+          alignment. This is the same as :class:`AlignmentMaximization`.
     normalize : {None, "trace"}, default=None
-        With `"trace"`, kernels are weighted after their centered training Gram matrices are scaled
-        to a trace of one. HSIC grows with the scale of a kernel; `norm="cka"` ignores the scale.
+        With `"trace"`, the centered training Gram matrices of the kernels are scaled to a trace of
+        one before they are weighted. HSIC grows with the scale of a kernel, but `norm="cka"` does
+        not depend on it.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
-        whole numbers of more than 20 distinct values, as responses.
+        whole numbers with more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses that the learned kernel is aligned with, such as
-        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
-        one. The section "Output kernels" of docs/glossary.md lists all.
+        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
+        `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
+        of docs/glossary.md lists all options.
 
     Attributes
     ----------
@@ -242,11 +248,11 @@ class HSICWeights(ScaledDictionaryLearner):
     kernels_ : list of Kernel
         The dictionary, bound to the training table.
     weights_ : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as they were given; they sum to one.
+        Coefficients of the given kernels, summing to one.
     scale_ : float
-        Mean diagonal of the weighted sum's centered training Gram matrix.
+        Mean diagonal of the centered training Gram matrix of the weighted sum.
     hsic_ : ndarray of shape (n_kernels,)
-        HSIC of each kernel with the target, scaled according to `normalize`.
+        HSIC of each kernel, scaled according to `normalize`, with the target.
     shares_ : ndarray of shape (n_kernels,)
         Share of each kernel in the trace of the centered training Gram matrix, summing to one.
     alignment_ : float
@@ -263,15 +269,15 @@ class HSICWeights(ScaledDictionaryLearner):
 
     See Also
     --------
-    AlignmentMaximization : The same as `norm="cka"`, and weights of either sign.
-    IndependentAlignment : Weights proportional to the alignments, not to HSIC.
+    AlignmentMaximization : The same as `norm="cka"`; it can also learn weights of either sign.
+    IndependentAlignment : Weights that are proportional to the alignments, not to HSIC.
     KernelOptimization : Learns the parameters of one kernel by HSIC.
 
     Notes
     -----
-    O(p^2 n^2) multiplications in matrix products, tile by tile; memory is p tiles per thread. Like
-    :class:`IndependentAlignment`, norm 2 ignores how kernels overlap: two copies of a kernel have
-    twice its weight.
+    A fit takes O(p^2 n^2) multiplications in matrix products, tile by tile, and memory for p tiles
+    per thread. Like :class:`IndependentAlignment`, norm 2 ignores similarities between kernels: two
+    copies of a kernel together have twice its weight.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Learners of the widths of features: by marginal likelihood, and by gradients of a predictor."""
+"""Learners of feature widths, by the marginal likelihood or by the gradients of a predictor."""
 
 from __future__ import annotations
 
@@ -25,29 +25,30 @@ class EvidenceMaximization(KernelLearner):
     """One kernel whose parameters maximize the marginal likelihood of a Gaussian process.
 
     The marginal likelihood is that of Gaussian process regression with Gaussian noise, on responses
-    or on indicators of classes. With one width per feature it takes a second or two, and
-    distinguishes features that alignment does not.
+    or on indicators of classes. With one width per feature, a fit takes a second or two, and
+    distinguishes features that alignment does not distinguish.
 
     Parameters
     ----------
     kernel : kernel, name or scikit-learn Gaussian-process kernel, default=None
-        A kernel of one width per feature (`Gaussian(ard=True)`, the default, or
-        `ExponentialPower(ard=True)`), or any kernel with a gradient. Its bounds apply; its current
-        parameters do not matter.
+        A kernel with one width per feature (`Gaussian(ard=True)`, the default, or
+        `ExponentialPower(ard=True)`), or any kernel with a gradient. Its bounds apply, but its
+        current parameters do not matter.
     width_deviation : float, default=1.0
-        Standard deviation of a normal prior on the natural logarithms of widths about their mean.
-        Widths are more alike for smaller values.
+        Standard deviation of a normal prior on the natural logarithms of the widths about their
+        mean. With smaller values, the widths are more alike.
     max_samples : int, default=1000
-        Maximum number of samples that are used, evenly spaced in the order of the target.
+        Maximum number of samples that are used. They are evenly spaced in the order of the target.
     max_iter : int, default=60
         Maximum number of iterations.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
-        whole numbers of more than 20 distinct values, as responses.
+        whole numbers with more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
-        The kernel on labels or responses, whose factor is the Gaussian process's target, such as
-        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
-        one. The section "Output kernels" of docs/glossary.md lists all.
+        The kernel on labels or responses whose factor is the Gaussian process's target, such as
+        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
+        `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
+        of docs/glossary.md lists all options.
 
     Attributes
     ----------
@@ -59,22 +60,22 @@ class EvidenceMaximization(KernelLearner):
     weights_, shares_ : ndarray of shape (1,)
         One.
     scale_ : float
-        Mean diagonal of the kernel's centered training Gram matrix.
+        Mean diagonal of the centered training Gram matrix of the kernel.
     noise_ : float
-        Variance of the noise relative to the kernel's amplitude: ridge regression on
+        Variance of the noise relative to the amplitude of the kernel. Ridge regression on
         ``kernels_[0]`` with this penalty predicts the posterior mean.
     log_marginal_likelihood_ : float
-        Log marginal likelihood of the responses of the samples used, as they were given, less their
+        Log marginal likelihood of the given responses of the samples that are used, minus their
         means. For classes, and for output kernels other than None and "linear", the factor of the
         output kernel takes the place of the responses. NaN if the kernel is constant on the
         samples.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set.
     history_ : list of Step
-        One step per iteration: `objective` is the log marginal likelihood for each observation,
-        less the prior's cost and up to a constant; `kernel` and `alignment` are the final ones.
+        One step per iteration. `objective` is the log marginal likelihood per observation minus the
+        cost of the prior, up to a constant. `kernel` and `alignment` are those at the end.
     n_iter_ : int
-        Length of `history_`: the number of iterations taken, and one for the start.
+        Length of `history_`, which is the number of iterations plus one for the start.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples.
     n_features_in_ : int
@@ -87,13 +88,13 @@ class EvidenceMaximization(KernelLearner):
 
     Notes
     -----
-    Leave-one-out errors on the learned kernel are optimistic, by about a tenth for the default
+    Leave-one-out errors on the learned kernel are too small, by about a tenth for the default
     prior, because the kernel depends on the labels.
 
     An iteration takes O(n^3 + n^2 d) for the n <= `max_samples` samples that are used.
 
-    If rows are weighted, the samples used are drawn evenly along the cumulative weights, none of
-    them twice.
+    If samples are weighted, those that are used are drawn evenly along the cumulative weights, and
+    none of them twice.
 
     References
     ----------
@@ -145,7 +146,7 @@ class EvidenceMaximization(KernelLearner):
         self.noise_ = found.noise
         self.log_marginal_likelihood_ = found.log_marginal_likelihood
         if target.classes is None and str(self.output_kernel) in ("None", "linear"):
-            # The columns of the factor are the responses, divided by their deviations.
+            # The columns of the factor are the responses divided by their standard deviations.
             deviations = response_deviation(data.y.reshape(len(data), -1), data.weights)
             n_used = min(len(Y), self.max_samples)
             self.log_marginal_likelihood_ -= n_used * float(np.log(deviations).sum())
@@ -164,30 +165,32 @@ class GradientOuterProduct(CrossValidatedLearner):
 
     Kernel ridge regression on the original features predicts the target. The average gradient outer
     product (AGOP) of its predictions determines the directions along which they change. The
-    features are mapped by the square root of the AGOP, so that these directions count most, and the
-    procedure is repeated.
+    features are mapped by the square root of the AGOP, so that these directions matter most, and
+    the procedure is repeated.
 
     Parameters
     ----------
     kernel : kernel or name, default=None
-        A function of one distance on all features, in a norm from one to two; if `diagonal` is
-        False, of the Euclidean distance. None for the product Laplacian `ExponentialPower()`, or
-        for `Laplacian()` if `diagonal` is False. Its widths do not matter.
+        A function of one distance on all features, in a norm from one to two. If `diagonal` is
+        False, it must be the Euclidean distance. None for the product Laplacian
+        `ExponentialPower()`, or for `Laplacian()` if `diagonal` is False. The widths of the kernel
+        do not matter.
     n_iter : int, default=5
         Number of iterations after the first ridge regression.
     diagonal : bool, default=True
         Whether features are only scaled, by the root mean squares of the partial derivatives. If
-        False, they are multiplied by a matrix: the kernel can then depend on differences of
-        features, as they occur in products and in categories, but needs more samples.
+        False, they are multiplied by a matrix. The kernel can then depend on differences between
+        features, as they occur in products and in categories, but it needs more samples.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
-        whole numbers of more than 20 distinct values, as responses.
+        whole numbers with more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
-        The kernel on labels or responses, whose factor the regressions predict, such as
-        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
-        one. The section "Output kernels" of docs/glossary.md lists all.
+        The kernel on labels or responses whose factor the regressions predict, such as
+        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
+        `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
+        of docs/glossary.md lists all options.
     random_state : int, RandomState instance or None, default=0
-        Seed of the folds in which iterations are compared.
+        Seed of the folds on which iterations are compared.
 
     Attributes
     ----------
@@ -199,17 +202,18 @@ class GradientOuterProduct(CrossValidatedLearner):
     weights_, shares_ : ndarray of shape (1,)
         One.
     scale_ : float
-        Mean diagonal of the kernel's centered training Gram matrix.
+        Mean diagonal of the centered training Gram matrix of the kernel.
     metric_ : ndarray of shape (n_features,) or (n_features, n_features)
-        Map of the features: a factor for each, with a maximum of one, or a symmetric matrix of
-        unit norm.
+        Map of the features: a factor for each feature, with a maximum of one, or a symmetric matrix
+        of unit norm.
     best_iter_ : int
-        Iteration of the learned kernel; zero stands for the original features.
+        Iteration that the learned kernel comes from; zero stands for the original features.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set.
     history_ : list of Step
-        The first ridge regression, then each iteration: `objective` is minus its mean squared error
-        on held-out samples, NaN if there are too few; `kernel` and `alignment` are the final ones.
+        One step for the first ridge regression, then one per iteration. `objective` is minus the
+        mean squared error on held-out samples, or NaN if there are too few samples. `kernel` and
+        `alignment` are those at the end.
     n_iter_ : int
         Length of `history_`.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
@@ -220,15 +224,15 @@ class GradientOuterProduct(CrossValidatedLearner):
 
     Notes
     -----
-    The width and the penalty of each regression have the lowest leave-one-out error. The iteration
-    chosen has the lowest squared error in five folds, in which the procedure is repeated, if it is
-    better than the original features by more than a standard error.
+    Each regression uses the width and the penalty with the lowest leave-one-out error. The
+    procedure is repeated in five folds, and the iteration with the lowest squared error on held-out
+    samples is chosen if it is better than the original features by more than a standard error.
 
-    At most 1,000 samples are used, evenly spaced in the order of the target; samples of sparse
-    tables are converted to dense. O(n_iter (n^3 + n^2 d)) time.
+    At most 1,000 samples are used, evenly spaced in the order of the target. Samples of sparse
+    tables are converted to dense arrays. A fit takes O(n_iter (n^3 + n^2 d)) time.
 
-    If rows are weighted, the samples used are drawn evenly along the cumulative weights, none of
-    them twice.
+    If samples are weighted, those that are used are drawn evenly along the cumulative weights, and
+    none of them twice.
 
     References
     ----------
@@ -281,7 +285,7 @@ class GradientOuterProduct(CrossValidatedLearner):
         check_bool("diagonal", self.diagonal)
 
     def _isotropic(self, kernel: Kernel) -> Kernel:
-        """Return the kernel with one width, or raise an error."""
+        """Return the kernel with one width; raise an error if it is of another kind."""
         found: Kernel = kernel.structure.isotropic() or kernel
         structure = found.structure
         if not (

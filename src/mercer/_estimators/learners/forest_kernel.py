@@ -1,4 +1,4 @@
-"""The learner of a kernel of trees, and the growth of its ensemble."""
+"""The learner of a kernel of trees, and the growth of its trees."""
 
 from __future__ import annotations
 
@@ -47,44 +47,45 @@ _ENSEMBLES: dict[str, tuple[type[RegressorMixin], type[ClassifierMixin]]] = {
     "forest": (RandomForestRegressor, RandomForestClassifier),
     "extra-trees": (ExtraTreesRegressor, ExtraTreesClassifier),
 }
-"""Regressor and classifier of each name."""
+"""The regressor and the classifier for each name of an ensemble."""
 
 
 _LEAST_IN_FORESTS = 3
-"""Minimum number of samples in a leaf of a forest."""
+"""Default minimum number of samples in a leaf of a forest."""
 
 
 @dataclass(eq=False, repr=False)
 class ForestKernel(KernelLearner):
-    """The share of trees, grown on the labels, in which two samples fall into the same leaf.
+    """The fraction of trees, grown on the labels, in which two samples fall into the same leaf.
 
-    k(x, z) = (1/T) sum_t [leaf_t(x) = leaf_t(z)]. Unlike a kernel of distances, it needs no scaling
-    of the features, may be smooth in some regions and rough in others, and ignores irrelevant
-    features.
+    The kernel is k(x, z) = (1/T) sum_t [leaf_t(x) = leaf_t(z)]. Unlike a kernel of distances, it
+    needs no scaling of the features, may be smooth in some regions and rough in others, and ignores
+    irrelevant features.
 
     Parameters
     ----------
     ensemble : {"boosting", "forest", "extra-trees"} or estimator, default="boosting"
-        Boosted trees, a random forest or extremely randomized trees of scikit-learn; or an unfitted
-        estimator whose leaves can be read, such as LightGBM's: see :class:`mercer.kernels.Forest`.
-        The estimator has to be a classifier for classes, and a regressor for responses.
+        Boosted trees, a random forest or extremely randomized trees of scikit-learn, or an unfitted
+        estimator whose leaves can be read, such as one of LightGBM; see
+        :class:`mercer.kernels.Forest`. The estimator has to be a classifier for classes, and a
+        regressor for responses.
     n_trees : int, default=100
-        Number of trees. For boosted trees, number of iterations, which grow one tree per
-        class if there are more than two, or one per response.
+        Number of trees. For boosted trees, it is the number of iterations; each grows one tree per
+        class if there are more than two classes, or one tree per response.
     max_leaf_nodes : int or None, default=31
         Maximum number of leaves of a tree; None for no limit.
     min_samples_leaf : int, default=None
-        Minimum number of samples in a leaf, whatever their weights. None for 20 in boosted trees
-        and 3 in others.
+        Minimum number of samples in a leaf, regardless of their weights. None for 20 in boosted
+        trees and 3 in others.
     learning_rate : float, default=0.1
-        Factor of the leaf values of boosted trees.
+        Factor by which the leaf values of boosted trees are multiplied.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
-        whole numbers of more than 20 distinct values, as responses.
+        whole numbers with more than 20 distinct values, as responses.
     random_state : int, RandomState instance or None, default=0
         Seed of the trees.
     n_jobs : int, default=None
-        Number of threads that grow trees; None for one, -1 for all processors.
+        Number of threads that grow trees; None for one thread, -1 for all processors.
 
     Attributes
     ----------
@@ -96,9 +97,9 @@ class ForestKernel(KernelLearner):
     weights_, shares_ : ndarray of shape (1,)
         One.
     n_leaves_ : int
-        Number of leaves of all trees.
+        Total number of leaves of all trees.
     scale_ : float
-        Mean diagonal of the kernel's centered training Gram matrix.
+        Mean diagonal of the centered training Gram matrix of the kernel.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set. It is
         optimistic, because the trees were fitted to the labels.
@@ -118,12 +119,13 @@ class ForestKernel(KernelLearner):
 
     Notes
     -----
-    Held-out errors on the learned kernel are optimistic unless the trees are grown without the
-    held-out samples: a training row falls into a leaf with rows of similar labels, because its own
-    label was used. Two-stage estimators therefore grow trees anew in each fold, and stacking
-    selects the penalty and estimates the error by trees that are grown on one half of the samples
-    and evaluated on the other. With Nyström features they do not: penalties and errors are then too
-    small, by the share in all rows of the `max_samples` rows that trees are grown on.
+    Held-out errors on the learned kernel are too small unless the trees are grown without the
+    held-out samples, because a training row falls into a leaf with rows of similar labels when its
+    own label is used. Two-stage estimators therefore grow trees again in each fold. Stacking
+    selects the penalty and estimates the error with trees that are grown on one half of the samples
+    and evaluated on the other half. With Nyström features, trees are grown only once, on a part of
+    the rows (`max_samples` rows in stacking). Penalties and errors are then too small, in
+    proportion to the fraction of all rows in this part.
 
     Trees have no split if features are constant, or if there are fewer samples than twice
     `min_samples_leaf`. The kernel is then one everywhere, and its alignment is zero.
@@ -132,8 +134,8 @@ class ForestKernel(KernelLearner):
     of categories, and trees of other libraries.
 
     Responses are standardized before trees are grown. Boosting ends after `n_trees` iterations,
-    without early stopping. Growing takes O(n d n_trees) for boosted trees of a given number of
-    leaves.
+    without early stopping. Growing boosted trees takes O(n d n_trees) time for a fixed number of
+    leaves per tree.
 
     References
     ----------
@@ -167,7 +169,7 @@ class ForestKernel(KernelLearner):
     n_jobs: int | None = None
 
     def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
-        # The random draws of trees do not depend on the order of rows.
+        # Rows are sorted by content, so that random draws of trees do not depend on their order.
         order = np.argsort(content_ranks(data.X, data.y))
         weights = data.weights.take(order).relative()
         if target.codes is None:
@@ -215,12 +217,12 @@ class ForestKernel(KernelLearner):
 
 
 _OF_NAMED = ("n_trees", "max_leaf_nodes", "min_samples_leaf", "learning_rate")
-"""Parameters of ensembles that are given by name."""
+"""Parameters that have an effect only on ensembles that are given by name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Growth:
-    """Settings by which trees are grown; see :class:`ForestKernel`."""
+    """Settings with which trees are grown; see :class:`ForestKernel`."""
 
     ensemble: EnsembleName | BaseEstimator = "boosting"
     n_trees: int = 100
@@ -231,7 +233,7 @@ class Growth:
     n_jobs: int | None = None
 
     def trees(self, *, classification: bool) -> BaseEstimator:
-        """Return the ensemble, not fitted.
+        """Return the unfitted ensemble.
 
         Parameters
         ----------
@@ -240,7 +242,7 @@ class Growth:
         Raises
         ------
         ValueError
-            If a given ensemble is a classifier and the task regression, or the other way round.
+            If a given ensemble is a classifier and the task is regression, or vice versa.
         """
         if not isinstance(self.ensemble, str):
             return _checked_copy(self.ensemble, classification)
@@ -267,7 +269,7 @@ def grow(
     indicators: list[Array] | None = None,
     **growth: Any,
 ) -> tuple[Forest, Array]:
-    """Grow trees, and read their leaves in one evaluation.
+    """Grow trees, and return them with the leaf index of each row.
 
     Parameters
     ----------
@@ -275,7 +277,7 @@ def grow(
     y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         Labels, or one or several responses.
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
-        Only their ratios matter.
+        Weights of the samples. Only their ratios matter.
     classification : bool
     indicators : list of ndarray of int, default=None
         Groups of columns that trees use as one column; see :class:`mercer.kernels.Forest`.
@@ -287,12 +289,12 @@ def grow(
     kernel : Forest
         The kernel with its leaves: `kernel.features` maps rows to indicators.
     leaves : ndarray of int of shape (n_samples, n_trees)
-        Leaves of the rows, in the form that `kernel.as_features` takes.
+        Leaf indices of the rows, in the form that `kernel.as_features` takes.
 
     Raises
     ------
     ValueError
-        If a given ensemble is a classifier and the task regression, or the other way round.
+        If a given ensemble is a classifier and the task is regression, or vice versa.
     """
     settings = Growth(**growth)
     trees = settings.trees(classification=classification)
@@ -306,7 +308,7 @@ def grow(
 
 
 def _checked_copy(ensemble: BaseEstimator, classification: bool) -> BaseEstimator:
-    """Return an unfitted copy of an ensemble, checked for this kind of target."""
+    """Return an unfitted copy of an ensemble; raise an error if the target is of another kind."""
     if is_regressor(ensemble) if classification else is_classifier(ensemble):
         kind = "classifier" if classification else "regressor"
         raise ValueError(f"ensemble must be a {kind} for this target; got {ensemble!r}.")

@@ -1,4 +1,4 @@
-"""The learner of one kernel's parameters."""
+"""The learner of the parameters of one kernel."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from mercer.kernels._conversion import KernelSource, OutputKernelSource
 
 @dataclass(eq=False, repr=False)
 class KernelOptimization(CrossValidatedLearner):
-    """One kernel whose parameters maximize its dependence with the target.
+    """One kernel whose parameters maximize its dependence on the target.
 
     Parameters
     ----------
@@ -39,28 +39,28 @@ class KernelOptimization(CrossValidatedLearner):
         any kernel with a gradient. Its bounds apply, and its current parameters do not matter,
         unless `start` is given.
     criterion : {"hsic", "cka", "ka"}, default="hsic"
-        Hilbert-Schmidt independence criterion, centered or uncentered kernel alignment.
+        The Hilbert-Schmidt independence criterion, or the centered or uncentered kernel alignment.
     start : None, float or array-like of shape (n_widths,), default=None
-        Widths from which plain BFGS starts, without bounds: 1 / n_features as published. Other
-        parameters start from the kernel's own values. BFGS finds a local maximum, and does not move
-        on a plateau, such as that of very narrow kernels. None searches one width globally, and
-        several widths from there, within the bounds. With a start, an ARD kernel needs
-        ``width_penalty=0.0``.
+        Widths from which plain BFGS starts, without bounds; 1 / n_features is the published start.
+        Other parameters start from the kernel's own values. BFGS finds a local maximum, and does
+        not move on a plateau, such as that of very narrow kernels. If None, one width is searched
+        globally, and several widths are searched from there, within the bounds. With a start, an
+        ARD kernel needs ``width_penalty=0.0``.
     width_penalty : "auto" or float, default="auto"
         Strength of a penalty on differences between the widths of an ARD kernel, relative to the
-        criterion of the best single width; zero for no penalty, as published, and infinity for one
-        width. "auto" selects the strength by the squared error of ridge regression on held-out
-        samples, or infinity unless an ARD kernel is better by more than a standard error. Kernels
-        of one width have no penalty.
+        criterion of the best single width; zero for no penalty, as published, and infinity for a
+        single width. "auto" selects the strength by the squared error of ridge regression on
+        held-out samples, but infinity unless an ARD kernel is better by more than a standard error.
+        Kernels with one width have no penalty.
     width_penalty_on : {None, "log_widths", "inverse_widths", "widths"}, default=None
         `"log_widths"` penalizes the mean square of log(s_z / s_0) over the features z, where s_0 is
-        the best single width; `"inverse_widths"` the mean square of s_0 / s_z - 1, which allows
-        large widths, so that features are left out, and resists small ones; `"widths"` the absolute
-        sum_z (s_z - mean s)^2. None selects among the first two if `width_penalty` is "auto", and
-        is `"log_widths"` otherwise.
+        the best single width. `"inverse_widths"` penalizes the mean square of s_0 / s_z - 1, which
+        allows large widths, so that features are ignored, and resists small ones. `"widths"`
+        penalizes sum_z (s_z - mean s)^2 in the unit of the widths. None selects among the first two
+        if `width_penalty` is "auto", and stands for `"log_widths"` otherwise.
     early_stopping : bool or int, default=False
         Whether an unpenalized search stops after a number of iterations that is selected in the
-        same way as the penalty; or that number.
+        same way as the penalty, or the number itself.
     tol : float, default=1e-5
         Relative change of the criterion, averaged over the last three iterations, at which the
         search stops.
@@ -68,11 +68,12 @@ class KernelOptimization(CrossValidatedLearner):
         Maximum number of iterations of each search.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
-        whole numbers of more than 20 distinct values, as responses.
+        whole numbers with more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses that the learned kernel is aligned with, such as
-        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
-        one. The section "Output kernels" of docs/glossary.md lists all.
+        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
+        `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
+        of docs/glossary.md lists all options.
     random_state : int, RandomState instance or None, default=0
         Seed of the folds that select the penalty or the number of iterations.
 
@@ -86,20 +87,20 @@ class KernelOptimization(CrossValidatedLearner):
     weights_, shares_ : ndarray of shape (1,)
         One.
     scale_ : float
-        Mean diagonal of the kernel's centered training Gram matrix.
+        Mean diagonal of the centered training Gram matrix of the kernel.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set.
     objective_ : float
         The criterion of the learned kernel.
     history_ : list of Step
-        One step per iteration: `objective` is the criterion after it, less the penalty; `kernel`
-        and `alignment` are the final ones.
+        One step per iteration. `objective` is the criterion after the iteration minus the penalty.
+        `kernel` and `alignment` are those at the end.
     n_iter_ : int
         Number of iterations taken, including those of the isotropic search.
     width_penalty_, width_penalty_on_ : float and str
-        Strength and form of the penalty used.
+        Strength and form of the penalty that was used.
     early_stopping_ : int or None
-        Number of iterations after the isotropic search, with `early_stopping`.
+        Number of iterations after the isotropic search; None without `early_stopping`.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples.
     n_features_in_ : int
@@ -108,13 +109,13 @@ class KernelOptimization(CrossValidatedLearner):
 
     Notes
     -----
-    Unpenalized ARD kernels overfit: at the maximum of HSIC most widths are at their upper bounds.
+    Unpenalized ARD kernels overfit: at the maximum of HSIC, most widths are at their upper bounds.
     With several classes, `"ka"` tends to tiny widths, because most entries of the uncentered output
     kernel are -1; `output_kernel="delta"` avoids that.
 
-    An evaluation takes O(n^2 d) time. Selecting a penalty learns about a dozen ARD kernels, each
-    with a ridge regression, in each of five folds of at most 1,250 samples (three draws of 1,000
-    from larger tables).
+    An evaluation takes O(n^2 d) time. To select a penalty, about a dozen ARD kernels are learned,
+    and a ridge regression is fitted on each. This is repeated in five folds or, for more than 1,250
+    samples, in three random draws of 1,000 training samples.
 
     References
     ----------
@@ -185,7 +186,7 @@ class KernelOptimization(CrossValidatedLearner):
         }
 
     def _log_start(self, kernel: Kernel) -> Array | None:
-        """Return the log-parameters that the search starts from, None for the global search."""
+        """Return the log-parameters from which the search starts; None for the global search."""
         if self.start is None:
             return None
         n_widths = kernel.structure.n_widths
@@ -223,7 +224,7 @@ class KernelOptimization(CrossValidatedLearner):
     def _selected(
         self, kernel: Kernel, samples: Samples, target: Target
     ) -> tuple[WidthPenalty, int | None]:
-        """Return the penalty, and the largest number of iterations after the isotropic search."""
+        """Return the penalty, and the maximum number of iterations after the isotropic search."""
         criterion = CRITERIA[self.criterion]
         form = self.width_penalty_on or RELATIVE_FORMS[0]
         if kernel.structure.n_widths < 2 or kernel.structure.isotropic() is None:

@@ -36,9 +36,9 @@ class LearnedMachines:
     ----------
     kernels : sequence of Kernel
     weights : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as given.
+        Coefficients of the given kernels.
     traces : ndarray of shape (n_kernels,)
-        Traces of the kernels' Gram matrices.
+        Traces of the Gram matrices of the kernels.
     machines : Machines
     """
 
@@ -76,8 +76,8 @@ class OneStage(KernelEstimator):
             A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) if `kernels` is
             "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Class labels or indicators of several labels for a classifier; one or several responses
-            for a regressor.
+            Class labels or indicators of several labels for a classifier, and one or several
+            responses for a regressor.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, by which their losses are multiplied. A weight of two is
             equivalent to giving the sample twice, and a weight of zero to leaving it out.
@@ -120,11 +120,11 @@ class OneStage(KernelEstimator):
         return data.target(self._task)
 
     def _encoded(self, data: TrainingData, target: Target) -> Array:
-        """Return the targets of the machines, shape (n_samples, n_problems)."""
+        """Return the targets of the machines, of shape (n_samples, n_problems)."""
         raise NotImplementedError
 
     def _kernels_of(self, data: TrainingData) -> list[Kernel]:
-        """Return the kernels to learn from, bound to the data."""
+        """Return the kernels from which one is learned, bound to the data."""
         return data.dictionary(self.kernels)
 
     def _learn(
@@ -150,12 +150,12 @@ class OneStage(KernelEstimator):
 
 
 class Classifier(ClassifierMixin, OneStage):
-    """Base class of classifiers: one problem for two classes, else one-vs-rest or one per label."""
+    """Base class of classifiers, with one problem for two classes, or one per class or label."""
 
     _task = "classification"
     classes_: Array
     _labels: LabelSet | None = None
-    """The labels if samples have several labels; None otherwise."""
+    """The set of labels if samples have several labels; None otherwise."""
 
     def _data_of(self, X: Features, y: npt.ArrayLike, sample_weight: PerSample) -> TrainingData:
         """Return the validated arguments of a fit."""
@@ -180,11 +180,11 @@ class Classifier(ClassifierMixin, OneStage):
         return one_against_rest(data.y, target.classes)
 
     def _all_values(self, values: Array) -> Array:
-        """Return the values of the problems, or of all labels if samples have several labels."""
+        """Return the values of the problems, or of all labels if there are several per sample."""
         return values if self._labels is None else self._labels.values(values)
 
     def _label_expansion(self, found: KernelExpansion, factors: Array) -> KernelExpansion:
-        """Return the log-odds of all labels, from an expansion for the labels that vary."""
+        """Return the expansion of the log-odds of all labels, from one for the varying labels."""
         assert self._labels is not None
         matrix = np.eye(len(factors))[self._labels.varies] * factors
         constant = np.where(self._labels.varies, 0.0, self._labels.constant * factors)
@@ -203,7 +203,7 @@ class Classifier(ClassifierMixin, OneStage):
 
 
 class Regressor(RegressorMixin, OneStage):
-    """Base class of regressors: one problem for each response."""
+    """Base class of regressors, with one problem for each response."""
 
     _task = "regression"
     _is_response_flat: bool
@@ -216,7 +216,7 @@ class Regressor(RegressorMixin, OneStage):
         return np.asarray(Y)
 
     def _shaped(self, values: Array) -> Array:
-        """Return values of shape (n, n_outputs) in the shape of the responses of `fit`."""
+        """Return values of shape (n, n_outputs) in the shape of the responses given to `fit`."""
         return values[:, 0] if self._is_response_flat else values
 
     def __sklearn_tags__(self) -> Tags:

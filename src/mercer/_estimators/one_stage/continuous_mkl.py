@@ -26,7 +26,7 @@ from mercer.losses import Loss
 
 
 class ContinuousMKL(KernelMachines):
-    """Kernel machines on a convex combination of kernels of continuous families."""
+    """Kernel machines on a convex combination of kernels from continuous families."""
 
     _kernels_parameter = "family"
     family: KernelFamily
@@ -91,39 +91,41 @@ class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
     """Multiple kernel classification over continuous families of kernels ("CR").
 
     Among the convex combinations of all kernels of the families, the learned kernel is the one with
-    which a support vector machine, or another kernel machine, reaches the lowest objective. Each
-    step adds the kernel along which the objective falls fastest, over all parameters of all
-    families. If there are more than two classes, all of them share one kernel.
+    which a support vector machine, or another kernel machine, reaches the lowest objective. Of all
+    kernels of the families, each step adds the one along which the objective falls fastest. If
+    there are more than two classes, all of them share one kernel.
 
     Parameters
     ----------
     family : kernel, name or scikit-learn Gaussian-process kernel, or a list of them, default=None
         One family or several; None stands for `Gaussian()`. The learned kernel is a convex
-        combination of kernels of all families. Kernels are not normalized: a family of larger
-        values is penalized less.
+        combination of kernels of all families. Since kernels are not normalized, a family with
+        larger values is penalized less.
     loss : {"hinge", "squared", "logistic"} or Loss, default="hinge"
         The loss of a support vector machine, of ridge regression on labels -1 and 1, or of
         logistic regression. An object of `mercer.losses` has its own weight instead of `C`.
     C : float, default=1.0
-        Weight of a loss given by name, as in scikit-learn's SVC.
+        Weight of a loss that is given by name, as in scikit-learn's SVC.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by which the weights of their samples are multiplied. With
         `"balanced"`, the samples of all classes have the same total weight.
     step : {"corrective", "stagewise"}, default="corrective"
-        With `"corrective"`, all weights are optimized again after each new kernel; with
-        `"stagewise"`, a line search mixes the new kernel with the learned one, as published [1]_.
+        With `"corrective"`, all weights are optimized again after each new kernel. With
+        `"stagewise"`, a line search mixes the new kernel with the learned kernel, as published
+        [1]_.
     search : {"global", "local"}, default="global"
         With `"global"`, families of one width or frequency are searched globally, with a proven
-        gap, by differences of convex functions [2]_; with `"local"`, by gradients from several
-        starts. Families of more parameters are always searched by gradients; for ARD kernels, such
-        as `Gaussian(ard=True)`, the search starts from the mean width of learned isotropic kernels.
+        gap, by differences of convex functions [2]_. With `"local"`, they are searched by gradients
+        from several starts. Families of more parameters are always searched by gradients. For ARD
+        kernels, such as `Gaussian(ard=True)`, the search starts from the mean width of learned
+        isotropic kernels.
     width_penalty : float, default=0.0
         Strength lambda of the penalty lambda sum_z (s_z - mean s)^2 on the widths s_z of a kernel,
         in the unit of the widths.
     tol : float, default=1e-3
-        Kernels are added until max_theta c'K_theta c <= (1 + tol) c'Kc, where c are the machines'
-        dual variables and theta the parameters of a kernel, or until no kernel lowers the
-        objective. A warning is issued if the duality gap exceeds `tol`.
+        Kernels are added until max_theta c'K_theta c <= (1 + tol) c'Kc, or until no kernel lowers
+        the objective. Here c are the dual variables of the machines, and theta the parameters of a
+        kernel. A warning is issued if the duality gap exceeds `tol`.
     max_kernels : int, default=50
         Maximum number of kernels to add.
     verbose : bool, default=False
@@ -134,7 +136,7 @@ class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
     kernel_ : WeightedSum
         The learned kernel, which can be called on two tables.
     weights_ : ndarray of shape (n_kernels,)
-        Coefficients of the kernels, positive and summing to one.
+        Positive coefficients of the kernels, summing to one.
     shares_ : ndarray of shape (n_kernels,)
         Fraction of each kernel in the trace of the centered training Gram matrix.
     alignment_ : float
@@ -153,9 +155,9 @@ class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
         Bound on how far the objective is above its optimum over all convex combinations, relative
         to the objective. It is proven whenever `excess_` is.
     history_ : list of MixingStep
-        The steps taken.
+        The steps that were taken.
     n_iter_ : int
-        Number of steps taken.
+        Number of steps.
     classes_ : ndarray of shape (n_classes,)
     temperature_ : Calibration
         The map from decision values to probabilities, fitted to the decision values of held-out
@@ -169,15 +171,15 @@ class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
 
     See Also
     --------
-    ContinuousAlignment : Learns a kernel for alignment, which needs no machines and no C.
+    ContinuousAlignment : Learns a kernel by alignment, which needs no machines and no C.
     MKLClassifier : Learns the weights of a finite dictionary.
 
     Notes
     -----
-    Each step costs O(n^2) for the search, whatever the number of widths tried, the fits of the
-    machines for a few weights, and O(k n^2) for the k kernels found so far. The learned Gram matrix
-    is kept in memory, and half a matrix of distances if it fits in half of scikit-learn's
-    `working_memory`. Searches by gradients cost O(n^2 d) per evaluation.
+    Each step takes O(n^2) time for the search, for any number of widths that are tried, and
+    O(k n^2) for the k kernels found so far. It also fits the machines for a few weights. The
+    learned Gram matrix is kept in memory, and so is half a matrix of distances if it fits in half
+    of scikit-learn's `working_memory`. Searches by gradients take O(n^2 d) time per evaluation.
 
     References
     ----------
@@ -215,40 +217,42 @@ class ContinuousMKLRegressor(MachineRegressor, ContinuousMKL):
     """Multiple kernel regression over continuous families of kernels ("CR").
 
     Among the convex combinations of all kernels of the families, the learned kernel is the one with
-    which kernel ridge regression, or support vector regression, reaches the lowest objective. Each
-    step adds the kernel along which the objective falls fastest, over all parameters of all
-    families. Several responses share one kernel.
+    which kernel ridge regression, or support vector regression, reaches the lowest objective. Of
+    all kernels of the families, each step adds the one along which the objective falls fastest.
+    Several responses share one kernel.
 
     Parameters
     ----------
     family : kernel, name or scikit-learn Gaussian-process kernel, or a list of them, default=None
         One family or several; None stands for `Gaussian()`. The learned kernel is a convex
-        combination of kernels of all families. Kernels are not normalized: a family of larger
-        values is penalized less.
+        combination of kernels of all families. Since kernels are not normalized, a family with
+        larger values is penalized less.
     loss : {"squared", "epsilon_insensitive"} or Loss, default="squared"
         The loss of kernel ridge regression or of support vector regression. An object of
         `mercer.losses` has its own weight instead of `alpha`.
     alpha : float, default=1.0
-        Penalty of a loss given by name, as in scikit-learn's KernelRidge; the `C` of support vector
-        regression is 1 / alpha.
+        Penalty for a loss that is given by name, as in scikit-learn's KernelRidge. The `C` of
+        support vector regression is 1 / alpha.
     epsilon : float, default=0.1
         With ``loss="epsilon_insensitive"``, errors up to this size, in the unit of the response,
-        cost nothing.
+        have no loss.
     step : {"corrective", "stagewise"}, default="corrective"
-        With `"corrective"`, all weights are optimized again after each new kernel; with
-        `"stagewise"`, a line search mixes the new kernel with the learned one, as published [1]_.
+        With `"corrective"`, all weights are optimized again after each new kernel. With
+        `"stagewise"`, a line search mixes the new kernel with the learned kernel, as published
+        [1]_.
     search : {"global", "local"}, default="global"
         With `"global"`, families of one width or frequency are searched globally, with a proven
-        gap, by differences of convex functions [2]_; with `"local"`, by gradients from several
-        starts. Families of more parameters are always searched by gradients; for ARD kernels, such
-        as `Gaussian(ard=True)`, the search starts from the mean width of learned isotropic kernels.
+        gap, by differences of convex functions [2]_. With `"local"`, they are searched by gradients
+        from several starts. Families of more parameters are always searched by gradients. For ARD
+        kernels, such as `Gaussian(ard=True)`, the search starts from the mean width of learned
+        isotropic kernels.
     width_penalty : float, default=0.0
         Strength lambda of the penalty lambda sum_z (s_z - mean s)^2 on the widths s_z of a kernel,
         in the unit of the widths.
     tol : float, default=1e-3
-        Kernels are added until max_theta c'K_theta c <= (1 + tol) c'Kc, where c are the machines'
-        dual variables and theta the parameters of a kernel, or until no kernel lowers the
-        objective. A warning is issued if the duality gap exceeds `tol`.
+        Kernels are added until max_theta c'K_theta c <= (1 + tol) c'Kc, or until no kernel lowers
+        the objective. Here c are the dual variables of the machines, and theta the parameters of a
+        kernel. A warning is issued if the duality gap exceeds `tol`.
     max_kernels : int, default=50
         Maximum number of kernels to add.
     verbose : bool, default=False
@@ -259,7 +263,7 @@ class ContinuousMKLRegressor(MachineRegressor, ContinuousMKL):
     kernel_ : WeightedSum
         The learned kernel, which can be called on two tables.
     weights_ : ndarray of shape (n_kernels,)
-        Coefficients of the kernels, positive and summing to one.
+        Positive coefficients of the kernels, summing to one.
     shares_ : ndarray of shape (n_kernels,)
         Fraction of each kernel in the trace of the centered training Gram matrix.
     alignment_ : float
@@ -279,9 +283,9 @@ class ContinuousMKLRegressor(MachineRegressor, ContinuousMKL):
         Bound on how far the objective is above its optimum over all convex combinations, relative
         to the objective. It is proven whenever `excess_` is.
     history_ : list of MixingStep
-        The steps taken.
+        The steps that were taken.
     n_iter_ : int
-        Number of steps taken.
+        Number of steps.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples.
     n_features_in_ : int
@@ -290,12 +294,12 @@ class ContinuousMKLRegressor(MachineRegressor, ContinuousMKL):
 
     See Also
     --------
-    ContinuousAlignment : Learns a kernel for alignment, which needs no machines and no penalty.
+    ContinuousAlignment : Learns a kernel by alignment, which needs no machines and no penalty.
     MKLRegressor : Learns the weights of a finite dictionary.
 
     Notes
     -----
-    See `ContinuousMKLClassifier` for the complexity and the memory.
+    See `ContinuousMKLClassifier` for time and memory.
 
     References
     ----------

@@ -48,8 +48,8 @@ class FittedMachines(LearnedMachines):
     machines : LearnedWeights
     problems : Problems
     rotated : RotatedSamples or None
-        The rotated samples from which the kernel was learned and to which the learned Gram matrix
-        refers; None if the samples were not rotated.
+        The rotated samples from which the kernel was learned, and which the learned Gram matrix
+        refers to; None if the samples were not rotated.
     """
 
     machines: LearnedWeights
@@ -63,7 +63,7 @@ class FittedMachines(LearnedMachines):
         return self.rotated.alignment(self.machines.gram, self.weights, Y)
 
     def held_out(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> Array:
-        """Return values predicted for `test` samples by machines fitted to `train` samples."""
+        """Return the values for `test` samples of machines that are fitted to `train` samples."""
         if self.rotated is None:
             return self.problems.held_out(self.machines.gram, train, test)
         return self.rotated.held_out(self.weights, self.problems, train, test)
@@ -79,7 +79,7 @@ class KernelMachines(OneStage):
     support_: NDArray[np.intp]
 
     def _loss(self) -> Loss:
-        """Return the loss defined by the parameters, without sample weights."""
+        """Return the loss that the parameters define, without sample weights."""
         raise NotImplementedError
 
     def _check_parameters(self) -> None:
@@ -88,7 +88,7 @@ class KernelMachines(OneStage):
         check_bool("verbose", self.verbose)
 
     def _stopped_by(self) -> str:
-        """Return advice for a warning: why a fit stopped above the tolerance and what to change."""
+        """Return the end of a warning: why the fit stopped above `tol`, and what to change."""
         raise NotImplementedError
 
     def _problems(self, data: TrainingData, Y: Array) -> Problems:
@@ -114,7 +114,7 @@ class KernelMachines(OneStage):
             )
 
     def _values(self, X: Features) -> Array:
-        """Return the values of all machines on new samples, shape (n_samples, n_problems)."""
+        """Return the values of all machines on new samples, of shape (n_samples, n_problems)."""
         check_is_fitted(self)
         samples, dual = new_samples(self, X), self.dual_coef_[self.support_]
         values = self._without_intercept(samples, self.X_fit_, self.support_, dual)
@@ -128,7 +128,7 @@ class KernelMachines(OneStage):
     def _without_intercept(
         self, samples: Features, fitted: Features, support: NDArray[np.intp], dual: Array
     ) -> Array:
-        """Multiply the learned kernel between samples and support vectors by the coefficients."""
+        """Return the product of the kernel between samples and support vectors with `dual`."""
         if not dual.size:
             return np.zeros((samples.shape[0], dual.shape[1]))
         if self.X_fit_ is None:
@@ -138,7 +138,7 @@ class KernelMachines(OneStage):
 
 
 class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
-    """Base class of classifiers: one machine for two classes, else one-vs-rest machines."""
+    """Base class of classifiers, with one machine for two classes, or one per class or label."""
 
     C: float
     temperature_: Calibration | list[Calibration]
@@ -173,9 +173,9 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
             Weights of the samples, by which their losses are multiplied. A weight of two is
             equivalent to giving the sample twice, and a weight of zero to leaving it out.
         groups : array-like of shape (n_samples,), default=None
-            Identifiers (numbers or strings) of the groups that samples belong to, such as patients
-            or days. Samples of a group are held out together when probabilities are learned.
-            Without groups, copies of a row are held out together.
+            Groups of the samples, such as patients or days, as numbers or strings. Samples of a
+            group are held out together when probabilities are learned. Without groups, copies of a
+            row are held out together.
 
         Returns
         -------
@@ -205,7 +205,7 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
     def _calibrate_labels(
         self, data: TrainingData, target: Target, learned: FittedMachines
     ) -> None:
-        """Fit the probabilities of several labels to decision values of held-out samples."""
+        """Fit calibrations of several labels to the decision values of held-out samples."""
         self.__dict__.pop("_held_out", None)
         splits = target.resampling.folds(N_FOLDS, None, 0)
         values = np.concatenate([learned.held_out(train, test) for train, test in splits])
@@ -225,7 +225,7 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes, ``classes_[1]`` is predicted if the value is positive. If samples have
-            several labels, the labels of positive values are predicted.
+            several labels, the labels with positive values are predicted.
         """
         values = self._all_values(self._values(X))
         alone = self._labels is None and values.shape[1] == 1
@@ -265,10 +265,11 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
 
         Notes
         -----
-        The probabilities are the softmax of the machines' values times a factor that is fitted to
-        the values of held-out samples, so that the predicted class has the highest probability. The
-        values of the logistic loss are log-odds, which the penalty shrinks towards zero, strongly
-        for small `C`; the factor compensates for the shrinkage (benchmarks/probabilities.py).
+        The probabilities are the softmax of the values of the machines times a factor that is
+        fitted to the values of held-out samples. The predicted class has the highest probability.
+        With the logistic loss, the values are log-odds, which the penalty shrinks towards zero,
+        strongly for small `C`. The factor compensates for the shrinkage
+        (benchmarks/probabilities.py).
         """
         values = self._values(X)
         if isinstance(self.temperature_, list):
@@ -283,7 +284,7 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
 
 
 class MachineRegressor(Regressor, KernelMachines):
-    """Base class of regressors: one kernel machine for each response."""
+    """Base class of regressors, with one kernel machine for each response."""
 
     alpha: float
     epsilon: float
@@ -319,7 +320,7 @@ class MachineRegressor(Regressor, KernelMachines):
 
 
 def _unweighted(loss: Loss) -> Loss:
-    """Return the loss, or raise an error if it has sample weights, which belong in `fit`."""
+    """Return the loss; raise an error if it has sample weights, which belong in `fit`."""
     if loss.weights is not None:
         raise ValueError("loss must have no weights: pass them to fit, as sample_weight.")
     return loss

@@ -35,7 +35,7 @@ class FiniteMKL(KernelMachines):
     max_iter: int
 
     def _n_gram_matrices(self) -> int:
-        # The interior-point method, which "auto" may choose, needs one more than the others.
+        # The interior-point method, which "auto" may choose, needs one more matrix than the others.
         return 4 if self.solver in ("newton", "alternating") else 5
 
     def _check_parameters(self) -> None:
@@ -71,7 +71,7 @@ class FiniteMKL(KernelMachines):
         traces = grams.traces(solved.loss.weights)
         scales = np.ones(len(kernels))
         if self.normalize == "trace":
-            # Kernels of zero trace, which are constant, get no weight.
+            # Kernels of zero trace get no weight. They are constant if there is an intercept.
             means = traces / samples.total
             scales = np.divide(1.0, means, out=0.0 * means, where=means > 0.0)
         found = learn_weights(
@@ -96,8 +96,8 @@ class FiniteMKL(KernelMachines):
 class MKLClassifier(MachineClassifier, FiniteMKL):
     """Multiple kernel classification with an lp-norm on the weights ("D1", "D2").
 
-    The weights are those for which a support vector machine, or another kernel machine, reaches the
-    lowest objective. If there are more than two classes, all of them share one kernel.
+    The weights are those with which a support vector machine, or another kernel machine, reaches
+    the lowest objective. If there are more than two classes, all of them share one kernel.
 
     Parameters
     ----------
@@ -106,30 +106,30 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
         stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
         X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     norm : float, default=1.0
-        The p of the lp-norm, which bounds the weights: their norm is at most one. A `norm` of 1
-        selects few kernels, a larger one keeps all, and infinity weights all kernels equally.
+        The p of the lp-norm of the weights, which is at most one. A `norm` of 1 selects few
+        kernels, a larger norm keeps all kernels, and infinity weights all kernels equally.
     loss : {"hinge", "squared", "logistic"} or Loss, default="hinge"
         The loss of a support vector machine, of ridge regression on labels -1 and 1, or of
         logistic regression. An object of `mercer.losses` has its own weight instead of `C`.
     C : float, default=1.0
-        Weight of a loss given by name, as in scikit-learn's SVC.
+        Weight of a loss that is given by name, as in scikit-learn's SVC.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by which the weights of their samples are multiplied. With
         `"balanced"`, the samples of all classes have the same total weight.
     normalize : {"trace", None}, default="trace"
-        With `"trace"`, every kernel is first divided by the mean diagonal of its Gram matrix
-        (centered, if there is an intercept). The traces are then n_samples times the unit trace of
-        the papers, so that `C` has the same meaning as for one kernel of unit variance, for any
-        number of samples.
+        With `"trace"`, every kernel is first divided by the mean diagonal of its Gram matrix, which
+        is centered if there is an intercept. All traces are then n_samples, not one as in the
+        papers, so that `C` has the same meaning as for one kernel of unit variance, for any number
+        of samples.
     fit_intercept : bool, default=True
         Whether the machines have an intercept.
     solver : {"auto", "newton", "interior_point", "alternating"}, default="auto"
-        How weights and machines are found. `"newton"` takes Newton steps in the weights;
-        `"alternating"` takes the closed-form steps of [1]_, which become slow near the optimum;
-        `"interior_point"` finds weights and dual variables jointly, for norm 1 and the hinge
-        loss only. `"auto"` takes Newton steps, or the interior-point method if they are slow.
+        How weights and machines are found. `"newton"` takes Newton steps in the weights.
+        `"alternating"` takes the closed-form steps of [1]_, which become slow near the optimum.
+        `"interior_point"` finds weights and dual variables jointly, but only for norm 1 and the
+        hinge loss. `"auto"` takes Newton steps, or the interior-point method if they are slow.
     tol : float, default=1e-3
-        Duality gap to reach, relative to the objective; 1e-6 costs one or two steps more.
+        Duality gap to reach, relative to the objective. Reaching 1e-6 takes one or two more steps.
     max_iter : int, default=100
         Maximum number of steps; a warning is issued if they do not reach `tol`.
     verbose : bool, default=False
@@ -140,15 +140,15 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
     kernel_ : WeightedSum
         The learned kernel, which can be called on two tables.
     weights_ : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as given. With `normalize=None` their lp-norm is one; otherwise
-        the weights of the scaled kernels have lp-norm one.
+        Coefficients of the given kernels. With `normalize=None`, their lp-norm is one. Otherwise,
+        the lp-norm of the weights of the scaled kernels is one.
     shares_ : ndarray of shape (n_kernels,)
         Fraction of each kernel in the trace of the learned training Gram matrix.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set.
     dual_coef_ : ndarray of shape (n_samples, n_machines)
-        Coefficients of the training samples: those whose dual objective proves the gap, unless
-        predictions with them would be worse than `tol` allows.
+        Coefficients of the training samples. They are those whose dual objective proves the gap,
+        unless predictions with them would be worse than `tol` allows.
     intercept_ : ndarray of shape (n_machines,)
     support_ : ndarray of shape (n_support,)
         Indices of the support vectors.
@@ -159,7 +159,7 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
     history_ : list of WeightStep
         Objective, gap and number of kernels of each step.
     n_iter_ : int
-        Number of steps; each step fits the machines for new weights.
+        Number of steps. Each step fits the machines with new weights.
     classes_ : ndarray of shape (n_classes,)
     temperature_ : Calibration
         The map from decision values to probabilities, fitted to the decision values of held-out
@@ -179,19 +179,20 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
     Notes
     -----
     The objective is convex in the weights, and its second derivatives depend only on samples whose
-    dual variables are free to move. Each step is a Newton step: for norm 1, it solves a quadratic
+    dual variables are not at a bound. Each step is a Newton step. For norm 1, it solves a quadratic
     program over the simplex; for larger norms, it is taken in the logarithms of the weights. If a
     Newton step fails, it is replaced by the closed form of [1]_. The machines are fitted by
-    scikit-learn's SVC and SVR, refined by an active-set method if the gap requires it, by a
-    Cholesky factor for the squared loss, and by Newton's method for the logistic loss. For norm 1
+    scikit-learn's SVC and SVR, with an active-set method as a refinement if the gap requires it, by
+    a Cholesky factor for the squared loss, and by Newton's method for the logistic loss. For norm 1
     and many kernels of low rank, the objective has kinks. In that case, the gap is proven by a
     convex combination of the dual variables of several steps. After a dozen steps, or at once if
     each kernel uses one column and there are more columns than samples, an interior-point method
     finds weights and dual variables jointly.
 
-    A step costs the fits of the machines and two passes of O(p n^2) over the Gram matrices of the p
-    kernels, in tiles. The learned Gram matrix and p vectors per machine are kept in memory. Linear
-    kernels of one column each cost O(n p) instead, and less if the columns are sparse.
+    A step takes the fits of the machines and two passes of O(p n^2) over the Gram matrices of the p
+    kernels, in tiles. The learned Gram matrix and p vectors per machine are kept in memory. If each
+    kernel is a linear kernel of one column, a pass takes O(n p) instead, and less if the columns
+    are sparse.
 
     References
     ----------
@@ -229,7 +230,7 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
 class MKLRegressor(MachineRegressor, FiniteMKL):
     """Multiple kernel regression with an lp-norm on the weights.
 
-    The weights are those for which kernel ridge regression, or support vector regression, reaches
+    The weights are those with which kernel ridge regression, or support vector regression, reaches
     the lowest objective. Several responses share one kernel.
 
     Parameters
@@ -239,32 +240,32 @@ class MKLRegressor(MachineRegressor, FiniteMKL):
         stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
         X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     norm : float, default=2.0
-        The p of the lp-norm, which bounds the weights: their norm is at most one. A `norm` of 1
-        selects few kernels, a larger one keeps all, and infinity weights all kernels equally.
+        The p of the lp-norm of the weights, which is at most one. A `norm` of 1 selects few
+        kernels, a larger norm keeps all kernels, and infinity weights all kernels equally.
     loss : {"squared", "epsilon_insensitive"} or Loss, default="squared"
         The loss of kernel ridge regression or of support vector regression. An object of
         `mercer.losses` has its own weight instead of `alpha`.
     alpha : float, default=1.0
-        Penalty of a loss given by name, as in scikit-learn's KernelRidge; the `C` of support vector
-        regression is 1 / alpha.
+        Penalty for a loss that is given by name, as in scikit-learn's KernelRidge. The `C` of
+        support vector regression is 1 / alpha.
     epsilon : float, default=0.1
         With ``loss="epsilon_insensitive"``, errors up to this size, in the unit of the response,
-        cost nothing.
+        have no loss.
     normalize : {"trace", None}, default="trace"
-        With `"trace"`, every kernel is first divided by the mean diagonal of its Gram matrix
-        (centered, if there is an intercept). The traces are then n_samples times the unit trace of
-        the papers, so that `alpha` has the same meaning as for one kernel of unit variance, for any
+        With `"trace"`, every kernel is first divided by the mean diagonal of its Gram matrix, which
+        is centered if there is an intercept. All traces are then n_samples, not one as in the
+        papers, so that `alpha` has the same meaning as for one kernel of unit variance, for any
         number of samples.
     fit_intercept : bool, default=True
         Whether the machines have an intercept.
     solver : {"auto", "newton", "interior_point", "alternating"}, default="auto"
-        How weights and machines are found. `"newton"` takes Newton steps in the weights;
-        `"alternating"` takes the closed-form steps of [1]_, which become slow near the optimum;
-        `"interior_point"` finds weights and dual variables jointly, for norm 1 and the
-        epsilon-insensitive loss only. `"auto"` takes Newton steps, or the interior-point method if
-        they are slow.
+        How weights and machines are found. `"newton"` takes Newton steps in the weights.
+        `"alternating"` takes the closed-form steps of [1]_, which become slow near the optimum.
+        `"interior_point"` finds weights and dual variables jointly, but only for norm 1 and the
+        epsilon-insensitive loss. `"auto"` takes Newton steps, or the interior-point method if they
+        are slow.
     tol : float, default=1e-3
-        Duality gap to reach, relative to the objective; 1e-6 costs one or two steps more.
+        Duality gap to reach, relative to the objective. Reaching 1e-6 takes one or two more steps.
     max_iter : int, default=100
         Maximum number of steps; a warning is issued if they do not reach `tol`.
     verbose : bool, default=False
@@ -275,15 +276,15 @@ class MKLRegressor(MachineRegressor, FiniteMKL):
     kernel_ : WeightedSum
         The learned kernel, which can be called on two tables.
     weights_ : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as given. With `normalize=None` their lp-norm is one; otherwise
-        the weights of the scaled kernels have lp-norm one.
+        Coefficients of the given kernels. With `normalize=None`, their lp-norm is one. Otherwise,
+        the lp-norm of the weights of the scaled kernels is one.
     shares_ : ndarray of shape (n_kernels,)
         Fraction of each kernel in the trace of the learned training Gram matrix.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set.
     dual_coef_ : ndarray of shape (n_samples, n_outputs)
-        Coefficients of the training samples: those whose dual objective proves the gap, unless
-        predictions with them would be worse than `tol` allows.
+        Coefficients of the training samples. They are those whose dual objective proves the gap,
+        unless predictions with them would be worse than `tol` allows.
     intercept_ : ndarray of shape (n_outputs,)
     support_ : ndarray of shape (n_support,)
         Indices of the support vectors.
@@ -295,7 +296,7 @@ class MKLRegressor(MachineRegressor, FiniteMKL):
     history_ : list of WeightStep
         Objective, gap and number of kernels of each step.
     n_iter_ : int
-        Number of steps; each step fits the machines for new weights.
+        Number of steps. Each step fits the machines with new weights.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
     n_features_in_ : int
@@ -310,7 +311,7 @@ class MKLRegressor(MachineRegressor, FiniteMKL):
 
     Notes
     -----
-    See `MKLClassifier` for the solver, its complexity and its memory.
+    See `MKLClassifier` for the solver, its time and its memory.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""One-stage methods under the names used in the papers: l1-svm and l2-krr."""
+"""One-stage methods under their published names: l1-svm and l2-krr."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class L1SVM(MKLClassifier):
         X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     C : float, default=1.0
         Weight of the loss. The centered Gram matrix of the learned kernel has a trace of n_samples.
-        For kernels of unit trace, as in [1]_, C is the value in the paper divided by n_samples.
+        In [1]_, kernels have a trace of one, so that C is the paper's value divided by n_samples.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by which the weights of their samples are multiplied. With
         `"balanced"`, the samples of all classes have the same total weight.
@@ -47,7 +47,7 @@ class L1SVM(MKLClassifier):
     kernel_ : WeightedSum
         The learned kernel, which can be called on two tables.
     weights_ : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as given.
+        Coefficients of the given kernels.
     shares_ : ndarray of shape (n_kernels,)
         Fraction of each kernel in the trace of the learned training Gram matrix.
     alignment_ : float
@@ -64,7 +64,7 @@ class L1SVM(MKLClassifier):
     history_ : list of WeightStep
         Objective, gap and number of kernels of each step.
     n_iter_ : int
-        Number of steps; each step fits the machines for new weights.
+        Number of steps. Each step fits the machines with new weights.
     classes_ : ndarray of shape (n_classes,)
     temperature_ : Calibration
         The map from decision values to probabilities, fitted to the decision values of held-out
@@ -82,7 +82,7 @@ class L1SVM(MKLClassifier):
 
     Notes
     -----
-    See `MKLClassifier` for the solver, its complexity and its memory.
+    See `MKLClassifier` for the solver, its time and its memory.
 
     References
     ----------
@@ -124,9 +124,9 @@ class L2KRR(MKLRegressor):
     alpha : float, default=1.0
         Penalty, as in scikit-learn's KernelRidge.
     normalize : {"trace", None}, default="trace"
-        With `"trace"`, every kernel is first divided by the mean diagonal of its Gram matrix
-        (centered, if there is an intercept). The traces are then n_samples times the unit trace of
-        the papers, so that `alpha` has the same meaning as for one kernel of unit variance, for any
+        With `"trace"`, every kernel is first divided by the mean diagonal of its Gram matrix, which
+        is centered if there is an intercept. All traces are then n_samples, not one as in the
+        papers, so that `alpha` has the same meaning as for one kernel of unit variance, for any
         number of samples.
     fit_intercept : bool, default=True
         Whether the machines have an intercept.
@@ -134,23 +134,23 @@ class L2KRR(MKLRegressor):
         How the weights are found. `"newton"` uses second derivatives; `"alternating"` is the
         published iteration [1]_; `"auto"` is the same as `"newton"`.
     tol : float, default=1e-3
-        Duality gap to reach, relative to the objective; 1e-6 costs one or two steps more.
+        Duality gap to reach, relative to the objective. Reaching 1e-6 takes one or two more steps.
     max_iter : int, default=100
         Maximum number of steps; a warning is issued if they do not reach `tol`.
     verbose : bool, default=False
         Whether to print a line after each step.
     center : "zero", "uniform" or array-like of shape (n_kernels,), default="zero"
-        The center mu0 of the ball. With `"zero"`, the method is equal to `MKLRegressor` with norm
-        2; `"uniform"` stands for weights of 1 / n_kernels.
+        The center mu0 of the ball. With `"zero"` and a radius of one, the method is equal to
+        `MKLRegressor` with norm 2. `"uniform"` stands for weights of 1 / n_kernels.
     radius : float, default=1.0
-        The radius Lambda.
+        The radius Lambda of the ball.
 
     Attributes
     ----------
     kernel_ : WeightedSum
         The learned kernel, which can be called on two tables.
     weights_ : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as given; equal to mu if `normalize=None`.
+        Coefficients of the given kernels, which are mu if `normalize=None`.
     shares_ : ndarray of shape (n_kernels,)
         Fraction of each kernel in the trace of the learned training Gram matrix.
     alignment_ : float
@@ -161,13 +161,14 @@ class L2KRR(MKLRegressor):
     support_ : ndarray of shape (n_support,)
         Indices of the support vectors.
     objective_ : float
-        1/2 y'(K_mu + alpha I)^-1 y, summed over responses (centered, if there is an intercept).
+        1/2 y'(K_mu + alpha I)^-1 y, summed over the responses; K_mu and y are centered if there is
+        an intercept.
     dual_gap_ : float
         Proven bound on how far the objective is above its optimum, relative to the objective.
     history_ : list of WeightStep
         Objective, gap and number of kernels of each step.
     n_iter_ : int
-        Number of steps; each step fits the machines for new weights.
+        Number of steps. Each step fits the machines with new weights.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
     n_features_in_ : int
@@ -180,10 +181,10 @@ class L2KRR(MKLRegressor):
 
     Notes
     -----
-    A step goes from the current weights towards center + radius v / |v|, v_k = c'K_k c, to the
-    minimum of the second-order model of the objective. If this fails, it goes halfway, as in the
-    published iteration. A step costs a Cholesky factor and two passes of O(p n^2) over the kernels,
-    in tiles.
+    A step goes from the current weights towards center + radius v / |v| with v_k = c'K_k c, as far
+    as the minimum of the second-order model of the objective. If this fails, it goes halfway, as in
+    the published iteration. A step takes a Cholesky factor and two passes of O(p n^2) over the
+    kernels, in tiles.
 
     References
     ----------

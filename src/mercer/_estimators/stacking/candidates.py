@@ -26,7 +26,7 @@ Learn: TypeAlias = Callable[[Features, Array, EncodedTarget], Sequence[Kernel]]
 """Function from samples, their responses or labels, and the encoded target to kernels."""
 
 CandidateSource: TypeAlias = KernelSource | KernelLearner
-"""A kernel, what stands for one, or a learner of kernels; "default" stands for the usual ones."""
+"""A kernel, a name or callable for one, a kernel learner, or "default" for the default kernels."""
 
 CandidateSources: TypeAlias = Sequence[CandidateSource] | CandidateSource | None
 """What users pass as candidates: a list of them, "default", or None for the default ones."""
@@ -66,7 +66,7 @@ class Candidate:
 
     @property
     def keys(self) -> list[tuple[int, str, str]]:
-        """Keys that distinguish its kernels from those of other candidates in the same fit."""
+        """Keys that distinguish the kernels from those of other candidates in the same fit."""
         return [(id(self.learn), self.view, description) for description in self.descriptions]
 
 
@@ -131,7 +131,7 @@ def given_candidates(sources: CandidateSources, names: Features) -> list[Candida
 
 
 def takes_missing(sources: CandidateSources) -> bool:
-    """Whether a candidate given by a user has a kernel that accepts missing values.
+    """Return whether a candidate given by a user has a kernel that accepts missing values.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def takes_missing(sources: CandidateSources) -> bool:
 
 
 def learns_relevance(X: Features, fewest: int = 40) -> bool:
-    """Whether a table has enough rows, and more than one column, to learn relevance.
+    """Return whether a table has enough rows, and more than one column, to learn relevance.
 
     Parameters
     ----------
@@ -179,8 +179,8 @@ def learn_widths(
         narrower prior of the single kernel keeps its search from other optima.
     tol : float, default=1e-3
         Searches end when an iteration changes the log marginal likelihood by less than this
-        fraction of the number of observations. It is large, and searches are not repeated, because
-        kernels are compared by left-out errors.
+        fraction of the number of observations. The default is large, and searches are not repeated,
+        because kernels are compared by left-out errors.
     """
     n_rows = _relevance_rows(X)
     learn = partial(marginal_likelihood_widths, X=X, Y=target.values, max_samples=n_rows, tol=tol)
@@ -270,17 +270,20 @@ def _given(source: Any, names: Features) -> Candidate:
 
 
 def _relevance_rows(X: Features) -> int:
-    """Number of samples to learn relevance from: 500, or half of the samples if that is more."""
+    """Return the number of samples from which relevance is learned.
+
+    This is 500, or half of the samples if that is more, but at most the affordable number.
+    """
     return min(max(500, X.shape[0] // 2), _affordable_rows(X))
 
 
 def _affordable_rows(X: Features, work: float = 3e7) -> int:
-    """Number of samples for which the number of pairs times features is at most `work`."""
+    """Return the largest number of samples such that pairs times features are at most `work`."""
     return int(np.sqrt(work / X.shape[1]))
 
 
 def has_default(sources: CandidateSources) -> bool:
-    """Whether the default candidates are among those requested by a user.
+    """Return whether the default candidates are among those requested by a user.
 
     Parameters
     ----------
@@ -327,7 +330,7 @@ def first_candidates(
 
 
 def _others(sources: CandidateSources) -> list[CandidateSource]:
-    """The candidates other than the default ones."""
+    """Return the candidates other than the default ones."""
     return [one for one in sources if not has_default(one)] if _lists(sources) else []
 
 

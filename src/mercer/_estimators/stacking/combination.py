@@ -1,6 +1,6 @@
 """Combinations of predictors with nonnegative weights, learned from left-out predictions.
 
-Members are combined by their deviations: predictions less the mean of their training samples. A
+Members are combined by their deviations: predictions minus the mean of the training samples. A
 left-out prediction itself contains the mean without the sample, which falls as the sample's own
 target rises, so that weights of any sign could recover the target from it.
 """
@@ -31,15 +31,15 @@ class Combination(Protocol):
 
     @property
     def used(self) -> Array:
-        """Indices of the members on which it depends."""
+        """Indices of the members on which the combination depends."""
         ...
 
     def take(self, members: Array) -> Self:
-        """The same function of some of the members, which include all that are used."""
+        """Return the same function, restricted to a subset of members that has all used ones."""
         ...
 
     def combine(self, deviations: Sequence[Array], means: Array) -> Array:
-        """Combined predictions of some samples.
+        """Return the combined predictions of some samples.
 
         Parameters
         ----------
@@ -55,7 +55,7 @@ class Combination(Protocol):
         ...
 
     def linear(self, means: Array) -> tuple[Sequence[Array], Array]:
-        """Matrices by which deviations are multiplied in a sum, and the intercept of the sum.
+        """Return matrices by which deviations are multiplied in a sum, and the sum's intercept.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class Combination(Protocol):
         ...
 
     def shares(self, deviations: Sequence[Array], weights: SampleWeights) -> Array:
-        """Share of each member in the combination, shape (n_members,)."""
+        """Return the share of each member in the combination, shape (n_members,)."""
         ...
 
 
@@ -91,20 +91,20 @@ class LinearCombination:
         return np.flatnonzero(self.weights)
 
     def take(self, members: Array) -> LinearCombination:
-        """The sum over some of the members."""
+        """Return the sum, restricted to a subset of the members."""
         return LinearCombination(self.weights[members])
 
     def combine(self, deviations: Sequence[Array], means: Array) -> Array:
-        """Combined predictions; see :class:`Combination`."""
+        """Return the combined predictions; see :class:`Combination`."""
         pairs = zip(self.weights, deviations, strict=True)
         return np.asarray(means + sum((weight * found for weight, found in pairs), 0.0))
 
     def linear(self, means: Array) -> tuple[Sequence[Array], Array]:
-        """Matrices and intercept of the sum; see :class:`Combination`."""
+        """Return the matrices and intercept of the sum; see :class:`Combination`."""
         return [weight * np.eye(len(means)) for weight in self.weights], means
 
     def shares(self, deviations: Sequence[Array], weights: SampleWeights) -> Array:
-        """The weights."""
+        """Return the weights."""
         return self.weights
 
 
@@ -130,22 +130,22 @@ class LogisticCombination:
         return np.flatnonzero(self.slopes.any(axis=(1, 2)))
 
     def take(self, members: Array) -> LogisticCombination:
-        """The same function of some of the members."""
+        """Return the same function, restricted to a subset of the members."""
         return LogisticCombination(self.slopes[members], self.intercepts)
 
     def combine(self, deviations: Sequence[Array], means: Array) -> Array:
-        """Probabilities of the classes; see :class:`Combination`."""
+        """Return the probabilities of the classes; see :class:`Combination`."""
         pairs = zip(deviations, self.slopes, strict=True)
         logits = self.linear(means)[1] + sum((d @ s for d, s in pairs), 0.0)
         return np.asarray(softmax(logits, axis=1))
 
     def linear(self, means: Array) -> tuple[Sequence[Array], Array]:
-        """Sum whose softmax is the probabilities; see :class:`Combination`."""
+        """Return the sum whose softmax gives the probabilities; see :class:`Combination`."""
         with np.errstate(divide="ignore"):
             return list(self.slopes), np.log(means) + self.intercepts
 
     def shares(self, deviations: Sequence[Array], weights: SampleWeights) -> Array:
-        """Mean absolute contribution of each member, summing to one; zeros if all are zero."""
+        """Return members' mean absolute contributions, scaled to sum to one unless all are zero."""
         sizes = np.array(
             [
                 float(weights.mean(np.abs(found @ slopes).mean(axis=1)))
@@ -158,7 +158,7 @@ class LogisticCombination:
 def linear_combination(
     deviations: Sequence[Array], targets: Array, weights: SampleWeights | Array | None = None
 ) -> LinearCombination:
-    """Fit weights between zero and one by which the weighted sum of deviations fits the targets.
+    """Fit weights between zero and one such that the weighted sum of deviations fits the targets.
 
     Weights above one would amplify members that hardly deviate from the mean.
 
@@ -167,18 +167,18 @@ def linear_combination(
     deviations : sequence of ndarray of shape (n_samples, n_outputs)
         Deviations of leave-one-out predictions from the mean of all other samples.
     targets : ndarray of shape (n_samples, n_outputs)
-        Targets less the same means.
+        Targets minus the same means.
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
 
     Returns
     -------
     LinearCombination
-        Minimizes the sum of squares of the targets less the weighted sum of deviations.
+        Minimizes the sum of squares of the targets minus the weighted sum of deviations.
 
     Notes
     -----
-    Weights that minimize the absolute error or a pinball loss, which are linear programs, do not
-    predict new samples better in these losses, except for a constant.
+    Weights that minimize the absolute error or a pinball loss, found by linear programs, do not
+    predict new samples better in terms of these losses, apart from an added constant.
 
     References
     ----------
@@ -225,7 +225,7 @@ def logistic_combination(
     tol : float, default=1e-8
         The search ends when no derivative exceeds this fraction of the number of samples.
     max_iter : int, default=1000
-        Maximum number of iterations; some tens are typical.
+        Maximum number of iterations; a few dozen are typical.
 
     Returns
     -------
@@ -319,7 +319,7 @@ CombinedWithout: TypeAlias = Callable[[Array], tuple[Combination, Sequence[Array
 def combination_folds(
     target: EncodedTarget, random_state: RandomState, *, folded: int = 1000
 ) -> list[Split]:
-    """Return the folds for which combinations are learned without their labels.
+    """Return the folds; the combination for a fold is learned without the labels of the fold.
 
     Parameters
     ----------
@@ -327,8 +327,8 @@ def combination_folds(
     random_state : int, RandomState instance or None
         Divides the samples into folds.
     folded : int, default=1000
-        Number of folds, two to five, times number of samples. More folds of larger tables would
-        take too long.
+        Number of folds times number of samples, within limits of two and five folds. More folds of
+        larger tables would take too long.
     """
     return target.folds(int(np.clip(folded // len(target), 2, N_FOLDS)), random_state)
 
@@ -357,8 +357,8 @@ def left_out_predictions(
     Notes
     -----
     The combination for a fold is learned from its complement. Left-out predictions for the
-    complement by members that were fitted with the fold would be biased: whether the members
-    predict j from i is nearly the same as whether they predict i from j.
+    complement by members that were fitted with the fold would be biased: how well the members
+    predict j from i is nearly the same as how well they predict i from j.
     """
     found, counts = np.zeros_like(means), np.zeros((len(means), 1))
     for train, test in folds:

@@ -18,7 +18,7 @@ class Once(Generic[Result]):
 
     Pickles and copies contain either the result or its inputs, and compute nothing. If several
     threads request the result, they wait for the first of them. After an error, the next request
-    computes it again.
+    computes the result again.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Once(Generic[Result]):
 
 @contextmanager
 def without_inputs() -> Iterator[None]:
-    """Context in which pickles contain only known results, and no inputs of unknown ones."""
+    """Enter a context in which pickles contain known results but no inputs of unknown ones."""
     token = _keeps_inputs.set(False)
     try:
         yield

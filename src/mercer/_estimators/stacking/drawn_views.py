@@ -47,8 +47,8 @@ _FEWEST_GROUPS = 6
 evaluated."""
 
 _SEEN_PARTS = 2
-"""Candidates are evaluated on a third of the groups, with kernels learned from the others. Kernels
-that predict one half of these others are learned from as many groups."""
+"""Candidates are evaluated on a third of the groups, with kernels learned from the others. Each
+half of these others is predicted with kernels learned from all remaining groups."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +80,11 @@ class DrawnViews(ViewedSample):
     n_machines: ClassVar[int] = 0
 
     def take(self, rows: Array) -> Self:
-        """Some of the samples; see :meth:`Sample.take`."""
+        """Return some of the samples; see :meth:`Sample.take`."""
         return replace(super().take(rows), drawn=self.drawn.take(rows))
 
     def evaluated_rows(self, max_samples: int, random_state: RandomState) -> Array:
-        """Sample the rows, from a third of the groups if any: the others are of other groups."""
+        """Draw rows from a third of the groups, if possible; other rows then have other groups."""
         groups = self.target.resampling.together
         if groups is None or len(names := np.unique(groups[groups >= 0])) < _FEWEST_GROUPS:
             return super().evaluated_rows(max_samples, random_state)
@@ -94,10 +94,10 @@ class DrawnViews(ViewedSample):
         return rows[sample_rows(len(rows), max_samples, codes, random_state)]
 
     def others(self, rows: Array) -> ViewedSample | None:
-        """Samples that are not evaluated, if there are enough; see :class:`ViewedSample`.
+        """Return samples that are not evaluated, if there are enough; see :class:`ViewedSample`.
 
-        None if samples are predicted from only some of the others, because kernels are then learned
-        from these alone.
+        Return None if samples are predicted from only some of the others, because kernels are then
+        learned from the latter alone.
         """
         if self._own_splits is not None:
             return None
@@ -105,7 +105,7 @@ class DrawnViews(ViewedSample):
         return None if len(rest) < len(rows) else self._drawn_from(rest, len(rows))
 
     def _apart_from(self, rows: Array) -> NDArray[np.intp]:
-        """Samples that are neither among `rows` nor in their groups."""
+        """Return the samples that are neither among `rows` nor in their groups."""
         return apart_from(rows, self.target.resampling.together, len(self))
 
     def _drawn_from(self, rest: NDArray[np.intp], n_evaluated: int, ratio: int = 2) -> Self:
@@ -122,7 +122,7 @@ class DrawnViews(ViewedSample):
     ) -> Selection:
         """Add the leaves of boosted trees to the selection, and sums of kernels for responses.
 
-        Kernels with little weight beside the leaves are dropped if there are many rows.
+        Kernels with little weight beside the leaves are dropped; see :func:`worth_all_rows`.
         """
         leaves = self._leaves(on_failure)
         evaluations, kept = [*chosen.evaluations, *leaves], [*chosen.kept, *leaves]
@@ -143,7 +143,7 @@ class DrawnViews(ViewedSample):
         return self.target.encoding.classes is None
 
     def _leaves(self, on_failure: Callable[[str], None]) -> list[LeafEvaluation]:
-        """Ridge regression on the leaves of boosted trees; empty if it cannot be evaluated."""
+        """Evaluate ridge regression on leaves of boosted trees; return no evaluation on failure."""
         if not self.max_tree_samples:
             return []
         view, state = next(iter(self.X)), self.random_state
@@ -168,7 +168,7 @@ class DrawnViews(ViewedSample):
         return members
 
     def member(self, kernel: Kernel, candidate: Candidate) -> NystroemMember:
-        """Fit ridge regression on the kernel of a candidate, with learned widths rescaled.
+        """Fit ridge regression on a candidate's kernel, whose widths are rescaled if learned.
 
         Parameters
         ----------
@@ -189,7 +189,7 @@ class DrawnViews(ViewedSample):
     def _of_all_pairs(
         self, member: NystroemMember, kernel: Kernel, candidate: Candidate
     ) -> NystroemMember:
-        """Refit a member to all pairs of some rows, if this predicts better than its features."""
+        """Refit a member to all pairs of some rows, if this predicts better than features."""
         data = self._drawn_in(candidate.view)
         n_rows = data.source.count_rows()
         n_paired = number_of_paired_rows(self.n_components, len(data), n_rows)
@@ -202,7 +202,7 @@ class DrawnViews(ViewedSample):
         return replace(member, kernel=model.columns.kernel, model=model)
 
     def _tree_rows(self, view: ViewName) -> DrawnSample:
-        """The rows on which trees are grown, in a view; they are transformed in batches."""
+        """Return the rows on which trees are grown, transformed to a view in batches."""
         drawn = self._drawn_in(view)
         found = self.drawn.resized(self.max_tree_samples, self.random_state)
         if found is self.drawn:
@@ -213,7 +213,7 @@ class DrawnViews(ViewedSample):
         return replace(found, X=X, source=drawn.source)
 
     def _drawn_in(self, view: ViewName) -> DrawnSample:
-        """The drawn rows, and their source, in a view."""
+        """Return the drawn rows, and their source, in a view."""
         encoder = ViewEncoder(self.drawn.source.encoder, self.views, view)
         return replace(self.drawn, X=self.X[view], source=self.drawn.source.with_encoder(encoder))
 
@@ -237,10 +237,10 @@ class DrawnViews(ViewedSample):
         return Selection(found.evaluations, kept, combine(deviations, self.target), self.weights)
 
     def _out_of_fold(self, member: NystroemMember, rows: Array) -> Array:
-        """Deviations of out-of-fold predictions for some samples.
+        """Return the deviations of out-of-fold predictions for some samples.
 
-        For random folds, these are deviations from the overall mean, which the folds hardly change;
-        for given folds, from the mean of the training samples of the fold.
+        For random folds, these are deviations from the overall mean, which the folds hardly change.
+        For given folds, they are deviations from the mean of the training samples of the fold.
         """
         drawn = self.drawn.take(rows)
         means = self.target.mean if drawn.listed is None else self.target.left_out_means[rows]
@@ -248,20 +248,20 @@ class DrawnViews(ViewedSample):
 
     @property
     def _own_splits(self) -> Sequence[Split] | None:
-        """The folds if samples are predicted from only some of the others; None otherwise."""
+        """The folds, if samples are predicted from only some of the others; None otherwise."""
         resampling = self.target.resampling
         if resampling.one_at_a_time or resampling.together is not None:
             return None
         return self.target.folds(_SEEN_PARTS, self.random_state)
 
     def _unseen(self, rows: Array) -> list[Split]:
-        """Splits into samples to learn kernels from, and samples predicted with these kernels.
+        """Return splits into samples to learn kernels from, and samples predicted with them.
 
-        The latter are halves of the groups from which kernels were learned; none if there are at
-        least as many groups as evaluated samples, because kernels then hardly depend on any single
-        group, just as they hardly depend on any single one of as many samples without groups. Folds
-        that train on only some of the samples have a kernel each; samples that several folds hold
-        out are predicted with the kernel of the first.
+        The latter are halves of the groups from which kernels were learned. There are no splits if
+        there are at least as many groups as evaluated samples, because kernels then hardly depend
+        on any single group, just as they hardly depend on any single sample if there are no groups.
+        Each fold that trains on only some of the samples has its own kernel; samples that several
+        folds hold out are predicted with the kernel of the first.
         """
         if (splits := self._own_splits) is not None:
             return _first_held_out(splits, len(self))
@@ -280,7 +280,7 @@ class DrawnViews(ViewedSample):
     ) -> None:
         """Predict some samples, in place, with kernels that were learned from other samples.
 
-        They are predicted by the mean if nothing can be learned from the others.
+        These samples are predicted by the mean if nothing can be learned from the others.
 
         Parameters
         ----------
@@ -305,10 +305,11 @@ class DrawnViews(ViewedSample):
                 values[part] = self._out_of_fold(anew, part)
 
     def without(self, found: Selection, select: Select, combine: Combine) -> CombinedWithout:
-        """Combinations of the same members, learned from some rows; see :class:`ViewedSample`.
+        """Return combinations of the same members, learned from some rows; see the base class.
 
-        If none of these rows is held out, as before the first fold of `TimeSeriesSplit`, members
-        are combined by the exact left-out predictions of their candidates on a sample of the rows.
+        If no fold holds out any of these rows, as before the first fold of `TimeSeriesSplit`, or
+        only rows of one class, members are combined by the exact left-out predictions of their
+        candidates on a sample of the rows.
         """
         deviations = [e.deviations for e in found.kept]
         n_evaluated = len(found.evaluations[0].deviations)
@@ -349,12 +350,12 @@ class DrawnViews(ViewedSample):
         return combine(deviations, self.target)
 
     def stored(self, rows: Array) -> tuple[dict[ViewName, Features], Array]:
-        """Views of the evaluated rows, which suffice to detect new rows that are far away."""
+        """Return views of the evaluated rows, which suffice to detect new rows far away."""
         return {name: view[rows] for name, view in self.X.items()}, rows
 
 
 def _learned_if_possible(table: ViewedSample, candidate: Candidate) -> Sequence[Kernel]:
-    """The kernels that a candidate learns; empty for a single class, or if its learner fails."""
+    """Return the kernels that a candidate learns; none for a single class, or if learning fails."""
     codes = table.target.codes
     if codes is not None and not np.ptp(codes):
         return []
@@ -365,7 +366,7 @@ def _learned_if_possible(table: ViewedSample, candidate: Candidate) -> Sequence[
 
 
 def _first_held_out(splits: Sequence[Split], n_samples: int) -> list[Split]:
-    """Splits whose test samples are those that no earlier split holds out."""
+    """Return the splits with only those test samples that no earlier split holds out."""
     taken = np.zeros(n_samples, dtype=bool)
     found = []
     for train, test in splits:

@@ -43,15 +43,15 @@ class ViewedSample(Sample):
     n_machines: ClassVar[int] = 2
 
     def take(self, rows: Array) -> Self:
-        """Some of the samples; see :meth:`Sample.take`."""
+        """Return some of the samples; see :meth:`Sample.take`."""
         return replace(super().take(rows), target=self.target.take(rows))
 
     def gram(self, kernel: Kernel, view: ViewName) -> tuple[Array, UnitScale]:
-        """Centered Gram matrix of a kernel on a view at unit scale, and its `UnitScale`."""
+        """Return a kernel's centered Gram matrix on a view, at unit scale, and its `UnitScale`."""
         return unit_gram(kernel, self.X[view], self.weights.given)
 
     def learned(self, candidate: Candidate, rows: Rows = slice(None)) -> Sequence[Kernel]:
-        """The kernels that a candidate learns from rows that represent weighted samples.
+        """Return the kernels that a candidate learns from rows that represent the weighted samples.
 
         Parameters
         ----------
@@ -67,14 +67,14 @@ class ViewedSample(Sample):
         return candidate.learn(X, y, target.take(some))
 
     def evaluated_rows(self, max_samples: int, random_state: RandomState) -> Array:
-        """Rows on which candidates are evaluated: at most `max_samples`."""
+        """Return the rows on which candidates are evaluated, at most `max_samples`."""
         ranks = self.target.resampling.ranks
         return sample_rows(len(self), max_samples, self.target.codes, random_state, ranks)
 
     def others(self, rows: Array) -> ViewedSample | None:
-        """Samples from which kernels are learned; None to learn them from `rows` themselves.
+        """Return the samples to learn kernels from, or None to learn them from `rows` themselves.
 
-        These are the other rows, if they are at least as many and rows are left out one at a time.
+        These are all other rows, if there are at least as many and rows are left out one at a time.
         """
         resampling = self.target.resampling
         alone = resampling.one_at_a_time and resampling.groups is None
@@ -97,7 +97,7 @@ class ViewedSample(Sample):
         return chosen
 
     def fitted(self, kept: Sequence[Evaluation], rows: Array) -> Sequence[Member]:
-        """Fit predictors on the kernels, which were evaluated on some rows, to all rows."""
+        """Fit predictors to all rows, on the kernels that were evaluated on some rows."""
         return [found.fitted(self) for found in kept]
 
     def refined(
@@ -118,7 +118,7 @@ class ViewedSample(Sample):
         return found
 
     def without(self, found: Selection, select: Select, combine: Combine) -> CombinedWithout:
-        """Combinations that depend only on some rows; see :func:`left_out_predictions`.
+        """Return combinations that depend only on some rows; see :func:`left_out_predictions`.
 
         Ridge regressions are fitted to all rows but one, and machines to all but a fold.
 
@@ -138,7 +138,7 @@ class ViewedSample(Sample):
         return chosen
 
     def stored(self, rows: Array) -> tuple[dict[ViewName, Features], Array]:
-        """Views of the samples that are needed for predictions, and the indices of these samples.
+        """Return views of the samples that predictions need, and the indices of these samples.
 
         Parameters
         ----------
@@ -152,15 +152,15 @@ class Predictor(Protocol):
     """A function of kernel values that was fitted to a Gram matrix at unit scale."""
 
     def deviations(self, rows: Array) -> Array:
-        """Predictions less the mean, from centered rows of kernel values at the same scale."""
+        """Return predictions minus the mean, from centered rows of kernel values at unit scale."""
         ...
 
     def refitted(self, gram: Array, target: EncodedTarget) -> Self:
-        """A predictor of the same kind and penalty, on another Gram matrix."""
+        """Return a predictor of the same kind and penalty, fitted to another Gram matrix."""
         ...
 
     def linear(self, n_fitted: int) -> tuple[Array, Array] | None:
-        """Coefficients and constant of the deviations; None if these are not linear in the rows.
+        """Return coefficients and constant of the deviations; None if not linear in the rows.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class GramMember:
     predictor: Predictor
 
     def deviations(self, X: Features, Z: Features) -> Array:
-        """Predictions for new samples less the mean, in the encoding of the target.
+        """Return predictions for new samples minus the mean, in the encoding of the target.
 
         Parameters
         ----------
@@ -211,7 +211,7 @@ class GramMember:
         return self.predictor.deviations(unit_rows(self.kernel, self.unit, X, Z))
 
     def term(self, Z: Features, n_outputs: int) -> tuple[Term, Array]:
-        """The deviations as a term of an expansion, and a constant; see :func:`gram_term`."""
+        """Return the deviations as a term of an expansion and a constant; see :func:`gram_term`."""
         return gram_term(self, Z, n_outputs)
 
     def fitted_to(self, table: ViewedSample) -> GramMember:
@@ -222,7 +222,7 @@ class GramMember:
     def left_out(
         self, Z: Features, resampling: Resampling, output: int = 0
     ) -> Callable[[Features], Array]:
-        """Predictions of one output by ridge regressions without each training sample.
+        """Return a predictor of one output by ridge regressions without each training sample.
 
         Parameters
         ----------
@@ -257,7 +257,7 @@ class Solver(Protocol):
         ...
 
     def left_out(self, gram: Array, target: EncodedTarget) -> Array:
-        """Left-out deviations for all samples, by predictors fitted without the sample."""
+        """Return deviations for all samples, each by a predictor fitted without the sample."""
         ...
 
 
@@ -291,10 +291,10 @@ class Evaluation:
     solver : Solver
     deviations : ndarray of shape (n_samples, n_outputs)
         Left-out prediction for each sample, by a fit and a kernel that were learned without it,
-        less the mean of the training samples of this fit, in the encoding of the target.
+        minus the mean of the training samples of this fit, in the encoding of the target.
     loo_error : float
         For ridge regression, the mean squared error of the predictions divided by the error of the
-        mean; for a machine, the fraction of samples that it misclassifies.
+        mean; for a machine or logistic regression, the fraction of misclassified samples.
     candidate : Candidate
     score : float, default=None
         Score of the predictions; None if no scorer was given.
@@ -319,7 +319,7 @@ class Evaluation:
 
     @property
     def learned_from_some(self) -> bool:
-        """Whether the kernel was learned from labels of some rows, which it predicts as well."""
+        """Whether the kernel was learned from the labels of some of the rows that it predicts."""
         return self.candidate.uses_labels
 
     def on_all_rows(self, member: Callable[[Kernel, Candidate], Any]) -> Any:
@@ -333,7 +333,7 @@ class Evaluation:
         return member(self.kernel, self.candidate)
 
     def out_of_fold(self, predicted: Callable[[], Array]) -> Array:
-        """Out-of-fold deviations for all drawn rows.
+        """Return the out-of-fold deviations for all drawn rows.
 
         Parameters
         ----------
@@ -349,7 +349,7 @@ class Evaluation:
         return GramMember(view, self.kernel, unit, self.solver.fit(gram, table.target))
 
     def left_out_deviations(self, table: ViewedSample) -> Array:
-        """Deviations of left-out predictions for all samples of a table.
+        """Return the deviations of left-out predictions for all samples of a table.
 
         They are unbiased for samples from which neither kernel nor penalty was learned.
         """
@@ -369,7 +369,7 @@ class Selection:
         Evaluations that are combined.
     combination : Combination
     weights : SampleWeights
-        Weights of the samples of the combined predictions.
+        Weights of the samples whose predictions are combined.
     """
 
     evaluations: Sequence[Evaluation]

@@ -69,11 +69,11 @@ class EvaluatedCandidate:
         scale.
     loo_error : float
         For ridge regression, the mean squared leave-one-out error divided by the error of the mean;
-        for a machine, the fraction of samples that it misclassifies out of fold.
+        for a machine or logistic regression, the fraction of left-out samples misclassified.
     weight : float
         Weight in the stack; zero if the candidate was left out.
     score : float or None
-        Score of the left-out predictions by `scoring`; None without it.
+        Score of the left-out predictions by `scoring`; None if no scorer is given.
     """
 
     description: str
@@ -139,7 +139,7 @@ class KernelStacking(
     def _training_rows(
         self, X: Table, y: PerSample, sample_weight: PerSample, groups: PerSample, **checks: Any
     ) -> TableSample:
-        """Validate training rows: all, or a sample of a table too large for an exact fit.
+        """Validate all training rows, or a sample of them if there are too many for an exact fit.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ class KernelStacking(
         data : TableSample
         target : EncodedTarget
         means : ndarray of shape (n_samples, n_outputs)
-            Predictions for left-out samples without any member.
+            Predictions for the left-out samples by a stack without any member.
         X : object
             The table as given, including the samples of weight zero.
         """
@@ -191,7 +191,7 @@ class KernelStacking(
         self._report(chosen, members, found)
         self._training, self._stored_rows = table.stored(rows)
         self._find_reach(target)
-        # Parameters may be set before left-out predictions are read.
+        # Parameters may be changed before left-out predictions are read.
         stack = type(self)(**self.get_params(deep=False))
         is_drawn = isinstance(data, DrawnSample)
         predict = self.predict_proba if is_classifier(self) else self.predict
@@ -206,7 +206,7 @@ class KernelStacking(
         return first_candidates(self.candidates, self._views, data.names)
 
     def _viewed(self, data: TableSample, target: EncodedTarget) -> ViewedSample:
-        """The samples in the views on which the candidates are evaluated."""
+        """Return the samples in the views on which the candidates are evaluated."""
         names = views_of(self.candidates, self._views)
         if (far := self._views.of_distances) not in names:
             names = [*names, far]
@@ -231,7 +231,7 @@ class KernelStacking(
         raise NotImplementedError
 
     def _score_on(self, table: ViewedSample) -> StackScore | None:
-        """Scorer of candidates and their combinations on some samples; None without `scoring`."""
+        """Return the scorer of candidates and combinations on a table; None without `scoring`."""
         if self.scoring is None:
             return None
         return StackScore(prediction_scorer(self.scoring), self._combined, table)
@@ -252,7 +252,7 @@ class KernelStacking(
     def _select(
         self, candidates: Sequence[Candidate], table: ViewedSample, **settings: Any
     ) -> Selection:
-        """Evaluate candidates, also of learned relevance on the better view; combine the best.
+        """Evaluate candidates, add those of learned relevance on the better view, combine the best.
 
         Parameters
         ----------
@@ -302,7 +302,7 @@ class KernelStacking(
         return SeveralViews(self._views, tuple(self._training), tuple(self.kernels_))
 
     def _deviations(self, views: dict[ViewName, Features]) -> list[Array]:
-        """Predictions of each member less the mean, shape (n_rows, n_outputs)."""
+        """Return the predictions of each member minus the mean, shape (n_rows, n_outputs)."""
         return [
             np.concatenate(
                 [
@@ -314,16 +314,17 @@ class KernelStacking(
         ]
 
     def _blocks(self, views: dict[ViewName, Features], n_values: int = 0) -> list[slice]:
-        """Blocks of new rows whose kernel values, or `n_values` numbers per row, fit in memory."""
+        """Return blocks of rows whose kernel values, or `n_values` numbers each, fit in memory."""
         name = next(iter(self._training))
         n_rows, n_samples = views[name].shape[0], self._training[name].shape[0]
         size = fitting_rows(max(n_samples, n_values))
         return [slice(start, start + size) for start in range(0, max(n_rows, 1), size)]
 
     def _relevance(self, members: Sequence[Member], weights: Array) -> Array:
-        """Weighted mean of the members' relevances, each with a sum of one; NaN if one is unknown.
+        """Return the weighted mean of the members' relevances, scaled to a sum of one.
 
-        Zeros if no member has weight, or none depends on a feature: the prediction is constant.
+        It is NaN if the relevance of a member is unknown, and zero if no member has weight or
+        depends on a feature, so that the prediction is constant.
         """
         total = np.zeros(self.n_features_in_)
         for member, weight in zip(members, weights, strict=True):
@@ -349,7 +350,7 @@ class KernelStacking(
         """Return the weighted sum of the kernels' centered Gram matrices, each at unit scale.
 
         A stack combines predictions rather than kernels, so that it does not predict with this
-        matrix. The matrix shows which samples are similar according to its kernels.
+        matrix. The matrix shows which samples are similar according to the kernels of the stack.
 
         Parameters
         ----------

@@ -39,7 +39,7 @@ from mercer._gram.expansion import KernelExpansion, class_expansion
 from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
 
 _N_RIDGE = 5
-"""Number of ridge regressions, those of lowest error, that are combined."""
+"""Number of ridge regressions that are combined, which are those of lowest error."""
 
 
 class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacking):
@@ -70,19 +70,20 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         in one pass over blocks of rows for each kernel. "auto" is exact up to 3,000 samples.
     n_components : int or "auto", default="auto"
         Number of centers. "auto" takes all samples if their kernel values fit scikit-learn's
-        `working_memory` in single precision (16,384 samples in 1 GB), or for up to 20,000 samples,
+        `working_memory` in single precision (16,384 samples in 1 GB) or, for up to 20,000 samples,
         a quarter of the available memory. Otherwise, it takes 1,500, or 1,000 from 50,000 samples
-        on, unless a fit to all pairs of as many samples, or of up to 40,000, has a lower error.
+        on, unless a fit to all pairs of as many samples as fit in memory, or of all of up to 40,000
+        samples, has a lower error.
     max_samples : int, default=1000
         Candidates are compared on at most this many samples. They are learned from the other
-        samples if these are at least as many and samples are left out one at a time; on Nyström
+        samples if there are at least as many and samples are left out one at a time; on Nyström
         features, from up to twice as many.
     max_tree_samples : int or "auto", default="auto"
         Maximum number of samples on which trees are grown; the leaves of trees are a candidate from
-        3,000 samples on. Each sample takes some 8 (4 n_features + 150) bytes of memory. "auto"
+        3,000 samples on. Each sample takes some 8 (5 n_features + 100) bytes of memory. "auto"
         stands for 500,000, or for as many as fit scikit-learn's `working_memory`. Ridge regression
         on the leaves is fitted to all samples if two matrices with a row and a column for each leaf
-        also fit this memory: up to 350 MB, times k^2 for k responses.
+        also fit this memory: up to 410 MB, times k^2 for k responses.
     cv : int, cross-validation generator, iterable or None, default=None
         How samples are left out to choose kernels, penalties and weights, and for
         `loo_predictions_`. None leaves out one sample, or one group, at a time. A number of folds
@@ -212,8 +213,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
             Class labels, or indicators of several labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples relative to each other. A sample of weight zero is left out.
-            Leave-one-out predictions omit a sample with all of its weight. Must be None for a table
-            that is not in memory, unless the fit is exact.
+            Leave-one-out predictions omit a sample with all of its weight. Weights must be None for
+            a table that is not in memory, unless the fit is exact.
         groups : array-like of shape (n_samples,), default=None
             Groups that the samples belong to, such as patients or days, as numbers or strings.
             Samples of a group are left out together.
@@ -271,7 +272,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
 
     @property
     def _held_out(self) -> HeldOutProbabilities:  # type: ignore[override]
-        """Held-out probabilities of a single label, for prediction sets."""
+        """Held-out probabilities of one label per sample, for prediction sets."""
         if (found := self._left_out_result("_held_out").held_out) is None:
             raise AttributeError("Prediction sets are of one label.")
         return found

@@ -55,19 +55,20 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         in one pass over blocks of rows for each kernel. "auto" is exact up to 3,000 samples.
     n_components : int or "auto", default="auto"
         Number of centers. "auto" takes all samples if their kernel values fit scikit-learn's
-        `working_memory` in single precision (16,384 samples in 1 GB), or for up to 20,000 samples,
+        `working_memory` in single precision (16,384 samples in 1 GB) or, for up to 20,000 samples,
         a quarter of the available memory. Otherwise, it takes 1,500, or 1,000 from 50,000 samples
-        on, unless a fit to all pairs of as many samples, or of up to 40,000, has a lower error.
+        on, unless a fit to all pairs of as many samples as fit in memory, or of all of up to 40,000
+        samples, has a lower error.
     max_samples : int, default=1000
         Candidates are compared on at most this many samples. They are learned from the other
-        samples if these are at least as many and samples are left out one at a time; on Nyström
+        samples if there are at least as many and samples are left out one at a time; on Nyström
         features, from up to twice as many.
     max_tree_samples : int or "auto", default="auto"
         Maximum number of samples on which trees are grown; the leaves of trees are a candidate from
-        3,000 samples on. Each sample takes some 8 (4 n_features + 150) bytes of memory. "auto"
+        3,000 samples on. Each sample takes some 8 (5 n_features + 100) bytes of memory. "auto"
         stands for 500,000, or for as many as fit scikit-learn's `working_memory`. Ridge regression
         on the leaves is fitted to all samples if two matrices with a row and a column for each leaf
-        also fit this memory: up to 350 MB, times k^2 for k responses.
+        also fit this memory: up to 410 MB, times k^2 for k responses.
     cv : int, cross-validation generator, iterable or None, default=None
         How samples are left out to choose kernels, penalties and weights, and for
         `loo_predictions_`. None leaves out one sample, or one group, at a time. A number of folds
@@ -165,8 +166,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
             Responses.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples relative to each other. A sample of weight zero is left out.
-            Leave-one-out predictions omit a sample with all of its weight. Must be None for a table
-            that is not in memory, unless the fit is exact.
+            Leave-one-out predictions omit a sample with all of its weight. Weights must be None for
+            a table that is not in memory, unless the fit is exact.
         groups : array-like of shape (n_samples,), default=None
             Groups that the samples belong to, such as patients or days, as numbers or strings.
             Samples of a group are left out together.
@@ -220,7 +221,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         return self._decoded(self._values(views))
 
     def _values(self, views: dict[ViewName, Features], near: Array | None = None) -> Array:
-        """Predictions in the target's encoding; `near` is the closeness of the rows, if known."""
+        """Return predictions in the target's encoding; `near` is the rows' closeness, if known."""
         deviations = self._combination.combine(self._deviations(views), np.zeros(1))
         near = self._fall_back.closeness(views) if near is None else near
         return np.asarray(self._target.mean + near * deviations)
@@ -272,8 +273,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         are those of the fit to all samples.
 
         Beyond the largest distance between a training sample and its nearest neighbor, intervals
-        widen with the square of the distance. At two widths of the kernel they are those of the
-        mean response.
+        widen with the square of the distance. At twice this distance, or at two widths of the
+        kernel if these are more, they are those of the mean response.
         """
         check_coverage(coverage)
         check_choice("scale", scale, ("auto", None))
@@ -294,7 +295,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         coverage: float,
         scales: Sequence[ResidualScale | None],
     ) -> Array:
-        """Intervals of all outputs."""
+        """Return the intervals of all outputs."""
         squared = self._fall_back.squared_distances(views)
         near, sure = self._fall_back.closeness_at(squared), self._fall_back.sureness_at(squared)
         values, ends = self._values(views, near), list[Array]()
@@ -318,7 +319,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     def _left_out_samples(
         self, output: int, scale: ResidualScale | None
     ) -> tuple[Array, LeftOutSamples]:
-        """Samples whose left-out errors bound the encoded intervals of one output."""
+        """Return the samples whose left-out errors bound the encoded intervals of one output."""
         target = self._target
         known = target.resampling.covered if scale is None else self._scaled[0]
         groups = target.resampling.take(known).groups

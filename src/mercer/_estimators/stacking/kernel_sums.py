@@ -45,7 +45,7 @@ def with_sums(
     -----
     A sum with weights w_k of ridge regressions f_k on kernels K_k with penalties a_k is a
     prediction with the kernel sum w_k K_k / a_k if their functions do not overlap. If they do, the
-    kernel sum w_k K_k may predict better, so that the better of both is used.
+    kernel sum w_k K_k may predict better, so that the better of the two is used.
     """
     found, known = list(kept), list(deviations)
     for parts in _on_same_view(kept):
@@ -62,10 +62,11 @@ def with_sums(
 
 
 def _on_same_view(kept: Sequence[Evaluation]) -> list[list[Evaluation]]:
-    """Groups of several evaluations on the same view.
+    """Return groups of several evaluations on the same view.
 
-    Leaves of trees, which memorize labels, are excluded because they are evaluated differently, and
-    candidates given by a user, on the table as it is, because they have weights of their own.
+    Leaves of trees, which memorize labels, are excluded because they are evaluated differently.
+    Candidates given by a user, on the table as it is, are excluded because they have weights of
+    their own.
     """
     groups: dict[str, list[Evaluation]] = {}
     for e in kept:
@@ -75,7 +76,7 @@ def _on_same_view(kept: Sequence[Evaluation]) -> list[list[Evaluation]]:
 
 
 def _error(deviations: Sequence[Array], table: ViewedSample, combine: Combine) -> float:
-    """Squared error of the combined predictions of several members."""
+    """Return the squared error of the combined predictions of several members."""
     target = table.target
     values = combine(deviations, target).combine(deviations, target.left_out_means)
     known = np.flatnonzero(np.isfinite(values).all(axis=1))
@@ -84,7 +85,7 @@ def _error(deviations: Sequence[Array], table: ViewedSample, combine: Combine) -
 
 
 def _sums(parts: Sequence[Evaluation], shares: Array, table: ViewedSample) -> list[Evaluation]:
-    """Sums of kernels, weighted by their shares, and by their shares divided by penalties.
+    """Evaluate sums of kernels, weighted by shares, and by shares divided by penalties.
 
     Kernels without a share, and sums whose predictions are not finite, are left out.
     """

@@ -39,29 +39,29 @@ class LabelCombination:
         return np.flatnonzero(self.slopes.any(axis=1))
 
     def take(self, members: Array) -> LabelCombination:
-        """The same function of some of the members."""
+        """Return the same function, restricted to a subset of the members."""
         return LabelCombination(self.slopes[members], self.intercepts, self.n_samples)
 
     def combine(self, deviations: Sequence[Array], means: Array) -> Array:
-        """Probabilities of the labels; see :class:`Combination`."""
+        """Return the probabilities of the labels; see :class:`Combination`."""
         pairs = zip(deviations, self.slopes, strict=True)
         return np.asarray(expit(self.linear(means)[1] + sum((d * s for d, s in pairs), 0.0)))
 
     def linear(self, means: Array) -> tuple[Sequence[Array], Array]:
-        """Matrices and intercept of the log-odds; see :class:`Combination`."""
+        """Return the matrices and intercept of the log-odds; see :class:`Combination`."""
         least = 1.0 / (self.n_samples + 2.0)
         base = logit(np.clip(means, least, 1.0 - least))
         return [np.diag(slopes) for slopes in self.slopes], base + self.intercepts
 
     def shares(self, deviations: Sequence[Array], weights: SampleWeights) -> Array:
-        """Mean absolute contribution of each member, summing to one; zeros if all are zero."""
+        """Return members' mean absolute contributions, scaled to sum to one unless all are zero."""
         pairs = zip(deviations, self.slopes, strict=True)
         sizes = np.array([float(weights.mean(np.abs(d * s).mean(axis=1))) for d, s in pairs])
         return sizes / (sizes.sum() or 1.0)
 
 
 def label_combination(deviations: Sequence[Array], target: EncodedTarget) -> LabelCombination:
-    """Combine members for each label as for two classes; see :func:`logistic_combination`.
+    """Combine members for each label, as for two classes; see :func:`logistic_combination`.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ from mercer.kernels import Forest, Kernel
 
 _PENALTIES = 10.0 ** np.arange(-2.5, 0.1, 0.5)
 """Candidate penalties per thousand rows, for a kernel of unit diagonal; penalties outside this
-range were best on no table at 10,000 rows."""
+range were not the best on any table of 10,000 rows."""
 
 _FEW_ROWS = 500
 """scikit-learn's trees take milliseconds for one row, and half the time of arrays for many rows."""
@@ -48,7 +48,7 @@ class LeafMember:
         Kernel whose value is the fraction of trees in which two rows fall into the same leaf.
     coefficients : ndarray of shape (n_leaves, n_outputs)
     intercept : ndarray of shape (n_outputs,)
-        Intercept less the mean of the target.
+        Intercept minus the mean of the target.
     mean : ndarray of shape (n_outputs,)
         Mean of the target.
     alpha : float
@@ -63,7 +63,7 @@ class LeafMember:
     alpha: float
 
     def deviations(self, X: Features, Z: Features) -> Array:
-        """Predictions for new samples less the mean; see :meth:`GramMember.deviations`."""
+        """Return predictions for new samples minus the mean; see :meth:`GramMember.deviations`."""
         few = X.shape[0] < _FEW_ROWS
         function = (self._trees if few else None) or self._leaves
         return np.asarray(function(X) + self.intercept)
@@ -81,13 +81,13 @@ class LeafMember:
         return own_fields(self)
 
     def term(self, Z: Features, n_outputs: int) -> tuple[Term, Array]:
-        """The deviations as a term, and a constant; see :meth:`GramMember.term`."""
+        """Return the deviations as a term, and a constant; see :meth:`GramMember.term`."""
         return self._leaves, self.intercept
 
     def left_out(
         self, Z: Features, resampling: Resampling, output: int = 0
     ) -> Callable[[Features], Array]:
-        """Predictions of one output, which hardly depend on any single one of many samples."""
+        """Return a predictor of one output, on which a single training sample has little effect."""
         return lambda X: self.deviations(X, Z)[:, [output]]
 
     def row_sums(
@@ -100,7 +100,7 @@ class LeafMember:
         return LeafSums(self.kernel, encoding, none).plus(rows)
 
     def fitted_to(self, sums: LeafSums) -> LeafMember:
-        """Refit with the same penalty and leaves, to the rows of given sums."""
+        """Refit to the rows that were summed, with the same penalty and leaves."""
         coefficients, intercepts = sums.solved(np.array([self.alpha]))
         intercept = intercepts[0] - self.mean
         return replace(self, coefficients=coefficients[0], intercept=intercept)
@@ -120,15 +120,15 @@ class LeafEvaluation(Evaluation):
 
     @property
     def learned_from_some(self) -> bool:
-        """Whether the kernel was learned from some rows, which it predicts as well."""
+        """Whether the kernel was learned from some of the rows that it predicts."""
         return False
 
     def on_all_rows(self, member: Callable[[Kernel, Candidate], Any]) -> LeafMember:
-        """The member; see :class:`Evaluation`."""
+        """Return the member; see :class:`Evaluation`."""
         return self.member()
 
     def out_of_fold(self, predicted: Callable[[], Array]) -> Array:
-        """The deviations, unchanged; see :class:`Evaluation`."""
+        """Return the deviations, unchanged; see :class:`Evaluation`."""
         return self.deviations
 
 
@@ -146,7 +146,7 @@ def leaves_of_boosted_trees(
     view : {"given", "scaled", "quantiles"}
         Name of the view of the rows.
     sample : DrawnSample
-        The rows on which trees are grown, of a source that yields their view.
+        The rows on which trees are grown, from a source that yields this view.
     predicted : DrawnSample
         The rows of the same table that are predicted by trees grown without their folds.
     target : EncodedTarget
@@ -167,11 +167,11 @@ def leaves_of_boosted_trees(
     -----
     A training row falls into a leaf with rows of similar labels because trees depend on its own
     label. Trees are therefore grown without each of five folds, whose rows are predicted by ridge
-    regression on the leaves of these trees. The first fold chooses the penalty. If at most a fifth
-    of the rows, or of the groups, are predicted, they are a single fold; if at most a tenth, the
-    trees grown without it are used for the member as well. O(n d) time for the trees of the sample,
-    and O(n n_trees^2) for sums of products; the leaves of a row are as many numbers as there are
-    trees.
+    regression on the leaves of these trees. The penalty is chosen on the first fold. If at most a
+    fifth of the sample is predicted, or shares groups with predicted rows, these are a single fold;
+    if at most a tenth, the trees grown without it are used for the member as well. The trees of the
+    sample take O(n d) time, and sums of products O(n n_trees^2); the leaves of a row are as many
+    numbers as there are trees.
     """
     rows = TreeRows.of(sample, target.encoding, random_state)
     values, alphas, known = _out_of_fold(rows, sample, predicted, target)
@@ -206,7 +206,7 @@ def _out_of_fold(
 
     Rows of a fold are predicted by the mean if nothing can be learned from the others. Trees that
     were grown on all but a fraction of at most `few` of the rows are returned as well, with the
-    leaves of all rows: trees of all rows would hardly be better, and take as long again.
+    leaves of all rows: trees of all rows would hardly be better, and would take as long again.
     """
     total, counts = np.zeros_like(target.values), np.zeros(len(predicted))
     alphas, means, n_grown, known = _PENALTIES, target.left_out_means, 0, None
@@ -234,7 +234,7 @@ def _out_of_fold(
 
 
 def _completed(kernel: Forest, leaves: Array, X: Features, known: Array) -> Array:
-    """The leaves of all rows, given those of the rows in `known`."""
+    """Return the leaves of all rows, given those of the rows in `known`."""
     found = np.empty((len(X), leaves.shape[1]), dtype=leaves.dtype)
     found[known] = leaves
     if not known.all():
@@ -243,7 +243,7 @@ def _completed(kernel: Forest, leaves: Array, X: Features, known: Array) -> Arra
 
 
 def _folds(sample: DrawnSample, predicted: DrawnSample) -> list[tuple[Array, Array]]:
-    """Masks, for each fold, of the rows to predict and of the sample rows to grow trees on."""
+    """Return masks, for each fold, of rows to predict and of sample rows to grow trees on."""
     if predicted.listed is None:
         names, own = sample.positions, predicted.positions
         if sample.groups is not None and predicted.groups is not None:
@@ -264,8 +264,8 @@ def _fit_to_all_rows(
     """Return a function that fits ridge regression on leaves to all rows of the table.
 
     The penalty is the same for the sample and for all rows, because it is the variance of the noise
-    divided by the variance of the coefficients. If sums of products do not fit into memory, the fit
-    is to the sample.
+    divided by the variance of the coefficients. If sums of products do not fit into memory, only
+    the sample is fitted.
     """
     (kernel, leaves), source = grown, sample.source
     n_rows = source.count_rows()

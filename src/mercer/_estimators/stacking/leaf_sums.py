@@ -1,4 +1,4 @@
-"""Ridge regression on the leaves of trees, from sums over rows that are updated by blocks."""
+"""Ridge regression on the leaves of trees, from sums over rows that are updated in blocks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LeafEquations:
     Notes
     -----
     A state contains a matrix with a row and a column for each leaf; its entries below the diagonal
-    are zero. O(T^2) additions per row, for T trees.
+    are zero. Each row takes O(T^2) additions for T trees.
     """
 
     kernel: Forest
@@ -49,7 +49,7 @@ class LeafEquations:
     weights: RowWeights = UnitWeights(0)  # noqa: RUF009
 
     def start(self) -> Moments:
-        """Sums over no rows."""
+        """Return the sums over no rows."""
         return Moments.zero(int(self.kernel.first_features[-1]), self.encoding.n_outputs)
 
     def add(self, state: Moments, block: Block) -> Moments:
@@ -67,7 +67,7 @@ class LeafEquations:
         return state
 
     def merge(self, first: Moments, second: Moments) -> Moments:
-        """Sums over the rows of two states.
+        """Return the sums over the rows of two states.
 
         Parameters
         ----------
@@ -127,9 +127,9 @@ def ridge_on_sums(
     n_trees : int
         Number of trees; features are the indicators divided by its square root.
     alphas : ndarray of shape (n_alphas,)
-        Positive.
+        Positive penalties.
     n_outputs : int
-        Number of outputs that are regressed, which are the first ones.
+        Number of outputs to regress, which are the first ones.
     tol : float, default=1e-3
         See :func:`ridge_on_products`. The time of an iteration does not depend on the number of
         rows.
@@ -173,14 +173,14 @@ def ridge_on_leaves(
     leaves : ndarray of int of shape (n_rows, n_trees)
     Y : ndarray of shape (n_rows, n_outputs)
     alphas : ndarray of shape (n_alphas,)
-        Positive.
+        Positive penalties.
     weights : ndarray of shape (n_rows,)
-        Positive.
+        Positive weights.
     tol : float, default=1e-3
         See :func:`ridge_on_products`.
     numbers_of_entry : int, default=4
-        Memory of an entry of sparse features, in doubles: with its column, transposed, and
-        weighted.
+        Memory of an entry of sparse features, in doubles, with its column index and its copies in
+        the transposed and weighted features.
 
     Returns
     -------
@@ -189,8 +189,8 @@ def ridge_on_leaves(
 
     Notes
     -----
-    Sums of products replace the sparse features if they take at most as much memory as these with
-    their transpose: they are then faster as well.
+    Sums of products replace the sparse features if they take at most as much memory as the latter
+    with their copies, because they are then faster as well.
     """
     n_leaves, n_trees = int(kernel.first_features[-1]), leaves.shape[1]
     if numbers_of_entry * leaves.size < n_leaves**2:
@@ -219,7 +219,7 @@ class LeafSums:
         """Do nothing: the size of the sums does not depend on the number of rows."""
 
     def plus(self, rows: Sample) -> LeafSums:
-        """Add rows, in one pass over blocks of them."""
+        """Return the sums with further rows added, in one pass over blocks of these rows."""
         statistic = LeafEquations(self.kernel, self.encoding, rows.weights)
         return replace(self, sums=self.sums.plus(block_source(rows.X, rows.y).reduce(statistic)))
 
@@ -233,7 +233,7 @@ class LeafSums:
 
 
 def with_last_class(coefficients: Array, intercepts: Array) -> tuple[Array, Array]:
-    """Complete fits to class indicators, which sum to one, by the last class.
+    """Add the last class to fits to class indicators, which sum to one over classes.
 
     Parameters
     ----------

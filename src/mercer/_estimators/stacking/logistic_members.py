@@ -53,7 +53,7 @@ class LogisticSolver:
     ----------
     alpha : float
     slope : float, default=1.0
-        Factor by which log-odds, less those of the class frequencies, are multiplied.
+        Factor by which log-odds, minus those of the class frequencies, are multiplied.
     """
 
     alpha: float
@@ -80,7 +80,7 @@ class LogisticSolver:
 def _deviations(
     problems: LogisticProblems, left_out: Sequence[Array], target: EncodedTarget
 ) -> Array:
-    """Left-out log-odds less those of the class frequencies in the training samples."""
+    """Return left-out log-odds minus those of the class frequencies in the training samples."""
     return _spread(problems, np.hstack(left_out) - _frequencies(problems, target.left_out_means))
 
 
@@ -90,14 +90,14 @@ def _problems(target: EncodedTarget) -> LogisticProblems:
 
 
 def _spread(problems: LogisticProblems, values: Array) -> Array:
-    """Values of all classes, zero for absent classes, shape (n_rows, n_classes)."""
+    """Return values for all classes, zero for absent ones, shape (n_rows, n_classes)."""
     found, there = np.zeros((len(values), problems.n_classes)), problems.there
     found[:, there] = problems.odds(values)[:, there]
     return found
 
 
 def _frequencies(problems: LogisticProblems, means: Array) -> Array:
-    """Log-odds of the class frequencies of the problems, shape (n_rows, n_problems)."""
+    """Return the log-odds of the problems' class frequencies, shape (n_rows, n_problems)."""
     columns = means[:, problems.there[-len(problems.likelihoods) :]]
     least = 1.0 / (len(problems.codes) + 2.0)
     return logit(np.clip(columns, least, 1.0 - least))
@@ -119,8 +119,8 @@ def evaluate_logistic(
 
     Notes
     -----
-    The penalty has the lowest log-loss by approximate leave-one-out. Kernels that were learned from
-    labels predict, with this penalty, only samples from which they were not learned.
+    The penalty has the lowest log-loss of approximate leave-one-out predictions. With this penalty,
+    kernels that were learned from labels predict only samples from which they were not learned.
     """
     found = [_evaluated(e, table) for e in evaluations]
     return found if score is None else scored(found, score, lambda message: None)

@@ -39,7 +39,7 @@ class ScaledMachine:
     center: Array
 
     def deviations(self, rows: Array) -> Array:
-        """Predicted class indicators less their means, from kernel values with training samples."""
+        """Return predicted class indicators minus means, from kernel values at training samples."""
         decisions = class_decisions(self.machine, rows, self.center.size)
         return np.asarray(self.slope * (decisions - self.center))
 
@@ -96,7 +96,7 @@ def evaluate_machines(
     random_state: RandomState,
     score: Score | None = None,
 ) -> list[Evaluation]:
-    """Fit the best machine on each of several kernels, by out-of-fold errors or a score.
+    """Return the best machine on each of several kernels, by out-of-fold errors or a score.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def evaluate_machines(
 def _machines(
     found: Evaluation, table: ViewedSample, folds: Splits, random_state: RandomState
 ) -> list[Evaluation]:
-    """Machines for each C, on a kernel and, unless it was learned from labels, on a wider one."""
+    """Return machines for each C on a kernel and, unless learned from labels, on a wider one."""
     target, tried = table.target, []
     description = f"support vector machine on {found.description}"
     for factor in (1.0,) if found.candidate.uses_labels else (1.0, WIDER):
@@ -144,7 +144,7 @@ def _machines(
 
 
 def _scale_of(decisions: Array, target: EncodedTarget) -> tuple[float, Array, float]:
-    """Slope and center that scale decision values to deviations of indicators, and the error.
+    """Return the slope and center that scale decisions to deviations of indicators, and the error.
 
     A negative slope would leak the labels: a class that is frequent in its own fold is rare
     elsewhere.
@@ -164,9 +164,9 @@ def _scale_of(decisions: Array, target: EncodedTarget) -> tuple[float, Array, fl
 def _decisions_in_folds(
     values: Sequence[float], gram: Array, target: EncodedTarget, folds: Splits
 ) -> list[Array]:
-    """Out-of-fold decision values for each C; classes absent from the training samples lose.
+    """Return out-of-fold decision values for each C; classes absent from training samples lose.
 
-    They are means over the folds that hold the sample out, and NaN if no fold does.
+    The values are means over the folds that hold the sample out, and NaN if no fold does.
     """
     assert target.codes is not None
     n_classes = target.values.shape[1]
@@ -181,13 +181,13 @@ def _decisions_in_folds(
                 decisions[k, test] += class_decisions(machine, across, n_classes)
         else:
             vote = target.values[train[0]]
-            # For two classes, beyond the margins; for more, the votes of all pairs.
+            # For two classes, values beyond the margins; for more, the votes of all pairs.
             decisions[:, test] += 3.0 * vote - 1.5 if n_classes == 2 else (n_classes - 1.0) * vote
     return list(decisions / np.where(counts > 0.0, counts, np.nan))
 
 
 def _fitted(C: float, gram: Array, target: EncodedTarget) -> SVC:
-    """Fit a machine, stopped early if its C is too large; out-of-fold errors show its quality."""
+    """Fit a machine; the fit stops early if C is too large, as out-of-fold errors then show."""
     assert target.codes is not None
     with warnings.catch_warnings():
         # Folds of many classes have few samples of each.

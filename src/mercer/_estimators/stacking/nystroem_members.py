@@ -37,18 +37,18 @@ class NystroemMember:
     mean: Array
 
     def deviations(self, X: Features, Z: Features) -> Array:
-        """Predictions for new samples less the mean; see :meth:`GramMember.deviations`."""
+        """Return predictions for new samples minus the mean; see :meth:`GramMember.deviations`."""
         return np.asarray(self.model.values(X) - self.mean)
 
     def term(self, Z: Features, n_outputs: int) -> tuple[Term, Array]:
-        """The deviations as a term; see :meth:`GramMember.term`."""
+        """Return the deviations as a term, and a constant; see :meth:`GramMember.term`."""
         term, constant = self.model.term(self.view)
         return term, constant - self.mean
 
     def left_out(
         self, Z: Features, resampling: Resampling, output: int = 0
     ) -> Callable[[Features], Array]:
-        """Predictions of one output, which hardly depend on any single one of many samples."""
+        """Return a predictor of one output, on which a single training sample has little effect."""
         return lambda X: self.deviations(X, Z)[:, [output]]
 
     def row_sums(
@@ -58,5 +58,5 @@ class NystroemMember:
         return row_sums(self.model, rows, random_state)
 
     def fitted_to(self, sums: RowSums) -> NystroemMember:
-        """Refit with the same kernel, centers and penalty, to the rows of given sums."""
+        """Refit to the rows that were summed, with the same kernel, centers and penalty."""
         return replace(self, model=sums.fitted(self.model))

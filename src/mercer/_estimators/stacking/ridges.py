@@ -86,7 +86,7 @@ def evaluate(
 def scored(
     evaluations: Sequence[Evaluation], score: Score, on_failure: Callable[[str], None]
 ) -> list[Evaluation]:
-    """Return evaluations with the scores of their predictions, without those that have no score.
+    """Return the evaluations with the scores of their predictions, except those without a score.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def scored(
 def kernels_learned_from(
     rows: Array, evaluations: Sequence[Evaluation], evaluated: Array
 ) -> KnownKernels:
-    """Return the kernels that candidates have learned from some of the samples, by their keys.
+    """Return the kernels that candidates have learned from some of the samples, by key.
 
     Parameters
     ----------
@@ -187,8 +187,8 @@ def evaluated_kernel(
     table : ViewedSample
     kernel : Kernel
     unseen : sequence of ((ndarray, ndarray), Kernel), default=()
-        Training rows and held-out parts of the samples, with kernels learned without labels of the
-        parts.
+        Training rows and held-out parts of the samples, each with the kernel learned without the
+        labels of the part.
 
     Raises
     ------
@@ -216,10 +216,10 @@ def _left_out_alone(
     unseen: Sequence[tuple[Split, Kernel]],
     least: float = 0.9e-8,
 ) -> tuple[float, Array]:
-    """Penalty and predictions of ridge regressions on all samples but those left out together.
+    """Return the penalty and predictions of regressions on all samples but those left out together.
 
-    `unseen` has the kernels that were learned without the labels of a part. Below a penalty of
-    1e-8, up to rounding, the Gram matrix of all samples may not be definite.
+    `unseen` has the kernels that were learned without the labels of a part. With a penalty below
+    1e-8, apart from rounding, the Gram matrix of all samples may not be definite.
     """
     Y, weights, resampling = table.target.values, table.weights, table.target.resampling
     gram, _ = table.gram(kernel, candidate.view)
@@ -231,8 +231,7 @@ def _left_out_alone(
         fit = leave_one_out(gram, Y, **settings)
     predictions = np.array(fit.best_predictions)
     for (_, part), other in unseen:
-        # Unlike the kernel, ridge regression is fitted to all samples that are not left out
-        # together.
+        # Unlike the kernel, ridge regression is fitted to all samples but those left out together.
         gram, _ = table.gram(other, candidate.view)
         residuals = left_out_residuals(gram, Y, fit.alpha, weights, resampling)
         predictions[part] = (Y - residuals)[part]
@@ -242,10 +241,10 @@ def _left_out_alone(
 def _held_out(
     candidate: Candidate, table: ViewedSample, unseen: Sequence[tuple[Split, Kernel]]
 ) -> tuple[float, Array]:
-    """Penalty and predictions of ridge regressions on the samples that kernels were learned from.
+    """Return the penalty and predictions of regressions on the samples kernels were learned from.
 
-    The kernel of the fit to all samples is learned from the labels of all its training samples. So
-    are the kernels here, so that the chosen penalty is suitable for that fit.
+    In the fit to all samples, the kernel is learned from the labels of all training samples. The
+    same is true of each fit here, so that the chosen penalty is suitable for that fit.
     """
     Y, weights = table.target.values, table.weights
     paths = []

@@ -69,7 +69,7 @@ def check_scoring_of(scoring: Scoring, y: Array, target: EncodedTarget) -> None:
 def final_score(
     scoring: Scoring, y: Array, target: EncodedTarget, values: Array, folds: Splits
 ) -> float:
-    """Compute the score of a stack; NaN with a warning if the scorer fails on its predictions.
+    """Compute the score of a stack; warn and return NaN if the scorer fails on its predictions.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def final_score(
     y, target, values : object
         See :func:`left_out_score`.
     folds : list of (ndarray, ndarray)
-        Training and held-out samples; combinations were learned without labels of the latter.
+        Training and held-out samples; combinations were learned without the labels of the latter.
 
     Notes
     -----
@@ -102,7 +102,7 @@ def final_score(
 def _mean_over_folds(
     scorer: PredictionScorer, y: Array, target: EncodedTarget, values: Array, folds: Splits
 ) -> float:
-    """Mean score of the held-out samples of folds; NaN if no fold holds out all classes."""
+    """Return the mean score of the folds that hold out all classes; NaN if there are none."""
     assert target.codes is not None
     n_classes = np.unique(target.codes[target.resampling.covered]).size
     whole = [test for _, test in folds if np.unique(target.codes[test]).size == n_classes]
@@ -127,7 +127,7 @@ class StackScore:
     table: ViewedSample
 
     def alone(self, deviations: Array) -> float:
-        """Score of the left-out predictions of one candidate.
+        """Return the score of the left-out predictions of one candidate.
 
         For classes, deviations are converted to probabilities as in a stack of this candidate
         alone.
@@ -142,7 +142,7 @@ class StackScore:
         return self.of([deviations], self.combine([deviations], target))
 
     def of(self, deviations: Sequence[Array], combination: Combination) -> float:
-        """Score of the combined left-out predictions of several candidates.
+        """Return the score of the combined left-out predictions of several candidates.
 
         Parameters
         ----------
@@ -152,14 +152,14 @@ class StackScore:
         target = self.table.target
         means = target.left_out_means
         if target.classes is not None:
-            # Frequencies among all samples that are left out; zero for classes absent from these.
+            # Class frequencies among all samples that are left out; zero for classes without any.
             covered = target.take(target.resampling.covered)
             means = np.tile(covered.mean, (len(target), 1))
         values = combination.combine(deviations, means)
         return left_out_score(self.scorer, self.table.y, target, values)
 
     def best_few(self, evaluations: Sequence[Evaluation]) -> list[Evaluation]:
-        """Return the best candidates, as many as have the highest score when they are combined.
+        """Return the best candidates, in the number whose combination has the highest score.
 
         Among equally good numbers of candidates, the smallest is used.
 
@@ -182,7 +182,7 @@ class StackScore:
 
 
 def left_out_r2(target: EncodedTarget, predictions: Array) -> float:
-    """Compute the coefficient of determination of left-out predictions, by the unbiased variance.
+    """Compute the coefficient of determination of left-out predictions with unbiased variance.
 
     The variance about the mean of the same samples is biased downwards, because this mean is fitted
     to them; it is not fitted to new samples.
@@ -196,7 +196,7 @@ def left_out_r2(target: EncodedTarget, predictions: Array) -> float:
 
 
 def _variance_ratio(values: Array, weights: Array, groups: Array) -> Array:
-    """Ratio of the variance about the mean to the variance for samples of new groups.
+    """Return the ratio of the variance about the mean to that for samples of new groups.
 
     The latter is half the mean squared difference between samples of different groups, which are
     independent.
@@ -219,7 +219,7 @@ def _variance_ratio(values: Array, weights: Array, groups: Array) -> Array:
     np.add.at(sums, codes, mass * values)
     about_own = mass * np.square(values - (sums / sizes[:, None])[codes])
     about_all = np.sum(mass * np.square(values - sums.sum(axis=0) / total), axis=0)
-    # Sum over all pairs less pairs within groups, by the deviations from the mean of each group.
+    # Sum over all pairs minus pairs within groups, from deviations from the mean of each group.
     across = total * about_all - np.sum(sizes[codes, None] * about_own, axis=0)
     n_pairs = total**2 - np.sum(sizes**2)
     known = (len(sizes) > 1) & (across > 0.0)

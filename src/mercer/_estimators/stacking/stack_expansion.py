@@ -40,17 +40,17 @@ class Member(Protocol):
         ...
 
     def deviations(self, X: Features, Z: Features) -> Array:
-        """Predictions less the mean; see :meth:`GramMember.deviations`."""
+        """Return predictions minus the mean; see :meth:`GramMember.deviations`."""
         ...
 
     def term(self, Z: Features, n_outputs: int) -> tuple[Term, Array]:
-        """The deviations as a term, and a constant; see :meth:`GramMember.term`."""
+        """Return the deviations as a term, and a constant; see :meth:`GramMember.term`."""
         ...
 
     def left_out(
         self, Z: Features, resampling: Resampling, output: int = 0
     ) -> Callable[[Features], Array]:
-        """Predictions without each training sample; see :meth:`GramMember.left_out`."""
+        """Return a function that predicts without each sample; see :meth:`GramMember.left_out`."""
         ...
 
 
@@ -83,11 +83,11 @@ def gram_term(member: Any, Z: Features, n_outputs: int) -> tuple[Term, Array]:
 
 
 _REACH = 3.0
-"""Predictions are those of the kernels up to this number of widths from the data."""
+"""Up to this number of widths from the data, predictions are those of the kernels."""
 
 
 def _typical_in_widths(members: Sequence[Member], weights: Array, training: Views) -> float:
-    """Root mean square of median distances of rows, in widths of members; one if unknown."""
+    """Return the root mean square over members of median distances in widths, one if unknown."""
     found, shares = [], []
     for member, weight in zip(members, np.abs(weights), strict=True):
         rows, kernel = training[member.view], member.kernel
@@ -112,11 +112,11 @@ class StackExpansionMixin:
     _fall_back: FallBack
 
     def _find_reach(self, target: EncodedTarget) -> None:
-        """Set the fallback of predictions far from all training rows, and its distances.
+        """Set the fallback for rows far from all training rows, and the distances where it applies.
 
-        Within some widths of the data, functions in the space of a kernel approach limits of their
-        own. If the width exceeds the typical distance of rows, they are nearly polynomials in the
-        data, which grow far outside, so that the width is replaced by this distance.
+        Within a few widths of the data, functions in the space of a kernel approach limits of their
+        own. If the width exceeds the typical distance between rows, they are nearly polynomials in
+        the data, which grow far outside. The width is then replaced by the typical distance.
         """
         view = self._views.of_distances
         rows = known_values(self._training[view])
@@ -128,7 +128,7 @@ class StackExpansionMixin:
         self._fall_back = FallBack(view, self._training[view], reach, sure, target.mean)
 
     def _stack_expansion(self, scale: Scale) -> KernelExpansion:
-        """Expansion of the combined members; for probabilities, of the sum before the softmax.
+        """Return the expansion of the combined members; for classes, of the sum before the softmax.
 
         Parameters
         ----------

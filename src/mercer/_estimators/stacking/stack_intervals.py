@@ -43,13 +43,13 @@ class LeftOutSamples:
     masses: Array | None
 
     def residuals(self, closeness: Array) -> Array:
-        """Absolute residuals relative to their scales, shape (n_rows, n_samples).
+        """Return absolute residuals relative to their scales, shape (n_rows, n_samples).
 
         Parameters
         ----------
         closeness : ndarray of shape (n_rows, 1)
-            Weight of the fit. For one, residuals are the left-out ones; for zero, those of the
-            mean, if these are larger.
+            Weight of the fit. With weight one, residuals are the left-out ones; with weight zero,
+            they are those of the mean where these are larger.
         """
         own = np.abs(self.targets - self.predictions)
         deviations = closeness * (self.predictions - self.means)
@@ -57,7 +57,7 @@ class LeftOutSamples:
         return np.asarray(np.maximum(far, own) / self.sizes)
 
     def widths(self, closeness: Array, coverage: float, blocks: Sequence[slice]) -> Array:
-        """Half-widths of intervals relative to the scales of new samples, shape (n_rows,).
+        """Return half-widths of intervals relative to the scales of new samples, shape (n_rows,).
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class LeftOutSamples:
         coverage: float,
         blocks: Sequence[slice],
     ) -> Array:
-        """Intervals by the jackknife+, shape (n_rows, 2).
+        """Return intervals by the jackknife+, shape (n_rows, 2).
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ def predictions_without_each(
     target: EncodedTarget,
     output: int,
 ) -> Callable[..., Array]:
-    """Prepare predictions for new samples by fits without each training sample.
+    """Return a function that predicts new samples by fits without each training sample.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ class LeftOut:
     Attributes
     ----------
     values : ndarray of shape (n_samples, n_outputs)
-        Predictions in the encoding of the target, including those of updates.
+        Predictions in the encoding of the target, including those for rows added by updates.
     predictions : ndarray of shape (n_samples,) or (n_samples, n_outputs)
     score : float
     held_out : HeldOutProbabilities, default=None
@@ -66,14 +66,14 @@ class LeftOutFits:
     rows : ndarray of int
         The samples on which candidates were evaluated.
     learned_apart : bool
-        Whether kernels were learned from other samples.
+        Whether kernels were learned from samples other than `rows`.
     numbers : ndarray of int of shape (n_samples,)
         Indices of the samples among all given samples.
     weightless : ndarray of shape (n_given - n_samples, ...), or None
         Predictions for the samples of weight zero, by the fit to all samples, which does not depend
         on them.
     means : ndarray of shape (n_samples, n_outputs)
-        Predictions for left-out samples without any member.
+        Predictions for the left-out samples by a stack without any member.
     """
 
     stack: BaseEstimator
@@ -141,7 +141,7 @@ class StackLeftOutMixin:
     def _left_out(
         self, target: EncodedTarget, data: TableSample, X: Table, y: PerSample, groups: PerSample
     ) -> EncodedTarget:
-        """Return the target with the resampling that leaves samples out together.
+        """Return the target with the resampling, which determines the samples left out together.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class StackLeftOutMixin:
         return replace(target, resampling=found)
 
     def _divided(self, data: TableSample, X: Table, y: PerSample, groups: PerSample) -> Resampling:
-        """Resampling of the rows of a table in memory for fits on Nyström features."""
+        """Return the resampling of the rows of a table in memory, for fits on Nyström features."""
         codes = None
         if is_classifier(self):
             check_classification_targets(data.y)
@@ -175,8 +175,8 @@ class StackLeftOutMixin:
     def _keep_left_out(self, fits: LeftOutFits, *, now: bool) -> None:
         """Compute left-out predictions and derived results, now or when they are first read.
 
-        They are computed now if a scorer is given, which may warn, or if `random_state` is not an
-        integer, because the state of a generator may change.
+        They are also computed now if a scorer is given, which may warn, or if `random_state` is not
+        an integer, because the state of a generator may change.
         """
         self._without = Once(fits)
         repeats = isinstance(self.random_state, Integral)

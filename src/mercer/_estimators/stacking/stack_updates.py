@@ -55,7 +55,7 @@ class StackUpdatesMixin(UpdatesMixin):
         ]
 
     def _in_view(self, rows: Sample, member: Member) -> Sample:
-        """Rows in the view of a member."""
+        """Return rows in the view of a member."""
         return replace(rows, X=self._views.transform(rows.X, member.view))
 
     def _add_rows(self, rows: Sample) -> None:
@@ -82,7 +82,7 @@ class StackUpdatesMixin(UpdatesMixin):
         self._find_reach(target)
 
     def _joined_target(self, rows: Sample) -> EncodedTarget:
-        """The targets of the old rows and of the new ones."""
+        """Return the targets of the old rows and of the new ones."""
         old, both = self._target, len(self._target) + len(rows)
         labels = old.decode(old.values)
         labels = np.concatenate([labels, rows.y.reshape(len(rows), *labels.shape[1:])])

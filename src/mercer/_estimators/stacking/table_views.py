@@ -22,8 +22,8 @@ from mercer.kernels._kernel import check_takes
 from mercer.preprocessing import SoftClippingScaler
 
 ViewName: TypeAlias = Literal["given", "scaled", "quantiles", "unclipped"]
-"""The table as it is; scaled robustly; mapped to normal quantiles, column by column; or scaled
-without clipping, to measure distances between rows."""
+"""The table as it is, scaled robustly, mapped to normal quantiles column by column, or scaled
+without clipping to measure distances between rows."""
 
 
 class TableViews:
@@ -64,7 +64,7 @@ class TableViews:
             self._quantile_deviations = np.where(deviations > 0.0, deviations, 1.0)
 
     def names(self) -> list[ViewName]:
-        """Names of the views that differ from each other."""
+        """Return the names of the views that differ from each other."""
         if self.is_sparse or self._quantiles is None:
             return ["scaled"]
         return ["scaled", "quantiles"]
@@ -108,7 +108,7 @@ class TableViews:
         return {name: found[name] for name in names}
 
     def _scaled(self, X: Features) -> Features:
-        """Scale a table that was validated already."""
+        """Scale a table that has already been validated."""
         return self._scaler.transform(X) if self.is_sparse else self._scaler.scaled(X)
 
     def forget_quantiles(self) -> None:
@@ -116,10 +116,10 @@ class TableViews:
         self._quantiles = None
 
     def _clipped_quantiles(self, scaled: Array) -> Array:
-        """Normal quantiles of the scaled columns, to which the transformer's tolerance refers.
+        """Return normal quantiles of scaled columns, to which the transformer's tolerance refers.
 
-        The result equals the result of the transformer, which validates its input and calls a SciPy
-        distribution for each column; this takes a millisecond for one row.
+        The transformer returns the same values, but validates its input and calls a SciPy
+        distribution for each column, which takes a millisecond for one row.
         """
         assert self._quantiles is not None
         x, references = scaled[:, self._many], self._quantiles.references_
@@ -151,12 +151,12 @@ class SeveralViews:
     kernels: tuple[Kernel, ...] = ()
 
     def __call__(self, X: Features) -> dict[ViewName, Features]:
-        """Rows in each view."""
+        """Return the rows in each view."""
         check_takes(self.kernels, X)
         return self.views.transforms(X, self.names)
 
     def only(self, names: tuple[ViewName, ...]) -> SeveralViews:
-        """Return the function to some of the views, without the data of the others."""
+        """Return the function restricted to some of the views, without the data of the others."""
         views = copy(self.views)
         if "quantiles" not in names:
             views.forget_quantiles()
@@ -165,12 +165,12 @@ class SeveralViews:
 
 @dataclass(frozen=True)
 class ViewEncoder:
-    """A transformer from rows of a source to a view of them.
+    """A transformer that maps rows of a source to one view of them.
 
     Attributes
     ----------
     encoder : transformer or None
-        Encodes rows as numbers; None if they are numbers already.
+        Encodes rows as numbers; None if they already are numbers.
     views : TableViews
     name : {"given", "scaled", "quantiles", "unclipped"}
     """

@@ -21,21 +21,21 @@ _TREES = 100
 
 _MANY_ROWS = 100_000
 """From this number of rows on, trees are fewer and larger, and treat the indicators of a category
-as one column. On 10,000 rows of adult, errors are higher by a hundredth with that
+as one column. On 10,000 rows of adult, such trees increase errors by a hundredth
 (benchmarks/every_n.py)."""
 
 _OF_MANY = {"n_trees": 40, "max_leaf_nodes": 127, "learning_rate": 0.2}
-"""Settings of trees of many rows. Compared with 150 trees of 31 leaves, the error on 290,000
+"""Settings of trees for many rows. Compared with 150 trees of 31 leaves, the error on 290,000
 flights from New York is .331 instead of .345, growth takes half of the time, and sums of products
-take an eighth."""
+an eighth."""
 
 _OF_CLASSES = {"n_trees": 75, "max_leaf_nodes": 63, "learning_rate": 0.2}
-"""Settings for more than two classes, which share the trees. On flights from New York with delays
-in five classes, the log-loss is 1.159 instead of 1.165 with fewer and larger trees."""
+"""Settings for more than two classes, among which the trees are divided. On flights from New York
+with delays in five classes, the log-loss is 1.159 instead of 1.165 with fewer and larger trees."""
 
 _TREE_SAMPLES = 500_000
-"""Default maximum number of rows on which trees are grown. This takes as long as a pass over a
-million rows, and errors are lower than with trees of 100,000 rows."""
+"""Default maximum number of rows on which trees are grown. Growth takes as long as a pass over
+a million rows, and errors are lower than with trees of 100,000 rows."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class TreeRows:
         return replace(found, indicators=indicator_groups(sample.X), growth=growth)
 
     def take(self, rows: Array) -> Self:
-        """Some of the rows."""
+        """Return some of the rows."""
         codes = None if self.codes is None else self.codes[rows]
         return replace(
             self,
@@ -90,7 +90,7 @@ class TreeRows:
         )
 
     def grown(self) -> tuple[Forest, Array]:
-        """Grow trees, and return them with the leaf of each row in each tree."""
+        """Grow trees, and return them with the leaf index of each row in each tree."""
         n_classes = 0 if self.codes is None else len(np.unique(self.codes))
         n_trees = self.growth["n_trees"] // (n_classes if n_classes > 2 else 1)
         return grow(
@@ -126,8 +126,8 @@ def tree_samples(max_tree_samples: int | str, data: DrawnSample, n_copies: int =
     data : DrawnSample
         Rows of the same table.
     n_copies : int, default=5
-        Number of copies of their features in memory: as read, in a view, without a fold, with
-        numbers in place of indicators, and in single bytes with intermediate results.
+        Number of copies of the features in memory: as read, in a view, without a fold, with numbers
+        in place of indicators, and in single bytes with intermediate results.
 
     Raises
     ------

@@ -20,7 +20,8 @@ from mercer.kernels import Kernel
 
 _CENTERS_OF_MANY, _CENTERS = 300, 1000
 """Numbers of centers of trial fits. Beside leaves of many rows, weights hardly change with more
-centers. Differences between kernels need more than 300 centers (benchmarks/every_n.py, adult)."""
+than 300 centers. Differences between kernels, by contrast, show only with more than 300 centers
+(benchmarks/every_n.py, adult)."""
 
 
 def worth_all_rows(
@@ -35,7 +36,7 @@ def worth_all_rows(
     max_samples: int = 5000,
     little: float = 0.02,
 ) -> list[Evaluation]:
-    """Return the leaves of trees, and the kernels that have some weight beside them.
+    """Return the leaves of trees, and the kernels that have enough weight beside them.
 
     Parameters
     ----------
@@ -52,8 +53,8 @@ def worth_all_rows(
     random_state : int, RandomState instance or None
         Draws the centers, and the rows.
     many_times : int, default=5
-        If there are at least this many times as many rows as drawn rows, fits to all rows take most
-        of the time, and kernels need a share above `least_share`.
+        If the table has at least this many times as many rows as were drawn, fits to all rows take
+        most of the time, and kernels need a share above `least_share`.
     max_samples : int, default=5000
         Trial fits for smaller tables use at most this many rows.
     little : float, default=0.02
@@ -62,14 +63,15 @@ def worth_all_rows(
     Returns
     -------
     list of Evaluation
-        All evaluations if there are no leaves, and for responses if the table is not much larger
-        than the drawn rows, because their kernels become one sum.
+        All evaluations if there are only kernels or only leaves. If the table is not much larger
+        than the drawn rows, also all evaluations if there is a single kernel, or for responses,
+        because their kernels become one sum.
 
     Notes
     -----
     A kernel fitted to the rows on which candidates are compared is less accurate than leaves fitted
     to all rows, and its fit to all rows takes a pass or a search for widths. Its out-of-fold
-    predictions by a fit on some centers to drawn rows show what it adds to the others.
+    predictions, by a fit to drawn rows on some centers, show what it adds to the others.
     """
     leaves = [e for e in kept if isinstance(e, LeafEvaluation)]
     if not leaves or len(leaves) == len(kept):
@@ -103,7 +105,7 @@ def worth_all_rows(
 def _predicted(
     kernel: Kernel, centers: Features, rows: DrawnSample, encoding: TargetEncoding
 ) -> Array:
-    """Out-of-fold predictions of rows, by fits to these rows alone."""
+    """Return out-of-fold predictions of rows, by fits to these rows alone."""
     own = rows.apart(np.arange(len(rows)))
     features = nystroem_features(kernel, centers)
     statistic = NormalEquations(

@@ -1,4 +1,4 @@
-"""Two-stage estimators: a kernel learned by alignment, then a machine on its Gram matrix."""
+"""Two-stage estimators: a kernel is learned first, then a machine on its Gram matrix is fitted."""
 
 from mercer._estimators.two_stage.learned_gram import NESTED_ABOVE
 from mercer._estimators.two_stage.two_stage_classifier import TwoStageClassifier

@@ -17,7 +17,9 @@ def first_stage(learner: BaseEstimator | str | None) -> BaseEstimator:
 
 
 def split_by_rows(learner: BaseEstimator | str | None, X: Features) -> Features:
-    """Return training samples in a layout that can be split by rows: stacks with the kernels last.
+    """Return training samples in a layout that can be split by rows.
+
+    In a stack of Gram matrices, kernels are along the last axis.
 
     Parameters
     ----------
@@ -40,7 +42,7 @@ def check_learner(learner: object) -> None:
     ValueError
         If `learner` is a string other than "auto".
     TypeError
-        If `learner` is a class, a kernel, a list, a predictor, or not an estimator.
+        If `learner` is a class, a kernel, a list or a predictor, or is not an estimator.
 
     Examples
     --------
@@ -91,14 +93,14 @@ def _instead(learner: object) -> str:
 
 
 def check_in_use(estimator: BaseEstimator, penalty: str, *, exact: bool, n_labels: int = 1) -> None:
-    """Raise an error for settings that would have no effect on a fit.
+    """Raise an error if a setting would have no effect on the fit.
 
     Parameters
     ----------
     estimator : TwoStageClassifier or TwoStageRegressor
     penalty : {"C", "alpha"}
     exact : bool
-        Whether the second stage is fitted exactly, and not on Nyström features.
+        Whether the second stage is fitted exactly rather than on Nyström features.
     n_labels : int, default=1
         Number of labels per sample.
 
@@ -145,7 +147,8 @@ def check_predictor(
     predictor : object
     task : {"classification", "regression"}
     fits_task : callable
-        Whether an estimator is a classifier, or a regressor, as the task requires.
+        A function that returns whether an estimator is a classifier or regressor, as the task
+        requires.
 
     Raises
     ------

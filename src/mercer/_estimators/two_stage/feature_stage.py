@@ -42,7 +42,7 @@ from mercer.kernels import Kernel
 
 @dataclass(frozen=True)
 class FeatureStage:
-    """A kernel that is learned from some rows of a table, and a fit to all rows.
+    """A second stage on features of a kernel that is learned from some rows, fitted to all rows.
 
     Attributes
     ----------
@@ -51,15 +51,15 @@ class FeatureStage:
     target : EncodedTarget
         Target of the drawn rows.
     part : ndarray of int
-        Indices of the drawn rows that the kernel is learned from.
+        Indices of the drawn rows from which the kernel is learned.
     alphas : ndarray of shape (n_alphas,), or None
-        Penalties; None to choose among default penalties by five folds.
+        Penalties to choose from, in five folds; None for default penalties.
     scoring : str, callable or None
     n_components : int or "auto"
     random_state : int, RandomState instance or None
     task : {"classification", "regression"}
     candidates : sequence of EvaluatedLearner, default=()
-        The learners that were compared; empty if one was given.
+        The learners that were compared; empty if the learner was given.
     all_pairs : bool, default=False
         Whether all drawn rows are centers.
     """
@@ -77,15 +77,15 @@ class FeatureStage:
 
     @property
     def sample(self) -> Sample:
-        """The rows that the kernel is learned from."""
+        """The rows from which the kernel is learned."""
         return self.drawn.take(self.part)
 
     def learn(self, learner: KernelLearner) -> KernelLearner:
-        """Learn a kernel from some rows."""
+        """Learn a kernel from the rows of `part`."""
         return fitted(for_task(learner, self.task), self.drawn.frame(self.part), self.sample)
 
     def evaluate(self, learner: KernelLearner) -> Evaluation:
-        """Fit to all rows, with widths adapted to their number and a penalty chosen by five folds.
+        """Fit to all rows, with widths adapted to their number and a penalty chosen in five folds.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class FeatureStage:
     def _of_all_pairs(self, learner: KernelLearner, features: Evaluation) -> Evaluation:
         """Return the fit to all pairs of some rows if it is clearly better than that on features.
 
-        Both fits are compared on these rows, which include those that the kernel is learned from.
+        The fits are compared on these rows, which include those from which the kernel is learned.
         """
         drawn, encoding, state = self.drawn, self.target.encoding, self.random_state
         n_rows = drawn.source.count_rows()
@@ -155,8 +155,8 @@ class FeatureStage:
     def _suitable(self, learner: KernelLearner) -> tuple[int, KernelLearner, Array | None]:
         """Return the index of the best learner, the learner with suitable widths, and penalties.
 
-        If all rows are centers, learners with nearly the lowest left-out error are compared. A
-        learner with given widths is unchanged.
+        If all rows are centers, the learners whose leave-one-out errors are nearly the lowest are
+        compared. A learner with given widths is unchanged.
         """
         if not self._learns_widths(learner):
             return 0, learner, None
@@ -180,11 +180,11 @@ class FeatureStage:
         return best, self._with_kernel(learners[best], kernel), alphas
 
     def _learns_widths(self, learner: KernelLearner) -> bool:
-        """Whether widths are adapted to the number of rows; given widths are not."""
+        """Return whether widths are adapted to the number of rows; given widths are not."""
         return bool(self.candidates) or not getattr(learner, "_widths_are_given", True)
 
     def _with_kernel(self, learner: KernelLearner, kernel: Kernel) -> KernelLearner:
-        """Return the learner with a kernel of other widths."""
+        """Return the learner with its kernel replaced by a kernel with other widths."""
         if kernel == learner.kernel_:
             return learner
         sample, table = self.sample, self.drawn.frame(self.part)
@@ -194,7 +194,7 @@ class FeatureStage:
         return changed._refitted(kernel.kernels, table, sample.y, sample.weights.given)
 
     def _held_out(self, predictor: NystroemModel) -> HeldOut:
-        """Return out-of-fold probabilities, or residuals, of at most 5,000 rows."""
+        """Return the out-of-fold probabilities or residuals of at most 5,000 rows."""
         rows = evenly_spaced(len(self.drawn), HELD_OUT_ROWS)
         part = self.drawn.take(rows)
         if predictor.calibration is not None:
@@ -204,7 +204,7 @@ class FeatureStage:
 
 
 def _held_out_probabilities(predictor: NystroemModel, part: DrawnSample) -> HeldOutProbabilities:
-    """Return out-of-fold probabilities of rows, calibrated on the rows of other folds."""
+    """Return the out-of-fold probabilities of rows, calibrated on the rows of other folds."""
     assert predictor.totals is not None
     encoding, codes = predictor.encoding, predictor.encoding.codes_of(part.y)
     indicators = predictor.indicators_out_of_fold(part.X, part)

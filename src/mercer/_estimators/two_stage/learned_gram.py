@@ -1,4 +1,4 @@
-"""The first stage: a kernel learned from all samples, and within folds."""
+"""The first stage, which learns a kernel from all samples, and again in folds."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from mercer._solvers.ridge import check_definite
 Result = TypeVar("Result")
 
 NESTED_ABOVE = 10
-"""Kernels with more learned parameters than this are learned anew in each fold."""
+"""Kernels with more learned parameters than this are learned again in each fold."""
 
 
 def fitted(estimator: BaseEstimator, X: Table, sample: Sample) -> BaseEstimator:
-    """Fit an estimator to X and the targets of samples, with weights unless they are all one.
+    """Fit an estimator to X and the targets of a sample, with its weights unless all are one.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def for_task(learner: KernelLearner, task: str) -> KernelLearner:
 
 
 def learn_gram(learner: KernelLearner, sample: Sample, task: str, **params: object) -> LearnedGram:
-    """Fit a copy of a learner.
+    """Fit a copy of a learner, and return it with its Gram matrix.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ def learn_gram(learner: KernelLearner, sample: Sample, task: str, **params: obje
     sample : Sample
     task : {"classification", "regression"}
     **params : object
-        Parameters of the learner to replace.
+        Parameters to set on the copy of the learner.
     """
     learner = for_task(clone(learner).set_params(**params), task)
     if hasattr(learner, "set_output"):
         learner.set_output(transform="default")
-    # Rounding in single precision would make eigenvalues of the Gram matrix negative.
+    # With rounding in single precision, the Gram matrix could have negative eigenvalues.
     single = getattr(sample.X, "dtype", None) == np.float32 and np.ndim(sample.X) == 2
     table = sample.X.astype(np.float64) if single else sample.X
     gram = np.array(fitted(learner, sample.X, sample).transform(table), dtype=float, order="C")
@@ -78,8 +78,8 @@ def learn_gram(learner: KernelLearner, sample: Sample, task: str, **params: obje
 def n_learned_parameters(learner: KernelLearner) -> int:
     """Count the parameters that a learner has learned from the labels.
 
-    These are the distinct parameters of its kernel, unless its `kernels` were given; all but one of
-    the distinct nonzero weights; and the leaves of trees.
+    The count includes all but one of the distinct nonzero weights, and the leaves of trees. It
+    includes the distinct parameters of the kernel unless the learner has a parameter `kernels`.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def n_learned_parameters(learner: KernelLearner) -> int:
 
 @dataclass(frozen=True)
 class LearnedGram:
-    """A learned kernel on the training samples, and within folds.
+    """A learned kernel, its Gram matrix on the training samples, and its evaluation in folds.
 
     Attributes
     ----------
@@ -146,14 +146,14 @@ class LearnedGram:
         ----------
         path : callable
             A function of the centered Gram matrix of the training samples, their targets, the
-            kernel between held-out and training samples, the held-out targets, and the weights of
-            the training and held-out samples.
+            kernel between held-out and training samples, the held-out targets, and a tuple of the
+            weights of the training and held-out samples.
         splits : list of (ndarray, ndarray)
             Training and held-out samples.
         targets : ndarray of shape (n_samples, ...)
             Targets of all samples, which are split by fold.
         anew : bool
-            Whether to learn the kernel anew from the training samples of each fold.
+            Whether to learn the kernel again from the training samples of each fold.
 
         Returns
         -------
@@ -174,7 +174,7 @@ class LearnedGram:
         return list(run(delayed(fold)(train, test) for train, test in splits))
 
     def _learned_anew(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> tuple[Array, Array]:
-        """Learn a kernel from the training samples, and return its centered matrices."""
+        """Learn a kernel from the training samples of a fold, and return its centered matrices."""
         params: dict[str, object] = getattr(self.learner, "selected_params", dict)()
         part = self.sample.take(train)
         if "output_kernel" in self.learner.get_params(deep=False):

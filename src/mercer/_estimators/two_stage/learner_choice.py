@@ -1,4 +1,4 @@
-"""Choice of the learner of a two-stage estimator, among isotropic kernels or forms of kernels."""
+"""Choice of the learner of a two-stage estimator among isotropic kernels or forms of kernels."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -38,19 +38,19 @@ from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, Weight
 from mercer.kernels._distances import median_distance
 
 SEARCH_ROWS = (200, 300)
-"""Widths are searched on half of the rows, within these limits: left-out errors on half of the rows
+"""Widths are searched on half of the rows, within these limits. Held-out errors on half of the rows
 take an eighth of the time, and are lowest at nearly the same width."""
 
 FAMILY_ROWS = 500
-"""Families are compared by their left-out errors on at most this many rows."""
+"""Families are compared by their held-out errors on at most this many rows."""
 
 
-# --- isotropic kernels, by left-out errors -------------------------------------------------------
+# --- isotropic kernels, by held-out errors -------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class EvaluatedLearner:
-    """A candidate learner, and the left-out error of its kernel.
+    """A candidate learner, and the held-out error of its kernel.
 
     Attributes
     ----------
@@ -59,11 +59,11 @@ class EvaluatedLearner:
     learner : KernelLearner
         Unfitted learner.
     loo_error : float
-        Mean squared error of ridge regression over samples left out one at a time, or held out in
-        given folds, relative to the error of predicting the mean of the other samples. It is that
-        of the best width in the kernel's family, and at least 1e-12.
+        Mean squared error of ridge regression on samples that are left out one at a time, or held
+        out in given folds, relative to the error of predicting the mean of the other samples. It is
+        the error at the best width in the family of the kernel, and at least 1e-12.
     alpha : float
-        The penalty with the lowest error, for a kernel of unit scale.
+        The penalty with the lowest error, for a kernel at unit scale.
     """
 
     description: str
@@ -81,14 +81,14 @@ def isotropic_learners(
     machines: bool = True,
     check: bool = True,
 ) -> list[EvaluatedLearner]:
-    """Return one isotropic kernel of each family, with the width of the lowest left-out error.
+    """Return one isotropic kernel of each family, with the width of lowest held-out error.
 
     Parameters
     ----------
     data : TrainingData
     task : {"classification", "regression"}
     splits : list of (ndarray, ndarray), default=None
-        Training and held-out samples, whose errors replace leave-one-out errors.
+        Training and held-out samples. The errors on the latter replace leave-one-out errors.
     machines : bool, default=True
         Whether to adapt the widths to support vector machines in classification.
     check : bool, default=True
@@ -103,9 +103,10 @@ def isotropic_learners(
     -----
     The families are the Gaussian and the product Laplacian. The widths of each family are powers of
     two times the median distance. They are evaluated on half of the rows (200 to 300), starting
-    from the median distance in the direction in which errors fall, followed by the vertex of the
-    parabola through the three lowest errors. The best width of each family is evaluated again on at
-    most 500 rows. Each evaluation takes one eigendecomposition, or one for each given fold.
+    from the median distance and going in the direction in which the errors fall. Then the width at
+    the vertex of the parabola through the three lowest errors is evaluated. The best width of each
+    family is evaluated again on at most 500 rows. Each evaluation takes one eigendecomposition, or
+    one for each given fold.
     """
     if check:
         data.target(task)
@@ -128,29 +129,29 @@ def isotropic_learners(
 
 
 def comparable(candidates: list[EvaluatedLearner], near: float = 1.2) -> list[EvaluatedLearner]:
-    """Return the candidates whose error is at most `near` times the lowest one, which is first.
+    """Return the candidates whose error is at most `near` times the lowest error, which is first.
 
-    If errors of ridge regression differ more, the kernel with the lower error is also the better
-    one for support vector machines.
+    If the errors of ridge regression differ more than that, the kernel with the lower error is also
+    better for support vector machines.
     """
     return [c for c in candidates if c.loo_error <= near * candidates[0].loo_error]
 
 
 _Family = Callable[[float], Kernel]
-"""Maps log2 of the width, divided by the median distance, to a kernel."""
+"""A function that maps log2(width / median distance) to a kernel."""
 
 _Part = Callable[[Kernel], PenaltyLosses]
-"""Maps a kernel to its left-out errors on some of the samples."""
+"""A function that maps a kernel to its held-out errors on some of the samples."""
 
 
 def _evaluated(family: _Family, searched: _Part, compared: _Part) -> tuple[float, PenaltyLosses]:
-    """Return the best octave on some samples, and its left-out errors on others."""
+    """Return the octave with the lowest errors by `searched`, and its errors by `compared`."""
     octave, _ = best_width(lambda at: searched(family(at)), 0, (-4, 5), refine=True)
     return octave, compared(family(octave))
 
 
 def _part(samples: Samples, target: EncodedTarget, n_rows: int, splits: Splits | None) -> _Part:
-    """Return a function for left-out errors on a fixed part of the samples.
+    """Return a function for the held-out errors of kernels on a fixed part of the samples.
 
     All samples are used if no fold contains samples of the part.
     """
@@ -165,7 +166,7 @@ def _part(samples: Samples, target: EncodedTarget, n_rows: int, splits: Splits |
 
 
 def _families(X: Features) -> Iterator[tuple[_Family, float]]:
-    """Yield the families to compare, and the octave to add to each for support vector machines."""
+    """Yield each family to compare, and the octaves to add to it for support vector machines."""
     gaussian, product = Gaussian, partial(Laplacian, norm=1.0)
     yield _of_octaves(gaussian, median_distance(X)), float(np.log2(WIDER))
     if product().accepts_sparse or not hasattr(X, "toarray"):
@@ -187,7 +188,7 @@ FORMS: list[KernelLearner] = [
     GradientOuterProduct(Gaussian(), n_iter=3, diagonal=False),
 ]
 """Candidate learners: a sum of isotropic Gaussians, which is chosen unless another one is clearly
-better; a single kernel with one width; kernels with one width per feature; and a kernel on
+better; two single kernels with one width; two kernels with one width per feature; and a kernel on
 projections. The first three are isotropic."""
 
 
@@ -209,15 +210,15 @@ def choose_form(
         If they have one feature, only isotropic kernels are compared.
     target : Target
     growth : Growth
-        How sums of kernels grow.
+        Settings for growing sums of kernels.
     splits : list of (ndarray, ndarray), default=None
-        Training and held-out samples. By default, folds, or random splits of large tables, that do
-        not divide groups; see :func:`mercer._model_selection.held_out.held_out_splits`.
+        Training and held-out samples. By default, folds that do not divide groups, or random splits
+        of large tables; see :func:`mercer._model_selection.held_out.held_out_splits`.
     n_folds : int, default=3
-        Number of folds. More folds take more time, and rarely choose another form.
+        Number of folds. More folds take more time, and rarely change the choice.
     n_errors : float, default=2.0
-        Number of standard errors by which a form has to be better. By chance, the best of several
-        equally good forms may be better by one standard error.
+        Number of standard errors by which a form has to be better than the first. By chance, the
+        best of several equally good forms may be better by one standard error.
 
     Returns
     -------
@@ -226,8 +227,8 @@ def choose_form(
 
     Notes
     -----
-    Kernels of all forms except the isotropic ones are learned from the labels of their samples, so
-    that their leave-one-out errors would be biased downward.
+    Kernels that are not isotropic are learned from the labels of their samples, so that their
+    leave-one-out errors would be biased downward.
     """
     n_forms = len(FORMS) if samples.X.shape[1] > 1 else 3
 

@@ -1,4 +1,4 @@
-"""Support vector machines for classes or labels on a learned kernel, with C chosen by folds."""
+"""Support vector machines for classes or labels on a learned kernel, with C chosen in folds."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class MachineStage(ExactStage):
     Attributes
     ----------
     C : "auto", float or sequence of float
-        The folds in which C is chosen also calibrate probabilities. There are no folds if no class
-        has two samples.
+        Values of C. Probabilities are calibrated in the folds in which C is chosen. There are no
+        folds if no class has two samples.
     classes : ndarray of shape (n_classes,)
         The labels.
     scoring : str, callable or None
@@ -54,7 +54,7 @@ class MachineStage(ExactStage):
     scoring: Scoring
 
     def evaluate(self, learned: LearnedGram) -> Evaluation:
-        """See :class:`ExactStage`; the smallest of equally good values of C is chosen."""
+        """See :class:`ExactStage`; of equally good values of C, the smallest is chosen."""
         sample = self.sample
         centerer = KernelCenterer().set_output(transform="default").fit(learned.gram)
         gram = centerer.transform(learned.gram, copy=False)
@@ -70,7 +70,7 @@ class MachineStage(ExactStage):
         return as_grid("C", self.C, FIRST_TRIED)
 
     def _searched(self, learned: LearnedGram) -> Evaluation:
-        """Choose C by accuracy or scores in folds, and calibrate out-of-fold decision values."""
+        """Choose C by accuracies or scores in folds, and calibrate out-of-fold decision values."""
         sample, splits = self.sample, self.splits
         codes, anew = np.searchsorted(self.classes, sample.y), learned.is_learned_in_folds
 
@@ -100,7 +100,7 @@ class MachineStage(ExactStage):
         return Evaluation(learned.learner, None, penalty, score, kept, temperature)
 
     def _scores(self, codes: NDArray[np.intp], paths: Sequence[SVMPath]) -> Array:
-        """Score probabilities for each C, calibrated as in a fit with this C."""
+        """Score the probabilities for each C, which are calibrated as in a fit with this C."""
         held_out = [test for _, test in self.splits]
         known = codes[np.concatenate(held_out)]
         starts = np.cumsum([len(rows) for rows in held_out])[:-1]
@@ -125,7 +125,7 @@ class LabelMachines:
     ----------
     machines : list of (SVC or float)
         The machine of each label, or a constant decision value for a label that all training
-        samples have, or none.
+        samples have, or that none of them has.
     temperatures : list of Calibration
         Calibrations of the decision values of the labels.
     """
@@ -134,7 +134,7 @@ class LabelMachines:
     temperatures: list[Calibration]
 
     def decision_function(self, rows: Array) -> Array:
-        """Return decision values, positive for predicted labels, of shape (n_rows, n_labels).
+        """Return decision values of shape (n_rows, n_labels), positive for predicted labels.
 
         Parameters
         ----------
@@ -151,17 +151,17 @@ class LabelMachines:
         )
 
     def predict(self, rows: Array) -> NDArray[np.int_]:
-        """Return indicators of the predicted labels, shape (n_rows, n_labels)."""
+        """Return indicators of the predicted labels, of shape (n_rows, n_labels)."""
         return (self.decision_function(rows) > 0.0).astype(int)
 
     def predict_proba(self, rows: Array) -> Array:
-        """Return the probability of each label, shape (n_rows, n_labels)."""
+        """Return the probability of each label, with shape (n_rows, n_labels)."""
         return label_probabilities(self.temperatures, self.decision_function(rows))
 
 
 @dataclass(frozen=True)
 class LabelStage(ExactStage):
-    """A support vector machine for each label, with one C chosen by mean accuracy in folds.
+    """A support vector machine for each label, all with the C of highest mean accuracy in folds.
 
     Attributes
     ----------
@@ -196,7 +196,7 @@ class LabelStage(ExactStage):
 
 
 def _decision(label: int) -> float:
-    """Return the decision value of a label that all samples have, or none."""
+    """Return the decision value for a label that all samples have (1), or that none has (0)."""
     return 1.0 if label else -1.0
 
 

@@ -1,4 +1,4 @@
-"""Ridge regression on a learned kernel, with the penalty chosen by left-out samples."""
+"""Ridge regression on a learned kernel, with the penalty chosen on held-out samples."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from mercer.kernels import Kernel
 
 LEAST_NESTED, MOST_NESTED = 10, 1000
 """The choice of the kernel is repeated without each fold if there are at least `LEAST_NESTED`
-samples, or groups, and at most `MOST_NESTED` samples. With few samples, the lowest of several
-errors is biased; with many, an eigendecomposition for each fold takes long."""
+samples or groups, and at most `MOST_NESTED` samples. With few samples, the lowest of several
+errors is biased. With many samples, the eigendecomposition for each fold takes long."""
 
 _EIGENDECOMPOSED = 2000
-"""On at most this many samples, all penalties are tried; on more, penalties are tried while the
-error falls."""
+"""With at most this many samples, all penalties are tried. With more samples, penalties are tried
+as long as the error falls."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ class RidgeStage(ExactStage):
     Attributes
     ----------
     alpha : "auto", float or sequence of float
-        Without given folds, it is chosen by leaving out one sample or group at a time, unless the
-        kernel is learned in folds.
+        Penalty or penalties. If no folds are given, it is chosen by leaving out one sample or group
+        at a time, unless the kernel is learned in folds.
     scoring : str, callable or None
     chooses_kernel : bool
-        Whether the kernel is the isotropic kernel with the lowest left-out error.
+        Whether the kernel is the isotropic kernel with the lowest held-out error.
     """
 
     alpha: Penalties
@@ -64,7 +64,7 @@ class RidgeStage(ExactStage):
     chooses_kernel: bool
 
     def evaluate(self, learned: LearnedGram) -> Evaluation:
-        """See :class:`ExactStage`; the largest of equally good values of alpha is chosen."""
+        """See :class:`ExactStage`; of equally good values of alpha, the largest is chosen."""
         centering, sample = learned.centering, self.sample
         learned = replace(learned, gram=centering.apply(learned.gram))
         if self.scoring is None and isinstance(self.alpha, Real):
@@ -93,7 +93,7 @@ class RidgeStage(ExactStage):
             held_out = [np.arange(len(sample))]
             grid, left_out = self._left_out(learned.gram, targets)
             parts = [left_out]
-        # From the most to the least regularized.
+        # The order is from the most to the least regularized.
         grid, parts = grid[::-1], [residuals[::-1] for residuals in parts]
         pairs = list(zip(parts, held_out, strict=True))
         if self.scoring is None:
@@ -140,7 +140,7 @@ class RidgeStage(ExactStage):
 
 
 def _shaped(values: Array, y: Array) -> Array:
-    """Reshape values of some samples to the trailing shape of the responses."""
+    """Reshape the values of some samples to the shape of their responses."""
     return values.reshape(len(values), *y.shape[1:])
 
 
@@ -153,13 +153,13 @@ def _held_out(
     *,
     grid: Array,
 ) -> Array:
-    """Return the residuals of a fold's held-out samples along the grid."""
+    """Return the residuals of the held-out samples of a fold for each penalty of the grid."""
     return held_out_residuals(gram, targets, rows, held_out, alphas=grid, weights=weights[0])
 
 
 @dataclass(frozen=True)
 class LeftOutChoice:
-    """Left-out residuals of a fit whose isotropic kernel and penalty are chosen without each fold.
+    """Leave-one-out residuals with the kernel and the penalty chosen without each fold.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ class LeftOutChoice:
 
     @property
     def is_nested(self) -> bool:
-        """Whether the number of samples allows for repeating the choices without each fold."""
+        """Whether the number of samples permits repeating the choices without each fold."""
         together = self._resampling.together
         n = len(self.sample)
         n_units = n if together is None else len(np.unique(together))
@@ -189,7 +189,7 @@ class LeftOutChoice:
     @cached_property
     @serial_algebra()
     def held_out(self) -> HeldOutResiduals:
-        """Left-out residuals, for each fold with the kernel and penalty chosen without it."""
+        """Leave-one-out residuals of each fold, with the kernel and penalty chosen without it."""
         sample, known = self.sample, {"weights": self.sample.weights}
         settings: dict[str, Any] = {**known, "resampling": self._resampling}
         target = encode_target(sample.y, classification=False, **settings)
@@ -204,7 +204,7 @@ class LeftOutChoice:
         return HeldOutResiduals.of(sample, np.arange(len(sample)), target.scale * residuals)
 
     def _kernel(self, rows: Array) -> Kernel:
-        """Choose the isotropic kernel on some of the samples."""
+        """Choose the isotropic kernel from some of the samples."""
         part = self.sample.take(rows)
         known = {"groups": part.groups, "table": part.X, "stored": part.X}
         data = TrainingData(part.X, part.y, part.weights, n_given=len(rows), **known)

@@ -33,15 +33,15 @@ def second_stage_expansion(predictor: BaseEstimator, model: BaseEstimator) -> Ke
     ----------
     predictor : object
         A second stage that was fitted to a Gram matrix, or to Nyström features. If its type is not
-        known, it is treated as a function of the kernel's values.
+        known, it is treated as a function of kernel values.
     model : TwoStage
-        The fitted estimator that the predictor belongs to.
+        The fitted estimator to which the predictor belongs.
 
     Returns
     -------
     KernelExpansion
-        An expansion of the responses; of log-odds or scores of classes, if there are probabilities;
-        else of decision values.
+        An expansion of the responses in regression. In classification, an expansion of log-odds or
+        scores of classes if there are probabilities, or else of decision values.
     """
     if not is_classifier(predictor):
         return _of_function(predictor.predict, model, 1, "response")
@@ -75,7 +75,7 @@ def _(predictor: NystroemModel, model: BaseEstimator) -> KernelExpansion:
 
 @second_stage_expansion.register
 def _(predictor: LabelMachines, model: BaseEstimator) -> KernelExpansion:
-    """Log-odds of each label."""
+    """Return the expansion of the log-odds of each label."""
     n = _n_fitted(model)
     parts = [
         (np.zeros(n), machine) if isinstance(machine, float) else machine_coefficients(machine, n)
@@ -89,7 +89,7 @@ def _(predictor: LabelMachines, model: BaseEstimator) -> KernelExpansion:
 
 @second_stage_expansion.register
 def _(predictor: Pipeline, model: BaseEstimator) -> KernelExpansion:
-    """A support vector machine on the centered kernel."""
+    """Return the expansion of a support vector machine on the centered kernel."""
     if list(predictor.named_steps) != ["center", "svc"]:
         return second_stage_expansion.dispatch(object)(predictor, model)
     center, machine = predictor
@@ -108,7 +108,7 @@ def _(predictor: Pipeline, model: BaseEstimator) -> KernelExpansion:
 
 
 def _n_fitted(model: BaseEstimator) -> int:
-    """Number of samples that the second stage was fitted to."""
+    """Return the number of samples to which the second stage was fitted."""
     learner = model.learner_
     return int(learner.n_features_in_ if learner.X_fit_ is None else learner.X_fit_.shape[0])
 
@@ -116,7 +116,7 @@ def _n_fitted(model: BaseEstimator) -> int:
 def of_kernel(
     model: BaseEstimator, coefficients: Array, intercept: Array, scale: Scale
 ) -> KernelExpansion:
-    """Return an expansion in the learned kernel at the training samples of nonzero coefficients.
+    """Return an expansion in the kernel at the training samples with nonzero coefficients.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def of_kernel(
     scale : str
         See :class:`KernelExpansion`.
     """
-    # The constraints of support vector machines make coefficients sum to zero, up to rounding.
+    # The coefficients of support vector machines sum to zero only up to rounding.
     used = np.abs(coefficients).max(axis=1, keepdims=True) > _rounding(coefficients)
     found = expansion_at_samples(
         model.learner_,
@@ -152,7 +152,7 @@ def _of_function(
     scale: Scale,
     name: str = "a function",
 ) -> KernelExpansion:
-    """Return an expansion of a function of the learned kernel's values at training samples."""
+    """Return an expansion of a function of the learned kernel at the training samples."""
 
     def evaluated(rows: Array) -> Array:
         return np.asarray(function(rows))

@@ -1,4 +1,4 @@
-"""Base classes of second stages, and results of their evaluation on held-out samples."""
+"""Base class of exact second stages, and the results of their evaluation on held-out samples."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class HeldOut:
 
 
 def of_residuals(sample: Sample, rows: NDArray[np.intp], residuals: Array) -> HeldOut:
-    """Return residuals for intervals, repeated by the samples' weights, or with masses of groups.
+    """Return residuals for intervals, repeated by their weights, or with the masses of groups.
 
     Parameters
     ----------
     sample : Sample
-        Samples with the table of features that a scale of the residuals may depend on.
+        Samples with the table of features on which a scale of the residuals may depend.
     rows : ndarray of int of shape (n_held_out,)
         Indices of the held-out samples, fold by fold.
     residuals : ndarray of shape (n_held_out,) or (n_held_out, n_outputs)
@@ -90,14 +90,14 @@ class Evaluation:
     learner : estimator
         Fitted learner.
     predictor : object
-        The second stage, fitted to the learner's Gram matrix, or to features of its kernel.
+        The second stage, fitted to the Gram matrix of the learner, or to features of its kernel.
     penalty : Penalty, default=None
         None for a given predictor.
     score : float, default=None
-        Score on held-out samples, by which learners are compared; None if no penalty was searched.
+        Score on held-out samples by which learners are compared; None if no penalty was searched.
     held_out : HeldOut, default=HeldOut()
     calibration : Calibration, default=None
-        Maps decision values to probabilities.
+        The map from decision values to probabilities.
     candidates : sequence of EvaluatedLearner, default=()
         The learners that were compared, if the widths of the selected one were adapted.
     """
@@ -112,13 +112,13 @@ class Evaluation:
 
 
 def best(evaluations: Iterable[Evaluation]) -> Evaluation:
-    """Return the evaluation with the best score; the first one if there are no scores, or ties.
+    """Return the evaluation with the best score, or the first one if there are no scores or ties.
 
     Parameters
     ----------
     evaluations : iterable of Evaluation
-        The first one belongs to the learner with the lowest error in ridge regression. If it has no
-        score, the others are not evaluated.
+        Evaluations, beginning with the learner that has the lowest error in ridge regression. If
+        the first has no score, the others are not evaluated.
     """
     first = next(every := iter(evaluations))
     if first.score is None:
@@ -136,7 +136,7 @@ class ExactStage(ABC):
     sample : Sample
     task : {"classification", "regression"}
     splits : list of (ndarray, ndarray)
-        Training and held-out samples, by which the penalty is chosen.
+        Training and held-out samples with which the penalty is chosen.
     """
 
     sample: Sample

@@ -62,13 +62,13 @@ Candidates: TypeAlias = list[EvaluatedLearner]
 
 
 class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
-    """Base class of the two-stage estimators: prediction, tags, and checks of the settings."""
+    """Base class of the two-stage estimators, with both stages, predictions, tags and checks."""
 
     _task: ClassVar[Literal["classification", "regression"]]
     _fits_task: ClassVar[Callable[[BaseEstimator], bool]]
     _penalty: ClassVar[str]
     _target_checks: ClassVar[dict[str, Any]] = {}
-    """Arguments of scikit-learn's `validate_data` for the target."""
+    """Arguments for the target in scikit-learn's `validate_data`."""
     _compares_machines: ClassVar[bool] = False
     """Whether learners are compared by their exact second stages."""
 
@@ -88,7 +88,7 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
     predictor_: Any
     candidates_: list[EvaluatedLearner]
     _kept: NDArray[np.intp] | None = None
-    """Columns of stacks for samples of positive weight; None for all columns."""
+    """Columns of stacks that belong to samples of positive weight; None for all columns."""
     _held_out: Any
     _targets: Sample
 
@@ -108,12 +108,12 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         return self._second_stage(X, "predict")
 
     def _second_stage(self, X: Table, method: str) -> Array:
-        """Return the result of a method of the second stage for rows."""
+        """Return the result of a method of the second stage for the rows of X."""
         check_is_fitted(self)
         return self._for_rows(X, getattr(self.predictor_, method))
 
     def _for_rows(self, X: Table, function: Callable[[Features], Array]) -> Array:
-        """Apply a function to the input of the second stage: kernel values, or blocks of rows."""
+        """Apply a function to the input of the second stage: kernel values, or rows of features."""
         if self._is_approximate():
             found: Array = tables.predict_rows(self, X, function)
             return found
@@ -129,13 +129,13 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         return second_stage_expansion(self.predictor_, self)
 
     def _samples_of_learner(self, X: Features) -> Features:
-        """Validate new samples, in the layout that the learner takes."""
+        """Validate new samples, and return them in the layout that the learner takes."""
         if self._kept is not None:
             X = split_by_rows(self.learner, X)[:, self._kept]
         return new_samples(self.learner_, X)
 
     def _is_approximate(self) -> bool:
-        """Whether the second stage has been fitted on Nyström features."""
+        """Return whether the second stage was fitted on Nyström features."""
         return isinstance(getattr(self, "predictor_", None), NystroemModel)
 
     def _check_updates(self, n_new: int) -> None:
@@ -183,7 +183,7 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
 
     def _kernel_rows(self, X: Features) -> Array:
         """Evaluate the learned kernel between new samples and the training set."""
-        # The learner checks stacks, whose layout depends on it, and input that is not a table.
+        # The learner checks input that is not a table, and stacks, whose layout depends on it.
         is_table = len(getattr(X, "shape", ())) == 2
         if is_table and not get_tags(self).input_tags.three_d_array:
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -192,7 +192,7 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         return np.asarray(self.learner_.transform(X), dtype=float)
 
     def _check_settings(self) -> None:
-        """Raise an error for invalid settings before the fit."""
+        """Raise an error if a setting is invalid, before the fit."""
         check_learner(self.learner)
         check_folds(self.cv)
         check_approximation(self.approximation, n_components=self.n_components)
@@ -202,7 +202,7 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
     def _fit_stages(
         self, X: Table, y: PerSample, sample_weight: PerSample, groups: PerSample
     ) -> Self:
-        """Fit both stages with the given learner, or with each candidate, and keep the best one."""
+        """Fit both stages with the given learner, or with each candidate, and keep the best fit."""
         self._check_settings()
         X, y = tables.as_source(X, y)
         exact = self._fits_exactly(X, sample_weight)
@@ -250,7 +250,7 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         return self
 
     def _fits_exactly(self, X: Table, sample_weight: PerSample) -> bool:
-        """Whether the second stage is fitted to all samples exactly, and not on Nyström features.
+        """Return whether the second stage is fitted exactly rather than on Nyström features.
 
         Raises
         ------
@@ -277,7 +277,7 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
     def _feature_stage(
         self, X: Table, y: PerSample, sample_weight: PerSample, groups: PerSample
     ) -> FeatureStage:
-        """Return the second stage on features of rows drawn from a large table."""
+        """Return the second stage on Nyström features of a large table, with rows drawn from it."""
         state = self.random_state
         drawn = tables.drawn_rows(
             self, X, y, sample_weight, groups, random_state=state, **self._target_checks
@@ -294,17 +294,18 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         return FeatureStage(drawn, target, part, alphas, *settings)
 
     def _chooses_learner(self) -> bool:
-        """Whether this estimator chooses the learner."""
+        """Return whether this estimator chooses the learner."""
         return self.learner is None or isinstance(self.learner, str)
 
     def _learners(self, stage: ExactStage | FeatureStage) -> tuple[list[KernelLearner], Candidates]:
         """Return the learners to compare by their second stages, and isotropic candidates.
 
-        The first learner is the one with the lowest left-out error. With ``learner="auto"``, it is
-        one that predicts clearly better than a sum of isotropic kernels, if any, or else this sum.
-        If `cv` is given, errors are those in its folds. With a scorer, the second stages of all
-        candidates are compared; with support vector machines, those of nearly the lowest error. In
-        ridge regression without a scorer, and on features, the first learner is the only one.
+        The first learner is the one with the lowest leave-one-out error or, if `cv` is given, the
+        lowest error in its folds. With ``learner="auto"``, it is a learner that predicts clearly
+        better than a sum of isotropic kernels, if there is one, or else this sum. With a scorer,
+        the second stages of all candidates are compared. With support vector machines, those of the
+        candidates with nearly the lowest error are compared. In ridge regression without a scorer,
+        and on Nyström features, there is only the first learner.
         """
         if not self._chooses_learner():
             given: BaseEstimator = self.learner
@@ -324,7 +325,7 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         return found if machines or (exact and scored) else found[:1], candidates
 
     def _given_folds(self, stage: ExactStage | FeatureStage) -> list[Split] | None:
-        """Return the folds of `cv` in which the learner is chosen; None if there are none."""
+        """Return the folds of `cv` in which the learner is chosen, or None if there are none."""
         if self.cv is None or not isinstance(stage, ExactStage):
             return None
         return stage.splits or None
@@ -349,7 +350,7 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
     def _samples(
         self, X: Table, y: PerSample, sample_weight: PerSample, groups: PerSample
     ) -> tuple[Sample, Sample]:
-        """Return all samples, and those of positive weight."""
+        """Return all samples, and the samples of positive weight."""
         X = split_by_rows(self.learner, X)
         validate_data(self, X, skip_check_array=True)
         tags = get_tags(self).input_tags

@@ -55,29 +55,30 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     learner : estimator, "auto" or None, default=None
         A kernel learner, such as `ContinuousAlignment()`. None chooses one isotropic kernel, a
         Gaussian or a product Laplacian, and its width by leave-one-out errors (see Notes). "auto"
-        compares isotropic kernels with kernels that weight features differently: kernels with one
-        width per feature, or on projections.
+        compares isotropic kernels with kernels that weight features differently, because they have
+        one width per feature or depend on projections.
     predictor : estimator, default=None
         A classifier of precomputed kernels to use instead of the support vector machine, such as
         ``NuSVC(kernel="precomputed")`` or a grid search over one. It is fitted to the uncentered
         Gram matrix. It cannot be combined with `C`, nor with both `cv` and a given learner.
     C : "auto", float or sequence of float, default="auto"
-        Penalty on margin violations, for a kernel of unit scale (see Notes). "auto" searches
+        Penalty on margin violations, for a kernel at unit scale (see Notes). "auto" searches
         `C_GRID` by cross-validation, and beyond an end of the grid if the best value is there. A
-        sequence lists the values to try. The smallest of equally good values is chosen. A number is
-        used as it is.
+        sequence lists the values to try. Of equally good values, the smallest is chosen. A number
+        is used as it is.
     cv : int, cross-validation generator, iterable or None, default=None
         Folds in which C is searched and probabilities are calibrated, and by which the kernel is
-        chosen unless a learner is given: a number of folds, stratified and shuffled with a fixed
-        seed, a splitter, or pairs of training and held-out samples. Samples that several folds hold
-        out count in each of them. None stands for five folds, and for leave-one-out errors in the
-        choice of the kernel. Kernels with more than 10 learned parameters, such as ARD kernels, are
-        learned anew inside each fold, because labels of the held-out samples leak into them.
-        Otherwise, and for several labels, all folds use the same Gram matrix. An error is raised if
-        `cv` would have no effect, and on Nyström features.
+        chosen unless a learner is given. They are given as a number of folds, which are stratified
+        and shuffled with a fixed seed, a splitter, or pairs of training and held-out samples.
+        Samples that several folds hold out count in each of them. None stands for five folds, and
+        for leave-one-out errors in the choice of the kernel. Kernels with more than 10 learned
+        parameters, such as ARD kernels, are learned again in each fold, because otherwise labels of
+        the held-out samples would leak into them. For other kernels, and for several labels, all
+        folds use the same Gram matrix. An error is raised if `cv` would have no effect, and on
+        Nyström features.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn or its name, such as "neg_log_loss" or "roc_auc". It replaces the
-        accuracy in the choice of C and the kernel, and is applied to held-out probabilities (see
+        accuracy in the choice of C and of the kernel, and is applied to held-out probabilities (see
         Notes). An error is raised if it would have no effect, and with a `predictor` or several
         labels.
     class_weight : dict, "balanced" or None, default=None
@@ -88,12 +89,13 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         pass over blocks of rows. In the latter case, the kernel is learned from 3,000 samples.
         "auto" is exact for up to 3,000 samples, and with `predictor` or precomputed kernels.
     n_components : int or "auto", default="auto"
-        Number of centers. "auto" takes all samples if their kernel values fit scikit-learn's
-        `working_memory` in single precision (16,384 samples in 1 GB), or for up to 20,000 samples,
-        a quarter of the available memory. Otherwise, it takes 1,500, or 1,000 from 50,000 samples
-        on, unless a fit to all pairs of as many samples, or of up to 40,000, has a lower error.
+        Number of centers. "auto" takes all samples if their kernel values in single precision fit
+        in scikit-learn's `working_memory` (16,384 samples in 1 GB) or, for up to 20,000 samples, in
+        a quarter of the available memory. Otherwise, it takes 1,500, or 1,000 for more than 50,000
+        samples, unless a fit to all pairs of up to 40,000 samples, or of as many as fit in memory,
+        has a lower error.
     random_state : int, RandomState instance or None, default=0
-        Draws the samples that the kernel is learned from, and the centers.
+        Draws the samples from which the kernel is learned, and the centers.
 
     Attributes
     ----------
@@ -104,7 +106,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     candidates_ : list of EvaluatedLearner
         With ``learner=None``, the candidate kernels in ascending order of their errors, with
         `description`, `learner`, `loo_error` and `alpha`. On a large table, the width of the
-        selected kernel is adapted to all rows, but the error belongs to the original width.
+        selected kernel is adapted to all rows, but its error belongs to the original width.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the learned kernel.
     alignment_ : float
@@ -114,18 +116,18 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     n_iter_ : int
         Number of steps of the learner.
     C_ : float
-        The penalty used.
+        The penalty that was used.
     cv_results_ : dict of str to ndarray
         Accuracy, or value of `scoring`, for each C and fold, if C was searched or there is a
-        scorer. For values of C that were given up (see Notes), the mean and the entries of the
-        remaining folds are NaN.
+        scorer. If a value of C was dropped after some folds (see Notes), its mean and its entries
+        for the remaining folds are NaN.
     cv_correct_ : ndarray of bool of shape (n_held_out,)
-        Whether the machine of the selected C predicts each held-out sample correctly, fold by fold.
-        Available in the same cases as `cv_results_`.
+        Whether the machine with the selected C predicts each held-out sample correctly, fold by
+        fold. Available in the same cases as `cv_results_`.
     predictor_ : estimator
         The second stage, fitted to the learned Gram matrix.
     temperature_ : Calibration
-        Maps decision values to probabilities; not set if `predictor` is given.
+        The map from decision values to probabilities; not set if `predictor` is given.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -138,13 +140,13 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     Notes
     -----
     ``learner=None`` compares the Gaussian kernel and the product Laplacian, exp(-|x - x'|_1 / s),
-    each with the width of the lowest left-out error of ridge regression. Learned kernels are of
-    unit scale, so that one grid of C suits every kernel. Probabilities are the softmax of the
-    decision values times a factor, which is fitted to held-out samples [3]_. On m Nyström features,
-    the second stage is ridge regression of class indicators, which takes O(n m^2 + m^3) time.
-    ``joblib.parallel_config(n_jobs=...)`` sets the number of folds that are evaluated at a time, in
-    threads. :doc:`/guide/fits` describes the choices of ``C="auto"``, ``learner="auto"`` and
-    `scoring`.
+    each with the width that has the lowest leave-one-out error in ridge regression. Learned kernels
+    are at unit scale, so that one grid of C suits every kernel. Probabilities are the softmax of
+    the decision values times a factor, which is fitted to held-out samples [3]_. On m Nyström
+    features, the second stage is ridge regression on class indicators, which takes O(n m^2 + m^3)
+    time. ``joblib.parallel_config(n_jobs=...)`` sets the number of folds that are evaluated at the
+    same time, in threads. :doc:`/guide/fits` describes how ``C="auto"``, ``learner="auto"`` and
+    `scoring` make their choices.
 
     References
     ----------
@@ -203,8 +205,8 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
             Class labels, or indicators of several labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples. A weight of zero leaves the sample out. Weights multiply C, and
-            enter the accuracies by which C is chosen; on Nyström features, they multiply squared
-            errors. Must be None for a table that is not in memory, unless the fit is exact.
+            enter the accuracies by which C is chosen. On Nyström features, they multiply squared
+            errors. They must be None for a table that is not in memory, unless the fit is exact.
         groups : array-like of shape (n_samples,), default=None
             Groups of the samples, such as patients or days, as numbers or strings. Samples of a
             group are held out together. If neither `groups` nor `cv` is given, copies of a row are
@@ -269,8 +271,8 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     def _learners(self, stage: ExactStage | FeatureStage) -> tuple[list[KernelLearner], Candidates]:
         """Return the learners to compare; see :meth:`TwoStage._learners`.
 
-        For several labels, there is only one learner. By default, it has the isotropic kernel with
-        the lowest error on the indicators.
+        For several labels, there is only one learner. By default, it holds the isotropic kernel
+        with the lowest held-out error on the label indicators.
         """
         Y = stage.sample.y
         if Y.ndim == 1:
@@ -299,7 +301,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Or a stack, as in `predict`.
+            For a learner of precomputed kernels, a stack, as in `predict`.
 
         Returns
         -------
@@ -315,7 +317,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Or a stack, as in `predict`.
+            For a learner of precomputed kernels, a stack, as in `predict`.
 
         Returns
         -------

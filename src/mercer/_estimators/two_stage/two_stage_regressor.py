@@ -48,41 +48,43 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     learner : estimator, "auto" or None, default=None
         A kernel learner, such as `ContinuousAlignment()`. None chooses one isotropic kernel, a
         Gaussian or a product Laplacian, and its width by leave-one-out errors (see Notes). "auto"
-        compares isotropic kernels with kernels that weight features differently: kernels with one
-        width per feature, or on projections.
+        compares isotropic kernels with kernels that weight features differently, because they have
+        one width per feature or depend on projections.
     predictor : estimator, default=None
         A regressor of precomputed kernels to use instead of kernel ridge regression, such as
         ``SVR(kernel="precomputed")``. It is fitted to the uncentered Gram matrix. It cannot be
         combined with `alpha`, nor with both `cv` and a given learner.
     alpha : "auto", float or sequence of float, default="auto"
-        Penalty, for a kernel of unit scale (see Notes). "auto" tries `ALPHA_GRID`. If it is chosen
-        by leave-one-out errors, values beyond an end of the grid are tried as well if the best
-        value is there; with more than 2,000 samples, the search starts at the best value for 1,000
-        of them, and continues while the error falls. A sequence lists the values to try. The
-        largest of equally good values is chosen. A number is used as it is.
+        Penalty, for a kernel at unit scale (see Notes). "auto" tries `ALPHA_GRID`. If alpha is
+        chosen by leave-one-out errors, values beyond an end of the grid are tried as well if the
+        best value is there. With more than 2,000 samples, the search starts at the best value for
+        1,000 of them, and continues while the error falls. A sequence lists the values to try. Of
+        equally good values, the largest is chosen. A number is used as it is.
     cv : int, cross-validation generator, iterable or None, default=None
-        Folds by which alpha is chosen, and also the kernel unless a learner is given: a number of
-        folds, shuffled with a fixed seed, a splitter, or pairs of training and held-out samples.
-        Samples that several folds hold out count in each of them. None stands for exact
-        leave-one-out errors of samples or groups, and for five folds if kernels are learned inside
-        them: kernels with more than 10 learned parameters, such as ARD kernels, because responses
-        of the held-out samples leak into them. An error is raised if `cv` would have no effect, and
-        on Nyström features.
+        Folds by which alpha is chosen, and also the kernel unless a learner is given. They are
+        given as a number of folds, which are shuffled with a fixed seed, a splitter, or pairs of
+        training and held-out samples. Samples that several folds hold out count in each of them.
+        None stands for exact leave-one-out errors of samples or groups, and for five folds if the
+        kernel is learned again in each fold. This is done for kernels with more than 10 learned
+        parameters, such as ARD kernels, because otherwise responses of the held-out samples would
+        leak into them. An error is raised if `cv` would have no effect, and on Nyström features.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn or its name, such as "neg_mean_absolute_error". It replaces the
-        squared error in the choice of alpha and the kernel, and is applied to left-out predictions
-        (see Notes). An error is raised if it would have no effect, and with a `predictor`.
+        squared error in the choice of alpha and of the kernel, and is applied to predictions of
+        held-out samples (see Notes). An error is raised if it would have no effect, and with a
+        `predictor`.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Whether the second stage is fitted to all samples exactly, or on Nyström features, in one
         pass over blocks of rows. In the latter case, the kernel is learned from 3,000 samples.
         "auto" is exact for up to 3,000 samples, and with `predictor` or precomputed kernels.
     n_components : int or "auto", default="auto"
-        Number of centers. "auto" takes all samples if their kernel values fit scikit-learn's
-        `working_memory` in single precision (16,384 samples in 1 GB), or for up to 20,000 samples,
-        a quarter of the available memory. Otherwise, it takes 1,500, or 1,000 from 50,000 samples
-        on, unless a fit to all pairs of as many samples, or of up to 40,000, has a lower error.
+        Number of centers. "auto" takes all samples if their kernel values in single precision fit
+        in scikit-learn's `working_memory` (16,384 samples in 1 GB) or, for up to 20,000 samples, in
+        a quarter of the available memory. Otherwise, it takes 1,500, or 1,000 for more than 50,000
+        samples, unless a fit to all pairs of up to 40,000 samples, or of as many as fit in memory,
+        has a lower error.
     random_state : int, RandomState instance or None, default=0
-        Draws the samples that the kernel is learned from, and the centers.
+        Draws the samples from which the kernel is learned, and the centers.
 
     Attributes
     ----------
@@ -93,7 +95,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     candidates_ : list of EvaluatedLearner
         With ``learner=None``, the candidate kernels in ascending order of their errors, with
         `description`, `learner`, `loo_error` and `alpha`. On a large table, the width of the
-        selected kernel is adapted to all rows, but the error belongs to the original width.
+        selected kernel is adapted to all rows, but its error belongs to the original width.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the learned kernel.
     alignment_ : float
@@ -103,13 +105,14 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     n_iter_ : int
         Number of steps of the learner.
     alpha_ : float
-        The penalty used.
+        The penalty that was used.
     cv_results_ : dict of str to ndarray
         Fraction of variance explained, or value of `scoring`, for each alpha, if alpha was searched
-        or there is a scorer: over all samples left out one at a time, or for each fold.
+        or there is a scorer. There is one value over all samples, which are left out one at a time,
+        or one value for each fold.
     cv_residuals_ : ndarray of shape (n_held_out,) or (n_held_out, n_outputs)
-        Residuals of the samples that were held out of fits with `alpha_`: of all samples, one at a
-        time or fold by fold, or of up to 5,000 samples on Nyström features. Available in the same
+        Residuals of samples that were held out of fits with `alpha_`. All samples are held out, one
+        at a time or fold by fold, or up to 5,000 samples on Nyström features. Available in the same
         cases as `cv_results_`. See `predict_interval`.
     predictor_ : object
         The fitted second stage. Its `predict` takes the learned kernel between new samples and the
@@ -125,12 +128,13 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     Notes
     -----
     ``learner=None`` compares the Gaussian kernel and the product Laplacian, exp(-|x - x'|_1 / s),
-    each with the width of the lowest left-out error. Learned kernels are of unit scale, so that one
-    grid of alpha suits every kernel. One eigendecomposition gives the leave-one-out residuals for
-    all values of alpha. A fit takes O(n^3) time, or O(n m^2 + m^3) on m Nyström features. In the
-    latter case, alpha is chosen by five folds, and `cv` is not allowed.
-    ``joblib.parallel_config(n_jobs=...)`` sets the number of folds that are evaluated at a time, in
-    threads. :doc:`/guide/fits` describes the choices of ``learner="auto"`` and `scoring`.
+    each with the width that has the lowest leave-one-out error. Learned kernels are at unit scale,
+    so that one grid of alpha suits every kernel. One eigendecomposition gives the leave-one-out
+    residuals for all values of alpha. A fit takes O(n^3) time, or O(n m^2 + m^3) on m Nyström
+    features. In the latter case, alpha is chosen in five folds, and `cv` is not allowed.
+    ``joblib.parallel_config(n_jobs=...)`` sets the number of folds that are evaluated at the same
+    time, in threads. :doc:`/guide/fits` describes how ``learner="auto"`` and `scoring` make their
+    choices.
 
     References
     ----------
@@ -191,8 +195,8 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             Responses.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, by which their squared errors are multiplied. A weight of zero
-            leaves the sample out. In leave-one-out errors, a sample is left out with all of its
-            weight. Must be None for a table that is not in memory, unless the fit is exact.
+            leaves the sample out. For leave-one-out errors, a sample is left out with all of its
+            weight. They must be None for a table that is not in memory, unless the fit is exact.
         groups : array-like of shape (n_samples,), default=None
             Groups of the samples, such as patients or days, as numbers or strings. Samples of a
             group are left out together. If neither `groups` nor `cv` is given, copies of a row are
@@ -241,19 +245,19 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Or a stack, as in `predict`.
+            For a learner of precomputed kernels, a stack, as in `predict`.
         coverage : float, default=0.9
             Probability, between zero and one.
         scale : "auto" or None, default="auto"
-            Whether the width may depend on the sample through a learned scale of the residuals.
-            "auto" learns a scale for each output, and uses it if it clearly lowers the interval
-            score of held-out samples. None for one width.
+            Whether the width of the interval may depend on the sample, through a learned scale of
+            the residuals. "auto" learns a scale for each output, and uses it if it clearly lowers
+            the interval score on held-out samples. None stands for the same width for all samples.
 
         Returns
         -------
         ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
-            Lower and upper ends, at equal distances from the prediction. Infinite if there are
-            fewer than coverage / (1 - coverage) training samples, or groups.
+            Lower and upper ends, at equal distances from the prediction. They are infinite if there
+            are fewer than coverage / (1 - coverage) training samples, or groups.
 
         Raises
         ------
@@ -265,16 +269,16 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         -----
         The half-width is a quantile of the absolute residuals of held-out samples [1]_, or a
         quantile over groups if groups were given to `fit`. Without a scale, it is the same for all
-        samples. With the default learner and up to 1,000 samples, the residuals are not
-        `cv_residuals_`: in the first call, the kernel and alpha are chosen anew without each of
-        five folds of the samples (fewer folds from 200 samples on). Other kernels are independent
-        of the held-out samples only if they are learned in folds (`nested`), and alpha is chosen by
-        the residuals of these samples.
+        samples. With the default `learner`, `cv` and `scoring`, and 10 to 1,000 samples, the
+        residuals are not `cv_residuals_`. Instead, the first call chooses the kernel and alpha
+        again without each of five folds of the samples (or fewer folds for more than 200 samples).
+        Other kernels are independent of the held-out samples only if they are learned in folds (see
+        `cv`), and alpha is chosen by the residuals of these samples.
 
         The scale is a function of the features, as in `KernelStackingRegressor`. Each residual is
-        divided by the scale that was learned without its sample, and the quantile is multiplied by
-        the scale of the new sample. The scale is learned from at most 1,000 held-out samples, in
-        the first call. Samples of precomputed kernels have no features, and therefore no scale.
+        divided by a scale that is learned without its sample, and the quantile is multiplied by the
+        scale of the new sample. The scale is learned from at most 1,000 held-out samples, in the
+        first call. Samples of precomputed kernels have no features, and therefore no scale.
 
         References
         ----------

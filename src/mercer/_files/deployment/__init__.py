@@ -1,4 +1,4 @@
-"""Deployment of fitted models: small predictors, and export to other runtimes."""
+"""Deployment of fitted models as small predictors and in other runtimes."""
 
 from mercer._files.deployment.compressed import compress
 from mercer._files.deployment.onnx_export import to_onnx

@@ -30,14 +30,14 @@ _MOST_ROWS = 20_000
 """A function is fitted to at most this many rows."""
 
 _NUMBERS = (50, 100, 200, 400, 800, 1600, 3200)
-"""Numbers of centers that are tried."""
+"""Numbers of centers to try."""
 
 _MOST_FEATURES = 4096
-"""Largest number of centers, for all kernels together, that is tried. Their coefficients are fitted
-jointly, which takes half a minute for this number."""
+"""Largest total number of centers of all kernels to try. Their coefficients are fitted jointly, for
+which this number takes half a minute."""
 
 _ENOUGH = 0.01
-"""A number of centers is enough if the relative growth of the error is at most this."""
+"""A number of centers suffices if the relative growth of the error is at most this."""
 
 _PROBABILITIES = ("log-odds", "logit")
 """Scales of functions from which probabilities are predicted."""
@@ -53,13 +53,13 @@ def function_of_table(model: BaseEstimator, what: str) -> KernelExpansion:
     ----------
     model : estimator
     what : str
-        What cannot be done, for the error message.
+        Text of the error message that says what cannot be done.
 
     Raises
     ------
     TypeError
-        If the model has no such function: it predicts nothing, is not of mercer, was fitted to Gram
-        matrices, or predicts grades.
+        If the model has no such function, because it predicts nothing, is not of mercer, was fitted
+        to Gram matrices, or predicts grades.
     """
     reason = None
     if not hasattr(model, "kernel_expansion"):
@@ -80,7 +80,7 @@ def values_at(function: KernelExpansion, X: Features) -> Array:
     ----------
     function : KernelExpansion
     X : ndarray or sparse matrix of shape (n_rows, n_features)
-        Validated.
+        The validated rows.
     """
     size = fitting_rows(max(view.shape[0] for view in function.training.values()))
     found = [function.predicted(function.views(X[rows])) for rows in gen_batches(X.shape[0], size)]
@@ -88,7 +88,7 @@ def values_at(function: KernelExpansion, X: Features) -> Array:
 
 
 def predicted(scale: str, values: Array) -> Array:
-    """Return predictions, given the values of a function.
+    """Return the predictions that follow from the values of a function.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def predicted(scale: str, values: Array) -> Array:
     -------
     ndarray of shape (n_rows, n_columns)
         Responses, expected counts, probabilities of classes, or indicators of the class.
-        Probabilities of several labels come after their complements.
+        The probabilities of several labels follow their complements.
     """
     if scale == "log-odds":
         return np.hstack([expit(-values), expit(values)])
@@ -115,7 +115,7 @@ def predicted(scale: str, values: Array) -> Array:
 def relative_growth(
     model: BaseEstimator, mine: Array, theirs: Array, y: PerSample = None
 ) -> tuple[float, float]:
-    """Return the relative growth of the error from one function to another, and its standard error.
+    """Return the relative growth of the error between two functions, and its standard error.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def relative_growth(
     mine, theirs : ndarray of shape (n_rows, n_outputs)
         Values of the functions on rows.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
-        Responses or classes of the rows, or None; see :func:`compress`.
+        Responses or classes of the rows, if known; see :func:`compress`.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def relative_growth(
     Notes
     -----
     If the first function is the conditional mean, the expected squared error grows by the squared
-    difference of the second function from the first. If the probabilities of the first function are
+    difference between the two functions. If the probabilities of the first function are
     calibrated, the expected logarithmic loss grows by the Kullback-Leibler divergence.
     """
     scale = model.kernel_expansion().scale
@@ -155,7 +155,7 @@ def relative_growth(
 
 
 def _losses(scale: str, truth: Array, found: Array, unit: Array) -> Array:
-    """Squared errors or deviances of predictions, shape (n_rows,)."""
+    """Return squared errors or deviances of predictions, shape (n_rows,)."""
     if scale in (*_PROBABILITIES, "log rate"):
         return np.asarray(kl_div(truth, np.maximum(found, _TINY)).sum(axis=1))
     return np.asarray(np.square((truth - found) / unit).mean(axis=1))
@@ -174,7 +174,7 @@ def _left_out_loss(model: BaseEstimator, scale: str, unit: Array) -> float | Non
 
 
 def _targets(model: BaseEstimator, y: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
-    """Responses, or indicators of classes, in the form in which they are predicted."""
+    """Return responses or indicators of classes in the form in which they are predicted."""
     given = np.asarray(y)
     if not is_classifier(model):
         found = check_array(given.reshape(len(given), -1), dtype=float, input_name="y")
@@ -194,7 +194,7 @@ class Compressed(BaseEstimator):
     Parameters
     ----------
     model : estimator
-        Unfitted; `fit` fits and compresses it.
+        The unfitted model, which `fit` fits and compresses.
     n_components : int or "auto", default="auto"
     """
 
@@ -206,7 +206,7 @@ class Compressed(BaseEstimator):
         return get_tags(self.model)
 
     def fit(self, X: Table, y: npt.ArrayLike, **fit_params: Any) -> Self:
-        """Fit the model, and compress it on the rows that it was fitted to.
+        """Fit the model, and compress it on its training rows.
 
         Parameters
         ----------
@@ -218,13 +218,14 @@ class Compressed(BaseEstimator):
         return self.compressed(clone(self.model).fit(X, y, **fit_params), X)
 
     def compressed(self, model: BaseEstimator, X: Table, y: PerSample = None) -> Self:
-        """Compress a fitted model on rows; `y` holds targets that it was not fitted to.
+        """Compress a fitted model on rows.
 
         Parameters
         ----------
         model : estimator
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Targets of the rows if the model was not fitted to them.
         """
         function = function_of_table(model, "cannot be compressed")
         numbers: Any = _NUMBERS if self.n_components == "auto" else (self.n_components,)
@@ -256,7 +257,7 @@ class Compressed(BaseEstimator):
         return self
 
     def _values(self, X: Table) -> Array:
-        """Values of the function, shape (n_rows, n_outputs)."""
+        """Return the values of the function, shape (n_rows, n_outputs)."""
         return tables.predict_rows(self, X, partial(values_at, self.kernel_expansion()))
 
     def kernel_expansion(self) -> KernelExpansion:
@@ -278,7 +279,7 @@ class CompressedClassifier(ClassifierMixin, Compressed):
     """A classifier as a function of few centers."""
 
     def decision_function(self, X: Features) -> Array:
-        """Values of the function, shape (n_samples,) for two classes, or (n_samples, n_classes)."""
+        """Return values, shape (n_samples,) for two classes, or (n_samples, n_classes)."""
         values = self._values(X)
         return values[:, 0] if values.shape[1] == 1 else values
 
@@ -304,31 +305,31 @@ def compress(
     Parameters
     ----------
     model : estimator, Pipeline or search
-        Fitted: an estimator of mercer that predicts, a pipeline that ends in one, or a search over
-        either.
+        The fitted model: an estimator of mercer that predicts, a pipeline that ends in one, or a
+        search over either.
     X : array-like, sparse matrix or data frame of shape (n_rows, n_columns)
-        Rows like those that will be predicted, in the form that the model takes; preferably not the
-        rows that it was fitted to. If there are more than 20,000, a sample of 20,000 is used.
+        Rows like those that will be predicted, in the form that the model takes, and preferably not
+        its training rows. If there are more than 20,000, a sample of 20,000 is used.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
         Responses or classes of these rows, by which the growth of the error is measured. Pass None
         if they are unknown or if the model was fitted to them, because the errors of a model on its
         training rows are too small for the comparison.
     n_components : int or "auto", default="auto"
-        Number of centers, which all kernels of the model share. "auto" doubles it, starting at
-        50, until the error grows by at most 1 %, standard error included, or until the limit of
-        4,096 centers for all kernels together is reached; it keeps the number with the smallest
-        growth.
+        Number of centers, which is the same for all kernels of the model. "auto" doubles it from
+        50 until the error grows by at most 1 %, including its standard error, or until the limit of
+        4,096 centers for all kernels together is reached. The number with the smallest growth is
+        kept.
 
     Returns
     -------
     estimator or Pipeline
-        A fitted regressor or classifier; for a pipeline, a pipeline with the same other steps. It
-        has the parameters `model`, unfitted, and `n_components`, and its `fit` fits and compresses
+        A fitted regressor or classifier; for a pipeline, a pipeline with the same other steps. Its
+        parameters are the unfitted `model` and `n_components`, and its `fit` fits and compresses
         the model. Its attributes are
 
         * `loss_` and `loss_std_`, the growth of the error relative to the error of the model, and
           its standard error;
-        * `rows_per_center_`, the number of rows that each center is the mean of.
+        * `rows_per_center_`, the number of rows that are averaged in each center.
 
     Raises
     ------
@@ -348,24 +349,25 @@ def compress(
 
     Notes
     -----
-    A center is the mean of at least two rows, found by k-means in the features as weighted by the
-    kernels. The coefficients for all kernels are fitted jointly by ridge regression to the values
-    of the model's :meth:`kernel_expansion`, with the penalty that minimizes the leave-one-out
-    error; labels are not used. Leaves of trees are kept as they are.
+    A center is the mean of at least two rows. The centers are found by k-means in the features
+    weighted by their relevance to the kernels. The coefficients for all kernels are fitted jointly
+    by ridge regression to the values of the model's :meth:`kernel_expansion`, with the penalty that
+    minimizes the leave-one-out error. Labels are not used. Leaves of trees remain unchanged.
 
     The loss compares, at each row, the model's function with one whose coefficients are fitted to
     all other rows, which ridge regression yields exactly. The error is the root mean squared
-    residual, the logarithmic loss, the deviance of counts, or, without probabilities, the share of
-    wrong classes. Without `y`, the loss is the growth of the model's left-out error that is
-    expected if the model is right; if the fit stored no left-out error, it is the difference of the
-    functions, relative to the spread of the model's function. At its own training rows, a model has
-    peaks toward their labels, so that the loss is overstated there.
+    residual, the log-loss, the deviance of counts, or, without probabilities, the share of wrong
+    classes. Without `y`, the loss is the growth of the model's error on left-out rows that is
+    expected if the model is correct. If the fit stored no such error, the loss is the difference
+    between the functions relative to the spread of the model's function. At its own training rows,
+    a model has peaks toward their labels, and the loss is overstated.
 
     Probabilities and decision values are kept. Intervals, prediction sets, and probabilities of
     `BayesianMKLClassifier`, or of `KernelLogisticRegression` for more than two classes, are not.
     Expected counts are for an exposure of one.
 
-    O(n m d + n p^2 + p^3) time for n rows, m centers, and p = m times the number of kernels.
+    This takes O(n m d + n p^2 + p^3) time for n rows, m centers, and p = m times the number of
+    kernels.
 
     Examples
     --------

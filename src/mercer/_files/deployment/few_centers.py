@@ -20,15 +20,15 @@ from mercer.kernels import Categorical, Kernel, Lookup, Missing, Spectrum
 
 _PENALTIES = 10.0 ** np.arange(-12.0, 0.0, 1.5)
 """Penalties on squared coefficients of whitened features of unit scale, relative to the mean
-squared difference. The smallest is as small as rounding allows, because the fitted values have no
-noise; with nearly as many features as rows, larger ones have smaller leave-one-out errors."""
+squared difference. The smallest penalty is as small as rounding allows, because the fitted values
+have no noise. With nearly as many features as rows, larger ones have lower leave-one-out errors."""
 
 _LEAST_FREEDOM = 1e-6
 """Leave-one-out errors count as infinite if the leverage of a row is above one minus this."""
 
 
 def kernels_of(function: KernelExpansion) -> tuple[list[tuple[str, Kernel]], list[Term]]:
-    """Return the views and kernels of a fitted function, and its tree terms, which have no centers.
+    """Return the views and kernels of a fitted function, and its terms without centers.
 
     Parameters
     ----------
@@ -75,9 +75,9 @@ def with_few_centers(
     -------
     small : KernelExpansion
     left_out : ndarray of shape (n_rows, n_outputs)
-        Values at each row, with coefficients that are fitted to all other rows.
+        Values at each row by coefficients that are fitted to all other rows.
     n_rows : ndarray of int of shape (n_centers,)
-        Number of rows that each center is the mean of, at least two.
+        Number of rows that are averaged in each center, at least two.
 
     Notes
     -----
@@ -89,7 +89,7 @@ def with_few_centers(
     centers, n_rows = _means_of_clusters(views, kernels, n_centers)
     others = replace(function, terms=terms).of_views(views)
     features = [nystroem_features(kernel, centers[view]) for view, kernel in kernels]
-    # Without this unit, squares of large values would overflow, and those of small ones vanish.
+    # Without this unit, squares of large values would overflow, and squares of small ones vanish.
     unit = np.abs(values - others).max(axis=0)
     unit = np.where(unit > 0.0, unit, 1.0)
     pairs = list(zip(kernels, features, strict=True))
@@ -117,7 +117,7 @@ def with_few_centers(
 def _means_of_clusters(
     views: Views, kernels: list[tuple[str, Kernel]], n_clusters: int
 ) -> tuple[Views, Array]:
-    """Return the means of k-means clusters that have several rows, and their numbers of rows."""
+    """Return the means of the k-means clusters with several rows, and their numbers of rows."""
     relevance = {name: np.zeros(X.shape[1]) for name, X in views.items()}
     for view, kernel in kernels:
         # The relevance is unknown for user-defined functions.
@@ -136,7 +136,7 @@ def _means_of_clusters(
 
 
 def _ridge(Z: Array, values: Array) -> tuple[Array, Array, Array]:
-    """Return coefficients of features, an intercept, and the leave-one-out values of the rows."""
+    """Return the coefficients, the intercept and the leave-one-out values of the rows."""
     means, level, count = Z.mean(axis=0), values.mean(axis=0), len(Z)
     Z -= means
     spectrum, vectors = scipy.linalg.eigh(Z.T @ Z, overwrite_a=True)

@@ -1,4 +1,4 @@
-"""Fitted models as ONNX graphs."""
+"""Export of fitted models to ONNX graphs."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 _PRECISION = 0.5e-5
-"""Largest difference of a graph in single precision, relative to the spread of responses, or in
-probabilities. It is half of what is allowed, because other rows may differ by more."""
+"""Largest accepted error of a graph in single precision, in probabilities or in responses relative
+to their spread. It is half of the documented error, because other rows may differ by more."""
 
 _OPERATORS = {"": 18, "ai.onnx.ml": 3}
-"""Versions of the operators, which runtimes since 2023 support."""
+"""Versions of the operator sets, which runtimes support since 2023."""
 
 
 def to_onnx(model: BaseEstimator, X: Table, *, dtype: str = "auto") -> ModelProto:
@@ -39,25 +39,25 @@ def to_onnx(model: BaseEstimator, X: Table, *, dtype: str = "auto") -> ModelProt
     Parameters
     ----------
     model : estimator, Pipeline or search
-        Fitted: an estimator of mercer that predicts, or its compression, a pipeline that ends in
-        one and whose other steps are mercer's or steps that skl2onnx converts, or a search over
+        The fitted model: an estimator of mercer that predicts, or its compression, a pipeline that
+        ends in one and whose other steps are converted by mercer or skl2onnx, or a search over
         either.
     X : array-like or data frame of shape (n_rows, n_columns)
-        Rows in the form that the model takes. They determine the names of the inputs, and steps and
-        the graph in single precision are checked on up to 1,000 of them.
+        Rows in the form that the model takes. They determine the names of the inputs. Up to 1,000
+        of them are used to check the steps and the graph in single precision.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision of inputs and of outputs. "auto" is single precision if it changes no probability,
+        Precision of inputs and outputs. "auto" is single precision if it changes no probability,
         and no response relative to the spread of the responses, by more than 1e-5. Otherwise, or if
-        there is only one row, it is double precision.
+        there is only one row, "auto" is double precision.
 
     Returns
     -------
     onnx.ModelProto
         For an array, the input is ``X``, of shape (None, n_columns). For a data frame, each column
-        that is used is an input with the column's name, of shape (None, 1): numbers, or strings for
-        categories, as `mercer.preprocessing.convert` writes them, empty if missing. The outputs are
-        named as in skl2onnx: ``variable`` for regressors; ``label`` and ``probabilities``, or
-        ``scores`` if the model has no probabilities, for classifiers.
+        in use is an input of shape (None, 1) with the column's name. Categories are strings as
+        `mercer.preprocessing.convert` writes them, empty if missing; other columns are numbers. The
+        outputs are named as in skl2onnx: ``variable`` for regressors; ``label`` and
+        ``probabilities``, or ``scores`` if the model has no probabilities, for classifiers.
 
     Raises
     ------
@@ -67,20 +67,20 @@ def to_onnx(model: BaseEstimator, X: Table, *, dtype: str = "auto") -> ModelProt
         If the model is not fitted.
     TypeError
         If a part of the model has no operators in ONNX, such as a callable kernel, votes of several
-        support vector machines, dates or text; or if skl2onnx does not convert a step, or its graph
+        support vector machines, dates or text; if skl2onnx does not convert a step; or if its graph
         computes other numbers for `X` than the step. The message names the part or the step.
     ValueError
-        If columns that are used share a name, or have the name of an output or an empty name.
+        If columns in use share a name, or have the name of an output or an empty name.
 
     See Also
     --------
-    compress : Make a small model, whose graph takes some hundred kilobytes.
+    compress : Make a small model, whose graph takes a few hundred kilobytes.
 
     Notes
     -----
-    All computations between inputs and outputs are in double precision. In single precision, large
-    coefficients of wide kernels would cancel with large errors, and squares of large inputs would
-    overflow. Operators are of version 18, and of version 3 in the domain ``ai.onnx.ml``.
+    All computations between inputs and outputs are in double precision. In single precision, the
+    large coefficients of wide kernels would cancel with large errors, and squares of large inputs
+    would overflow. The operator set is version 18, and version 3 in the domain ``ai.onnx.ml``.
 
     Examples
     --------
@@ -105,19 +105,19 @@ def to_onnx(model: BaseEstimator, X: Table, *, dtype: str = "auto") -> ModelProt
 
 
 def onnx_inputs(graph: ModelProto, X: Table) -> dict[str, Array]:
-    """Return a table as the inputs of a graph.
+    """Return the inputs of a graph for a table.
 
     Parameters
     ----------
     graph : onnx.ModelProto
-        As :func:`to_onnx` returns it.
+        A graph that :func:`to_onnx` returned.
     X : array-like or data frame of shape (n_rows, n_columns)
         Rows in the form that the model takes.
 
     Returns
     -------
     dict of str to ndarray
-        Arrays by the names of the inputs, for ``onnxruntime.InferenceSession.run``.
+        The array of each input by its name, for ``onnxruntime.InferenceSession.run``.
     """
     helper, found = onnx().helper, {}
     named = _column_names(X)
@@ -138,7 +138,7 @@ def onnx_inputs(graph: ModelProto, X: Table) -> dict[str, Array]:
 
 
 def _column_names(X: Table) -> list[str] | None:
-    """Names of the columns, which are one input each; None for an array of numbers."""
+    """Return the names of columns if each is an input; None for an array of numbers."""
     if hasattr(X, "columns"):
         return [str(name) for name in X.columns]
     array = X if hasattr(X, "dtype") else np.asarray(X)
@@ -154,7 +154,7 @@ def _columns(X: Table, positions: list[int]) -> Table:
 
 
 def _converted(model: BaseEstimator, X: Table) -> ModelProto:
-    """The graph of a model in double precision, with an input for each column or for the array."""
+    """Return the double-precision graph of a model, with an input per column or for the array."""
     from skl2onnx import convert_sklearn
     from skl2onnx.common.data_types import DoubleTensorType
 
@@ -188,7 +188,7 @@ def _converted(model: BaseEstimator, X: Table) -> ModelProto:
 
 
 def _named(graph: ModelProto, X: Table, dtype: npt.DTypeLike) -> ModelProto:
-    """The graph with the names of columns, and with inputs and outputs of one precision."""
+    """Return the graph with the names of columns, and its inputs and outputs in one precision."""
     helper, double = onnx().helper, onnx().TensorProto.DOUBLE
     types = {double: helper.np_dtype_to_tensor_dtype(np.dtype(dtype))}
     names, outputs = _column_names(X) or ["X"], [output.name for output in graph.graph.output]
@@ -260,7 +260,7 @@ def _first_rows(X: Table, most: int = 1000) -> Table:
 
 
 def _is_close(single: ModelProto, double: ModelProto, X: Table) -> bool:
-    """Whether graphs in single and in double precision agree on the first rows."""
+    """Return whether the graphs in single and in double precision agree on the first rows."""
     from onnx.reference import ReferenceEvaluator
 
     rows = _first_rows(X)

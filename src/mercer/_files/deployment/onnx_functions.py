@@ -1,4 +1,4 @@
-"""Fitted functions in ONNX: kernels at centers, leaves of trees, and closeness to training rows."""
+"""ONNX operators of fitted functions: kernels at centers, trees, and closeness to training rows."""
 
 from collections.abc import Callable
 
@@ -30,7 +30,7 @@ from mercer.kernels._tree_arrays import TreeArrays
 
 
 def function_values(op: Operators, expansion: KernelExpansion, views: TensorViews) -> Tensor:
-    """Values of a fitted function, shape (n_rows, n_outputs), without the fallback for far rows.
+    """Return values of a fitted function, shape (n_rows, n_outputs), without the fallback.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def function_values(op: Operators, expansion: KernelExpansion, views: TensorView
     Raises
     ------
     TypeError
-        If a part of the function has no operators; the message names it.
+        If a part of the function has no operators. The message names the part.
     """
     parts = []
     for term in (part for whole in expansion.terms for part in as_tree_terms(whole)):
@@ -64,13 +64,13 @@ def function_values(op: Operators, expansion: KernelExpansion, views: TensorView
 
 
 def _zeros(expansion: KernelExpansion, views: TensorViews) -> Array:
-    """A matrix that maps rows of the first view to zeros for each output."""
+    """Return a matrix that maps rows of the first view to a zero for each output."""
     n_features = next(iter(expansion.training.values())).shape[1]
     return np.zeros((n_features, len(expansion.intercept)))
 
 
 def kernel_values(op: Operators, kernel: Kernel, X: Tensor, Z: Array) -> Tensor:
-    """Values of a kernel between rows and centers, shape (n_rows, n_centers).
+    """Return the values of a kernel between rows and centers, shape (n_rows, n_centers).
 
     Parameters
     ----------
@@ -94,13 +94,13 @@ def kernel_values(op: Operators, kernel: Kernel, X: Tensor, Z: Array) -> Tensor:
 
 
 def _scaled_squares(op: Operators, kernel: Kernel, X: Tensor, Z: Array) -> Tensor:
-    """Squared Euclidean distances in units of the kernel's widths, by inner products."""
+    """Return squared Euclidean distances in units of the widths, computed by inner products."""
     lengths = kernel._scale()
     return squared_distances(op, op("Div", X, lengths), Z / lengths)
 
 
 def squared_distances(op: Operators, X: Tensor, Z: Array) -> Tensor:
-    """Squared Euclidean distances between rows and centers, shape (n_rows, n_centers)."""
+    """Return squared Euclidean distances between rows and centers, shape (n_rows, n_centers)."""
     center = center_of(Z)
     X, Z = op("Sub", X, center), Z - center
     squares = op("ReduceSum", op("Mul", X, X), np.array([1]), keepdims=1)
@@ -109,9 +109,9 @@ def squared_distances(op: Operators, X: Tensor, Z: Array) -> Tensor:
 
 
 def _scaled_powers(op: Operators, kernel: Kernel, X: Tensor, Z: Array, norm: float) -> Tensor:
-    """sum_j |x_j - z_j|^p in units of the kernel's widths, column by column.
+    """Return sum_j |x_j - z_j|^p in units of the widths, computed column by column.
 
-    Unlike inner products, differences are exact where rows are close.
+    Unlike inner products, differences remain exact where rows are close to centers.
     """
     lengths = kernel._scale()
     X, Z = op("Div", X, lengths), Z / lengths
@@ -127,7 +127,7 @@ def _scaled_powers(op: Operators, kernel: Kernel, X: Tensor, Z: Array, norm: flo
             {powers.get(norm, other)}
             after = Add (before, power)
         }}""")
-    # No name outside of the loop has this prefix.
+    # No name outside the loop has this prefix.
     body = onnx().compose.add_prefix_graph(body, "scan_")
     start = op("MatMul", X, np.zeros((Z.shape[1], len(Z))))
     columns = op("Transpose", X, perm=[1, 0])
@@ -219,11 +219,13 @@ _KERNELS: dict[type[Kernel], Callable[..., Tensor]] = {
     RationalQuadratic: _rational_quadratic,
     WeightedSum: _weighted_sum,
 }
-"""Functions that append operators of a kernel, by its exact type; subclasses may differ."""
+"""Functions that append the operators of a kernel, by its exact type; subclasses may differ."""
 
 
 def tree_values(op: Operators, trees: TreeArrays, X: Tensor) -> Tensor:
-    """Mean of leaf values over trees, shape (n_rows, n_outputs); all trees descend level by level.
+    """Return the mean leaf value over trees, shape (n_rows, n_outputs).
+
+    All trees are descended together, level by level.
 
     Parameters
     ----------
@@ -242,7 +244,7 @@ def tree_values(op: Operators, trees: TreeArrays, X: Tensor) -> Tensor:
     n_rows, n_columns = (op("Gather", op("Shape", X), np.array(k)) for k in (0, 1))
     rows = op("Mul", op("Range", np.array(0), n_rows, np.array(1)), n_columns)
     rows, entries = op("Unsqueeze", rows, np.array([1])), op("Reshape", X, np.array([-1]))
-    # Broadcasting repeats the roots for each row of the table.
+    # Broadcasting repeats the roots for each row.
     at = op("Add", op("Mul", rows, np.array(0)), trees.starts[None, :-1].astype(np.int64))
     for _ in range(_depth(left, right, is_leaf, trees.starts[:-1])):
         values = op("Gather", entries, op("Add", rows, op("Gather", feature, at)))
@@ -257,7 +259,7 @@ def tree_values(op: Operators, trees: TreeArrays, X: Tensor) -> Tensor:
 
 
 def _with_numbers(op: Operators, term: TreeTerm, X: Tensor, expansion: KernelExpansion) -> Tensor:
-    """Rows as the trees read them: each group of indicators as one column, after all others."""
+    """Return rows with one column of codes for each group of indicators, after other columns."""
     if not term.indicators:
         return X
     n_features = next(iter(expansion.training.values())).shape[1]
@@ -270,7 +272,7 @@ def _with_numbers(op: Operators, term: TreeTerm, X: Tensor, expansion: KernelExp
 
 
 def _depth(left: Array, right: Array, is_leaf: Array, roots: Array) -> int:
-    """Number of levels below the roots."""
+    """Return the number of levels below the roots."""
     at, depth = np.unique(roots), 0
     while (inner := at[~is_leaf[at]]).size:
         at, depth = np.unique(np.concatenate([left[inner], right[inner]])), depth + 1
@@ -278,7 +280,7 @@ def _depth(left: Array, right: Array, is_leaf: Array, roots: Array) -> int:
 
 
 def closeness(op: Operators, far: FallBack, views: TensorViews) -> Tensor:
-    """Closeness of rows to training rows, shape (n_rows, 1); see :meth:`FallBack.closeness`."""
+    """Return the closeness to training rows, shape (n_rows, 1); see :meth:`FallBack.closeness`."""
     squared = squared_distances(op, views[far.view], as_doubles(far.rows))
     nearest = op("ReduceMin", squared, np.array([1]), keepdims=1)
     falling = op("Div", op("Sub", (2.0 * far.reach) ** 2, nearest), 3.0 * far.reach**2)

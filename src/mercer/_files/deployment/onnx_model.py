@@ -1,4 +1,4 @@
-"""Predictions of fitted models in ONNX."""
+"""ONNX operators of the predictions of fitted models."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 TABLE = "the table"
-"""Name of the tensor that the model reads; it has a space, which names of skl2onnx have not."""
+"""Name of the tensor that the model reads. Names of skl2onnx have no space, unlike this one."""
 
 Typed: TypeAlias = "tuple[Tensor, DataType]"
 """A tensor and its type for skl2onnx."""
@@ -33,7 +33,7 @@ _TOLERANCE = 1e-7
 """Values this close to the smallest or the largest quantile have the level 0 or 1."""
 
 _LEAST = 1e-4
-"""Probabilities below this have normal quantiles below -3, where the view of quantiles ends."""
+"""Probabilities below this have normal quantiles below -3, at which the view of quantiles ends."""
 
 
 def schedule(
@@ -69,14 +69,14 @@ def convert(scope: Scope, operator: Operator, container: ModelComponentContainer
 
 
 def _typed(tensor: Tensor, kind: str, *shape: int) -> Typed:
-    """A tensor of rows and its type."""
+    """Return a tensor of rows with its type."""
     from skl2onnx.common import data_types
 
     return tensor, getattr(data_types, f"{kind}TensorType")([None, *shape])
 
 
 def _outputs(op: Operators, model: BaseEstimator, table: Tensor) -> list[Typed]:
-    """Predictions of a model and their types, given the tensor of its table."""
+    """Return the predictions of a model with their types, given the tensor of its table."""
     expansion = function_of_table(model, "has no operators in ONNX")
     views = {THE_TABLE: table}
     if expansion.views_of is not None:
@@ -120,7 +120,7 @@ def _outputs(op: Operators, model: BaseEstimator, table: Tensor) -> list[Typed]:
 
 
 def _label(op: Operators, code: Tensor, classes: Array) -> Typed:
-    """The label of a class, given its position."""
+    """Return the label of a class, given its position."""
     kind = {"i": "Int64", "u": "Int64", "b": "Int64", "f": "Double"}.get(
         classes.dtype.kind, "String"
     )
@@ -132,7 +132,7 @@ def _label(op: Operators, code: Tensor, classes: Array) -> Typed:
 
 
 def views_of_table(op: Operators, views_of: Any, table: Tensor) -> TensorViews:
-    """Views of a stack's table.
+    """Return the views of a stack's table.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def views_of_table(op: Operators, views_of: Any, table: Tensor) -> TensorViews:
 
 
 def _unclipped(op: Operators, views: TableViews, table: Tensor) -> Tensor:
-    """Columns in the unit of the scaled ones, without soft clipping."""
+    """Return columns in the units of the scaled columns, without soft clipping."""
     scaler, most = views._scaler, views.largest_unclipped
     z = op("Div", op("Sub", table, scaler.center_), scaler.scale_)
     z = op("Div", op("Sub", z, scaler.mean_), scaler.std_)
@@ -161,7 +161,7 @@ def _unclipped(op: Operators, views: TableViews, table: Tensor) -> Tensor:
 
 
 def _quantiles(op: Operators, views: Any, scaled: Tensor) -> Tensor:
-    """Normal quantiles of columns with many values; the other columns are only scaled."""
+    """Return normal quantiles of columns with many values; the other columns are only scaled."""
     knots, most = views._quantiles.quantiles_, views.largest_quantile
     x = op("Gather", scaled, views._many, axis=1)
     levels = interpolated(op, x, knots, views._quantiles.references_)
@@ -179,20 +179,20 @@ def _quantiles(op: Operators, views: Any, scaled: Tensor) -> Tensor:
 
 
 def interpolated(op: Operators, x: Tensor, knots: Array, levels: Array) -> Tensor:
-    """Interpolate levels between knots; at equal knots, the level is the mean of their levels.
+    """Interpolate levels between knots; at equal knots, the result is their mean level.
 
     Parameters
     ----------
     op : Operators
     x : str
-        Shape (n_rows, n_columns).
+        Tensor of shape (n_rows, n_columns).
     knots : ndarray of shape (n_knots, n_columns)
         In ascending order.
     levels : ndarray of shape (n_knots,)
         In ascending order, starting at zero.
     """
     widths = np.diff(knots, axis=0).T
-    # Each interval below a value adds its increment; one of zero width adds half at its knot.
+    # Each interval below a value adds its increment. One of zero width adds half at its knot.
     is_point = widths == 0.0
     passed = op("Sub", op("Unsqueeze", x, np.array([2])), knots[:-1].T)
     passed = op("Div", passed, np.where(is_point, np.finfo(float).tiny, widths))
@@ -201,10 +201,10 @@ def interpolated(op: Operators, x: Tensor, knots: Array, levels: Array) -> Tenso
 
 
 def normal_quantile(op: Operators, p: Tensor, degree: int = 24) -> Tensor:
-    """Standard normal quantiles of probabilities that are at least `_LEAST` away from 0 and 1.
+    """Return standard normal quantiles of probabilities, clipped at `_LEAST` from 0 and 1.
 
-    For p below one half, they are a polynomial of the square root of -log p, with an error below
-    1e-13.
+    For p below one half, the quantile is approximated by a polynomial in the square root of -log p,
+    with an error below 1e-13.
     """
     ends = np.sqrt(-np.log([0.5, _LEAST]))
     fit = Chebyshev.interpolate(lambda root: ndtri(np.exp(-(root**2))), degree, ends)

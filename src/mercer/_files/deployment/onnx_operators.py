@@ -27,7 +27,7 @@ def onnx() -> ModuleType:
     Raises
     ------
     ModuleNotFoundError
-        If one of them is not installed; the message says how to install it.
+        If one of them is not installed. The message says how to install it.
     """
     try:
         import onnx as package
@@ -41,12 +41,12 @@ def onnx() -> ModuleType:
 
 @dataclass(frozen=True)
 class Operators:
-    """A function that appends operators to a graph of skl2onnx; reals are in double precision.
+    """A callable that appends operators to a graph of skl2onnx, with reals in double precision.
 
     Attributes
     ----------
     scope : skl2onnx.common._topology.Scope
-        Makes unique names.
+        Creates unique names.
     container : skl2onnx.common._container.ModelComponentContainer
         Holds nodes and constants.
     """
@@ -64,7 +64,7 @@ class Operators:
         kind : str
             Name of the operator.
         *inputs : str, float or ndarray
-            Names of tensors, or constants.
+            Names of tensors, or the values of constants.
         domain : str, default=""
         **attributes : object
 

@@ -1,4 +1,4 @@
-"""Conversion to ONNX of the steps before a model, and of the columns of data frames."""
+"""Conversion of the steps before a model, and of the columns of data frames, to ONNX."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 Parsers: TypeAlias = "dict[type, Callable[..., list[Variable]]] | None"
-"""Functions that schedule the conversion of steps, by the types of the steps, or None."""
+"""Functions that schedule the conversion of a step, by its type, or None."""
 
 _MISSING = ""
 """Text that stands for a missing category."""
@@ -40,14 +40,14 @@ def parsed(
     scope : skl2onnx.common._topology.Scope
     step : transformer, "passthrough" or None
     columns : list of skl2onnx.common._topology.Variable
-        One variable for each column of a data frame, or a single one for several columns.
+        One variable for each column of a data frame, or a single variable for several columns.
     custom_parsers : dict
-        Parsers of steps by their types, for mercer's and for other types.
+        Parsers of steps by type, for types of mercer and for other types.
 
     Raises
     ------
     TypeError
-        If neither mercer nor skl2onnx converts the transformer; the message names it.
+        If neither mercer nor skl2onnx converts the transformer. The message names the transformer.
     """
     from skl2onnx import get_model_alias
     from skl2onnx._parse import _parse_sklearn
@@ -81,9 +81,9 @@ def scheduled(
     scope : skl2onnx.common._topology.Scope
     columns : list of skl2onnx.common._topology.Variable
     step : transformer, default=None
-        Transformer whose converter is called.
+        Transformer whose converter is used.
     kind : str, default=""
-        The name of the converter in skl2onnx, if there is no transformer.
+        Name of a converter of skl2onnx if there is no transformer.
     **of : object
         Attributes of the operator.
     """
@@ -99,7 +99,7 @@ def scheduled(
 
 
 def joined(scope: Scope, columns: list[Variable]) -> Variable:
-    """Concatenate columns of numbers."""
+    """Declare columns as numbers, and concatenate them."""
     from skl2onnx.common.data_types import DoubleTensorType
 
     _read_as(DoubleTensorType, columns)
@@ -118,7 +118,7 @@ def taken(scope: Scope, columns: list[Variable], positions: Array) -> list[Varia
 
 
 def _read_as(kind: type[DataType], columns: list[Variable]) -> None:
-    """Declare inputs of the graph as numbers or text, as the first step that reads them needs."""
+    """Declare inputs as numbers or text, which the first step that reads them determines."""
     for column in columns:
         if isinstance(column.type, kind):
             continue
@@ -158,7 +158,7 @@ def _parts(
 
 
 def _positions(model: ColumnTransformer, columns: slice | Array) -> Array:
-    """Positions of the columns that a fitted part of a `ColumnTransformer` takes."""
+    """Return positions of the columns that a fitted part of a `ColumnTransformer` reads."""
     names = list(getattr(model, "feature_names_in_", ()))
     if not isinstance(columns, slice) and np.asarray(columns).dtype.kind in "OUT":
         return np.array([names.index(name) for name in np.atleast_1d(columns)], dtype=int)
@@ -193,9 +193,9 @@ def _own(
 
 
 def soft_clipped(op: Operators, step: SoftClippingScaler, table: Tensor) -> Tensor:
-    """Scaled columns, which grow logarithmically beyond their thresholds."""
+    """Return scaled columns, which grow logarithmically beyond their thresholds."""
     z = op("Div", op("Sub", table, step.center_), step.scale_)
-    # A threshold this large has no effect, and is finite in any precision.
+    # A threshold of this size has no effect, and is finite in any precision.
     threshold = np.minimum(step.thresholds_, np.finfo(np.float32).max)
     size = op("Abs", z)
     excess = op("Log", op("Max", op("Div", size, threshold), 1.0))
@@ -204,7 +204,7 @@ def soft_clipped(op: Operators, step: SoftClippingScaler, table: Tensor) -> Tens
 
 
 def _imputed(op: Operators, step: SimpleImputer, table: Tensor) -> Tensor:
-    """Imputed columns and indicators: skl2onnx has no doubles here, and omits the indicators."""
+    """Return imputed columns and indicators, in doubles, which skl2onnx does not support."""
     if not (isinstance(step.missing_values, float) and np.isnan(step.missing_values)):
         raise TypeError(
             f"SimpleImputer(missing_values={step.missing_values!r}) has no operators in ONNX."
@@ -218,7 +218,10 @@ def _imputed(op: Operators, step: SimpleImputer, table: Tensor) -> Tensor:
 
 
 def _one_hot(op: Operators, step: OneHotEncoder, *texts: Tensor) -> Tensor:
-    """Indicators of categories: skl2onnx has none for missing values, and fails on unknown ones."""
+    """Return indicators of categories, including those for missing and unknown values.
+
+    The converter of skl2onnx has no indicators for missing values, and fails on unknown categories.
+    """
     if step.drop_idx_ is not None:
         raise TypeError(f"OneHotEncoder(drop={step.drop!r}) has no operators in ONNX.")
     if step.handle_unknown not in ("ignore", "infrequent_if_exist"):
@@ -261,20 +264,20 @@ PARSERS: dict[type, Callable[..., list[Variable]]] = {
     ColumnTransformer: _parts,
     OneHotEncoder: _own,
     Pipeline: _steps,
-    # skl2onnx takes 11 seconds for 120 quantiles, and hours for a thousand.
+    # skl2onnx takes 11 seconds to convert 120 quantiles, and hours for a thousand.
     QuantileTransformer: _refused,
     SimpleImputer: _own,
     SoftClippingScaler: _own,
     TableEncoder: _parts,
 }
-"""Functions that declare the outputs of transformers to skl2onnx, by the exact type."""
+"""Functions that declare the outputs of a transformer to skl2onnx, by its exact type."""
 
 CONVERTERS: dict[type, Callable[..., Tensor]] = {
     OneHotEncoder: _one_hot,
     SimpleImputer: _imputed,
     SoftClippingScaler: soft_clipped,
 }
-"""Functions that append the operators of transformers, by the exact type."""
+"""Functions that append the operators of a transformer, by its exact type."""
 
 _READ_EACH_COLUMN = (ColumnConverter, ColumnTransformer, OneHotEncoder, Pipeline, TableEncoder)
 """Transformers that take the columns of a data frame one by one."""

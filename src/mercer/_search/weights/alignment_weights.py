@@ -1,4 +1,4 @@
-"""Weights of the combination of kernels that depends most on a target, from the moments a and M."""
+"""Weights of the combination of kernels that depends most on a target, from moments a and M."""
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
@@ -32,9 +32,9 @@ def independent_weights(moments: Moments) -> Array:
 
 
 def nonnegative_weights(moments: Moments) -> Array:
-    """Return non-negative weights of the largest centered alignment ("alignf"), summing to one.
+    """Return the non-negative weights that maximize centered alignment ("alignf"), summing to one.
 
-    The weights solve min v'Mv - 2 v'a over v >= 0, as non-negative least squares in a factor of M.
+    The weights solve min v'Mv - 2 v'a over v >= 0, by non-negative least squares on a factor of M.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def best_nonnegative(a: Array, M: Array, n_first: int = 100) -> Array:
     n_first : int, default=100
         With more kernels than this, block pivoting is tried first. Where a thousand weights are
         positive, it takes a twentieth of the time of the active-set method. The latter starts with
-        this number of kernels of largest a, and then adds those whose weight would lower the
-        objective.
+        this number of kernels, those with the largest a, and then adds kernels whose weights would
+        lower the objective.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def best_nonnegative(a: Array, M: Array, n_first: int = 100) -> Array:
 
 
 def free_weights(moments: Moments) -> Array:
-    """Return the normalized weights M^+ a, of either sign, of the largest centered alignment.
+    """Return the normalized weights M^+ a, of either sign, which maximize centered alignment.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def free_weights(moments: Moments) -> Array:
 
 
 def dependence_weights(hsic: Array, norm: int) -> Array:
-    """Return non-negative weights of the largest sum_k mu_k HSIC_k in the unit ball of a norm.
+    """Return non-negative weights mu that maximize sum_k mu_k HSIC_k in the unit ball of a norm.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def dependence_weights(hsic: Array, norm: int) -> Array:
 
 
 def normalized(weights: Array) -> Array:
-    """Scale weights such that absolute values sum to one; return equal weights if all are zero."""
+    """Scale weights so that absolute values sum to one; return equal weights if all are zero."""
     total = np.abs(weights).sum()
     if not (total > 0.0 and np.isfinite(total)):
         return np.full(weights.size, 1.0 / weights.size)
@@ -159,7 +159,7 @@ def _scaled(a: Array, M: Array) -> tuple[Array, Array, Array]:
 
 
 def _least_squares(M: Array, a: Array, floor: float = 0.0) -> tuple[Array, Array]:
-    """Return R, whose rows are scaled eigenvectors, and b: |R w - b|^2 = w'Mw - 2 w'a + const."""
+    """Return R, with eigenvectors as rows, and b: |R w - b|^2 = w'Mw - 2 w'a + const."""
     values, vectors = eigh(M)
     kept = values > max(floor, a.size * _EPSILON) * values[-1]
     roots = np.sqrt(values[kept])
@@ -186,7 +186,7 @@ def _refined(solution: Array, M: Array, a: Array) -> Array:
 def _block_pivoting(
     M: Array, a: Array, max_exchanges: int = 100, patience: int = 3
 ) -> Array | None:
-    """Minimize w'Mw - 2 w'a over w >= 0 by block principal pivoting; None unless it converges.
+    """Minimize w'Mw - 2 w'a over w >= 0 by block principal pivoting; None if it fails.
 
     The search fails after `patience` successive exchanges that do not reduce the number of
     violations.

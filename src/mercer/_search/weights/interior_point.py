@@ -25,8 +25,8 @@ class _Point:
     """Primal and dual variables, or a step in them.
 
     `lower` and `upper` are the multipliers of 0 <= alpha <= C, and `intercepts` are the multipliers
-    of the sums of the dual variables. `weights` are the multipliers of q_k <= t, and `slacks` are
-    t - q_k.
+    of the conditions on the sums of the dual variables. `weights` are the multipliers of q_k <= t,
+    and `slacks` are t - q_k.
     """
 
     alpha: Array
@@ -144,7 +144,7 @@ class _Iterate:
 
     @cached_property
     def gap(self) -> float:
-        """Relative duality gap; with intercepts, at least the relative violation of sum c = 0."""
+        """Relative duality gap, or with intercepts the violation of sum c = 0 if that is larger."""
         gap = self._gap(self.weights, self.point.alpha, self.products)
         sums = float(np.abs(self.dual.sum(axis=0)).max()) / float(self.boxes.upper.sum())
         return max(gap, sums) if self.boxes.intercept else gap
@@ -157,7 +157,7 @@ class _Iterate:
         return n_products * self.mu / max(abs(linear + 0.5 * self.point.t), _TINY)
 
     def sparse_weights(self, allowed: float) -> Array | None:
-        """Set small weights to zero within the allowed gap; None if no threshold attains it."""
+        """Set small weights to zero if the gap allows it; return None if no threshold does."""
         for fraction in _NEGLIGIBLE:
             used = self.weights * self.point.t > fraction * self.point.slacks
             weights = np.where(used, self.weights, 0.0)
@@ -166,7 +166,7 @@ class _Iterate:
         return None
 
     def dual_at_bounds(self, weights: Array, allowed: float) -> Array:
-        """Set dual variables close to their bounds to the bounds, within the allowed gap."""
+        """Set dual variables close to their bounds to these bounds, if the gap allows it."""
         point, C, signs = self.point, self.boxes.upper, self.boxes.signs
         scale, counts = self.boxes.mean_cost, self.boxes.counts
         for fraction in _NEGLIGIBLE:
@@ -207,7 +207,7 @@ class _Iterate:
         return _Iterate(_moved(point, step, _step_size(point, step, C)), self.boxes, self.grams)
 
     def _corrections(self, predictor: _Point, sigma: float) -> tuple[Array, ...]:
-        """Return the corrector's targets, for products of sigma mu, and second-order terms."""
+        """Return arguments of `_direction` for a corrector with target products of sigma mu."""
         target = sigma * self.mu
         dc = (self.boxes.signs * predictor.alpha).sum(axis=0)
         products = self.grams.kernel_products(dc)
@@ -263,7 +263,7 @@ class _Iterate:
 
 
 def _weighted_sums(products: KernelProducts, weights: Array, n_vectors: int) -> Array:
-    """Return products of the weighted sum of the kernels with each vector."""
+    """Return the products of the weighted sum of the kernels with each vector."""
     return np.column_stack([products.summed(weights, j) for j in range(n_vectors)])
 
 
@@ -342,7 +342,7 @@ class _BySamples:
 def _factor(system: Array, counts: float | Array = 1.0) -> tuple[Array, Array]:
     """Return the Cholesky factor of the matrix scaled to a unit diagonal, and the scale.
 
-    A sample that counts twice has half the jitter, which is equivalent to two equal samples.
+    A sample that counts twice gets half the jitter, which makes it equivalent to two equal samples.
     """
     scale = 1.0 / np.sqrt(np.diag(system))
     scaled = system * scale * scale[:, None]
@@ -357,7 +357,7 @@ def _solve(factor: tuple[Array, Array], sides: Array) -> Array:
 
 
 def _step_size(point: _Point, step: _Point, C: Array, boundary_fraction: float = 0.99) -> float:
-    """Return the step size: at most one, and a fraction of the way to the nearest bound."""
+    """Return the step size: at most one, and at most a fraction of the way to any bound."""
     size = 1.0
     for value, change in (
         (point.alpha, step.alpha),

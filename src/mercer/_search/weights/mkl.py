@@ -1,4 +1,4 @@
-"""Multiple kernel learning: joint fit of kernel weights and kernel machines to a duality gap."""
+"""Multiple kernel learning: joint fit of kernel weights and machines up to a duality gap."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ gap of the machines is reduced by this factor again whenever no step decreases t
 
 @dataclass(frozen=True, kw_only=True)
 class Machines:
-    """A weighted sum of kernels and the machines that use it.
+    """A weighted sum of kernels, and the machines that use it.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ def learn_weights(
     max_iter : int, default=100
         Maximum number of steps.
     start : ndarray of shape (n_kernels,), default=None
-        Initial weights; None for those of `weight_set`.
+        Initial weights; None for the start of `weight_set`.
     on_step : callable, default=None
         Called with each step.
     patience : int, default=12
@@ -168,7 +168,7 @@ class _Cut:
 
 @dataclass(frozen=True)
 class _State:
-    """Weights, the machines fitted for them, and products of all kernels with dual variables."""
+    """Weights, the machines fitted for them, and products of the kernels with dual variables."""
 
     weights: Array
     K: Array
@@ -204,7 +204,7 @@ class _Objective:
         return _State(weights, K, machines, float(primal), K @ dual + intercepts, products, cut)
 
     def bound(self, cuts: list[_Cut], coefficients: Array) -> float:
-        """Return the lower bound by a convex combination of dual variables, by concavity."""
+        """Return the lower bound that a convex combination of dual variables gives by concavity."""
         conjugates = np.array([cut.conjugate for cut in cuts])
         q = coefficients @ np.array([cut.q for cut in cuts])
         return -float(coefficients @ conjugates) - 0.5 * self.weight_set.support(q)
@@ -244,7 +244,7 @@ class _Objective:
     def result(
         self, state: _State, proof: list[Machine], bound: float, tol: float, steps: list[WeightStep]
     ) -> LearnedWeights:
-        """Use the machines that prove the bound, unless they are worse than `tol` allows."""
+        """Return a result with the machines that prove the bound, unless `tol` rules them out."""
         own = proof is state.machines
         proving = state if own else self._state(state.weights, state.K, proof)
         proven = _relative(proving.primal - bound, proving.primal)
@@ -296,12 +296,12 @@ class _Descent:
     sufficient: float = 1e-4
 
     def step(self, state: _State) -> tuple[_State, list[_Cut]] | None:
-        """Find a state of lower objective; None if rounding errors allow no further decrease."""
+        """Find a state with a lower objective; None if rounding errors prevent a decrease."""
         found = self._searched(state, newton=True) if self.newton else None
         if found is None:
             found = self._searched(state, newton=False)
         if found is None:
-            # No better weights exist within the accuracy of the machines, so it is increased.
+            # No better weights exist within the accuracy of the machines, so this is increased.
             if self.accuracy < np.finfo(float).eps:
                 return None
             self.accuracy *= _INNER_TOL
@@ -345,7 +345,7 @@ class _Descent:
         if excess <= self.sufficient * slope + self.accuracy * abs(state.primal):
             self.width = change
             return found, change, 1.0
-        # Shorten to the minimum of the parabola through both values with the slope at the first.
+        # Shorten to the minimum of the parabola that has both values and the slope at the first.
         return None, change, float(np.clip(-0.5 * slope / (excess - slope), 0.1, 0.5))
 
 

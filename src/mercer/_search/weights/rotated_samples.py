@@ -1,4 +1,4 @@
-"""Ridge regression on few features, reduced to an equivalent problem of few samples."""
+"""Ridge regression on few features, reduced to an equivalent problem with few samples."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ from mercer.losses._loss import Problems
 
 @dataclass(frozen=True)
 class RotatedSamples:
-    """The samples of ridge regression, rotated such that few rows are nonzero.
+    """The samples of ridge regression, rotated so that few rows are nonzero.
 
     Attributes
     ----------
@@ -149,8 +149,8 @@ def rotated_samples(
     kernels : sequence of Kernel
         Bound to the samples.
     largest_fraction : float, default=0.8
-        Samples are rotated only if this reduces their number at least to this fraction, because a
-        smaller reduction does not pay for the rotation.
+        Samples are rotated only if their number falls to at most this fraction, because a smaller
+        reduction does not make up for the cost of the rotation.
 
     Returns
     -------

@@ -101,7 +101,7 @@ class WeightSet(ABC):
 
     @abstractmethod
     def support_point(self, q: Array) -> Array:
-        """Return the weights of the largest <w, q>, shape (n_kernels,)."""
+        """Return the weights w that maximize <w, q>, shape (n_kernels,)."""
 
     def best_combination(self, conjugates: Array, Q: Array) -> Array:
         """Find a convex combination of dual variables with a high lower bound.
@@ -141,7 +141,7 @@ class WeightSet(ABC):
 
 
 class Simplex(WeightSet):
-    """Weights of l1-norm one. Most weights are zero at the optimum.
+    """Weights whose l1-norm is one. Most weights are zero at the optimum.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class Simplex(WeightSet):
         quadratic program.
     n_working : int, default=1000
         Maximum size of the working set. For larger sets, the quadratic program would be more
-        expensive than a restart from the kernels of largest gradient.
+        expensive than a restart from the kernels with the largest gradients.
     """
 
     has_interior_point = True
@@ -185,8 +185,8 @@ class Simplex(WeightSet):
     def newton(self, weights: Array, q: Array, curvature: Curvature) -> Path:
         """Solve a quadratic program on a working set; see :meth:`WeightSet.newton`.
 
-        The working set contains the kernels of positive weight and the kernels of largest gradient.
-        If too many weights are positive, the step goes to equal weights of the latter kernels.
+        The working set contains the kernels with positive weights or the largest gradients.
+        If too many weights are positive, the step goes to equal weights for the latter kernels.
         """
         largest = np.argsort(-q, kind="stable")[: self.n_joining]
         working = np.union1d(np.flatnonzero(weights), largest)
@@ -199,7 +199,7 @@ class Simplex(WeightSet):
         return straight_path(weights, target)
 
     def closed_form(self, weights: Array, q: Array) -> Path:
-        """Step to w_k sqrt(q_k), divided by their sum; see :meth:`WeightSet.closed_form`."""
+        """Step to normalized w_k sqrt(q_k); see :meth:`WeightSet.closed_form`."""
         norms = weights * np.sqrt(q)
         total = float(norms.sum())
         return straight_path(weights, norms / total if total > 0.0 else weights)
@@ -269,7 +269,7 @@ class LpBall(WeightSet):
         return np.asarray(step - (powers @ step) / (powers @ by_constant) * by_constant)
 
     def _along(self, weights: Array, used: Array, step: Array) -> Path:
-        """Return the path of a step in the logarithms of used weights; other weights are zero."""
+        """Return the path of a step in the logarithms of the used weights; the others are zero."""
 
         def path(step_size: float) -> Array:
             log_weights = np.log(weights[used]) + step_size * step
@@ -283,7 +283,7 @@ class LpBall(WeightSet):
 
 
 def unit_ball(norm: float) -> WeightSet:
-    """Return the set of non-negative weights whose lp-norm is at most one, for p of at least 1."""
+    """Return the set of non-negative weights whose lp-norm is at most one, for p >= 1."""
     check_scalar(norm, "norm", Real)
     if not norm >= 1.0:
         raise ValueError(f"norm must be at least 1; got {norm!r}.")
@@ -309,7 +309,7 @@ class ShiftedBall(WeightSet):
         return self.center + self.radius / np.sqrt(n_kernels)
 
     def newton(self, weights: Array, q: Array, curvature: Curvature) -> Path:
-        """Step towards the support point, to the minimum of the second-order model on the way."""
+        """Step toward the support point, to the minimum of the second-order model on the way."""
         difference = self.support_point(q) - weights
         second_derivative = curvature.along(difference)
         slope = 0.5 * float(q @ difference)
@@ -327,7 +327,7 @@ class ShiftedBall(WeightSet):
 
 
 def _bounded_below(q: Array) -> Array:
-    """Bound the gradients below by a small fraction of the largest, so that logarithms exist."""
+    """Bound gradients from below by a fraction of the largest one, so that logarithms exist."""
     largest, least = float(q.max()), float(np.finfo(float).eps) ** 2
     return np.maximum(q, least * largest) if largest > 0.0 else np.ones_like(q)
 

@@ -1,1 +1,1 @@
-"""Computation of explanations: contributions of players to fitted functions, and variances."""
+"""Contributions of players to fitted functions, and variances of their effects."""

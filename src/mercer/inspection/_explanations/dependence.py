@@ -1,4 +1,4 @@
-"""Values of a fitted function as one or two players vary and the others have background values."""
+"""Values of a fitted function for varying values of one or two players."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from mercer.inspection._explanations.parts import Parts, ProductPart
 from mercer.inspection._explanations.sampled_values import ROWS_AT_ONCE
 
 _TILE_VALUES = 2**21
-"""Number of factors of rows that are in memory together, 16 MB."""
+"""Number of factors that are in memory at a time, which take 16 MB."""
 
 
 def varied_values(
@@ -22,7 +22,7 @@ def varied_values(
     players: Sequence[int],
     grids: Sequence[Views],
 ) -> Array:
-    """Values of a function on background rows in which some players take values of other rows.
+    """Return values of a function on background rows in which players take other rows' values.
 
     Parameters
     ----------
@@ -33,20 +33,20 @@ def varied_values(
     players : sequence of int
         One or two players that vary.
     grids : sequence of dict of str to ndarray of shape (n_values, n_features)
-        Rows that hold the values of each of these players.
+        Rows that hold the values of each player that varies.
 
     Returns
     -------
     ndarray of shape (n_values, n_background, n_outputs)
-        Function values; for two players, at all combinations of their values, with the second
-        player varying fastest.
+        Function values. For two players, they are given for all combinations of values, and the
+        values of the second player vary fastest.
 
     Notes
     -----
     For f(x) = sum_i c_i prod_l k_l(x_l, z_il), the products of the factors of players that do not
     vary are computed once, so that g values take O(g n b) time instead of O(g n b d). If these
-    factors form one kernel on all columns of these players, they take one exponential for each pair
-    of rows.
+    factors form one kernel on all their columns, they take one exponential for each pair of
+    rows.
     """
     picked = np.indices([len(next(iter(grid.values()))) for grid in grids]).reshape(len(grids), -1)
     values = np.tile(expansion.of_views(background), (picked.shape[1], 1, 1))
@@ -72,7 +72,7 @@ def varied_values(
 def _changes(
     part: ProductPart, Z: Array, players: Sequence[int], grids: Sequence[Views], picked: Array
 ) -> Array:
-    """Change of the values of a part, shape (n_values, n_background, n_outputs)."""
+    """Return the change of the values of a part, shape (n_values, n_background, n_outputs)."""
     varied = [(player, k) for k, player in enumerate(players) if player in part.players]
     positions = np.array([np.searchsorted(part.players, player) for player, _ in varied])
     varying = part.of_players(positions)
@@ -91,13 +91,13 @@ def _changes(
         ]
         values = _multiplied(others, offsets)
         for output, c in enumerate(coefficients.T):
-            # Shifted factors keep the precision of wide kernels.
+            # With shifted factors, wide kernels do not lose precision.
             found[:, :, output] += (values * c) @ rest.T - (own * rest) @ c
     return found
 
 
 def _multiplied(shifted: Sequence[Array], offsets: Array) -> Array:
-    """The product of one or two factors minus the product of their offsets."""
+    """Return the product of one or two factors minus the product of their offsets."""
     if len(shifted) == 1:
         return shifted[0]
     (s, t), (a, b) = shifted, offsets
@@ -111,7 +111,7 @@ def _mixed(
     grids: Sequence[Views],
     picked: Array,
 ) -> Views:
-    """Background rows with the values of each combination, one combination after another."""
+    """Return background rows with the values of each combination, stacked by combination."""
     n_background = len(next(iter(background.values())))
     found = {}
     for name, view in background.items():

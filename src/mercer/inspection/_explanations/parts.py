@@ -1,4 +1,4 @@
-"""Parts of a fitted function that are products over players, and those that are not.
+"""Parts of a fitted function that are products over players, and parts that are not.
 
 A player is a set of columns whose values are exchanged together. Given a partition of the columns
 into players, a product of kernels on few columns is a product over players if no factor depends on
@@ -25,9 +25,9 @@ class ProductPart(Protocol):
     Attributes
     ----------
     view : str
-        The view of the table that the part is evaluated on.
+        The view of the table on which the part is evaluated.
     players : ndarray of int of shape (n_active,)
-        Players that the part depends on.
+        Players on which the part depends.
     coefficients : ndarray of shape (n_terms, n_outputs)
     """
 
@@ -38,7 +38,7 @@ class ProductPart(Protocol):
 
     @property
     def players(self) -> Array:
-        """Players that the part depends on."""
+        """Players on which the part depends."""
         ...
 
     @property
@@ -47,28 +47,28 @@ class ProductPart(Protocol):
         ...
 
     def factors(self, X: Array, terms: slice) -> tuple[Array, Array]:
-        """Factors of some products on rows of the view.
+        """Return the factors of some products on rows of the view.
 
         Returns
         -------
         shifted : ndarray of shape (n_active, n_rows, n_terms)
-            Factors minus their offsets, so that differences of factors keep their precision.
+            Factors minus their offsets. Differences of these are precise.
         offsets : ndarray of shape (n_active,)
         """
         ...
 
     def of_players(self, positions: Array) -> ProductPart:
-        """Products of the factors of some players alone, by their positions in `players`."""
+        """Return the part restricted to some players, given their positions in `players`."""
         ...
 
     def product(self, X: Array, terms: slice) -> Array:
-        """Products of all factors on rows of the view, shape (n_rows, n_terms)."""
+        """Return the products of all factors on rows of the view, shape (n_rows, n_terms)."""
         ...
 
 
 @dataclass(frozen=True)
 class CenterPart:
-    """A product of kernels, one for each player, times coefficients at centers.
+    """A product of kernels, each of one player, times coefficients at centers.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class CenterPart:
     coefficients: Array
 
     def factors(self, X: Array, terms: slice) -> tuple[Array, Array]:
-        """Factors of some centers; see :class:`ProductPart`."""
+        """Return the factors of some centers; see :class:`ProductPart`."""
         centers = self.centers[terms]
         shifted = np.empty((len(self.players), len(X), len(centers)))
         offsets = np.empty(len(self.players))
@@ -102,12 +102,12 @@ class CenterPart:
         return shifted, offsets
 
     def of_players(self, positions: Array) -> CenterPart:
-        """Products of the factors of some players; see :class:`ProductPart`."""
+        """Return the part restricted to some players; see :class:`ProductPart`."""
         kernels = [self.kernels[k] for k in positions]
         return replace(self, players=self.players[positions], kernels=kernels)
 
     def product(self, X: Array, terms: slice) -> Array:
-        """Products of all factors; factors of one family take one exponential."""
+        """Return the products of all factors. Factors of one family take one exponential."""
         centers = self.centers[terms]
         values = np.ones((len(X), len(centers)))
         for factor in merged([factor for factors in self.kernels for factor in factors]):
@@ -124,7 +124,7 @@ class MonomialPart:
     view : str
     players : ndarray of int of shape (n_active,)
     columns : sequence of ndarray of int
-        Columns of each of these players.
+        Columns of each player.
     exponents : ndarray of int of shape (n_monomials, n_features)
     coefficients : ndarray of shape (n_monomials, n_outputs)
     """
@@ -136,7 +136,7 @@ class MonomialPart:
     coefficients: Array
 
     def factors(self, X: Array, terms: slice) -> tuple[Array, Array]:
-        """Products of each player's powers in some monomials; see :class:`ProductPart`."""
+        """Return each player's products of powers in some monomials; see :class:`ProductPart`."""
         exponents = self.exponents[terms]
         found = [
             np.prod(X[:, None, columns] ** exponents[:, columns], axis=2)
@@ -145,12 +145,12 @@ class MonomialPart:
         return np.stack(found), np.zeros(len(found))
 
     def of_players(self, positions: Array) -> MonomialPart:
-        """Products of the powers of some players; see :class:`ProductPart`."""
+        """Return the part restricted to some players; see :class:`ProductPart`."""
         columns = [self.columns[k] for k in positions]
         return replace(self, players=self.players[positions], columns=columns)
 
     def product(self, X: Array, terms: slice) -> Array:
-        """Products of all powers; see :class:`ProductPart`."""
+        """Return the products of all powers; see :class:`ProductPart`."""
         if not len(self.players):
             return np.ones((len(X), len(self.coefficients[terms])))
         return np.asarray(self.factors(X, terms)[0].prod(axis=0))
@@ -158,7 +158,7 @@ class MonomialPart:
 
 @dataclass(frozen=True)
 class OtherProduct:
-    """A product of kernels; at least one kernel depends on columns of several players.
+    """A product of kernels, with at least one kernel on columns of several players.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ class OtherProduct:
     coefficients: Array
 
     def __call__(self, X: Array) -> Array:
-        """Values on rows of the view, shape (n_rows, n_outputs)."""
+        """Return the values on rows of the view, shape (n_rows, n_outputs)."""
         values = np.full((len(X), len(self.centers)), self.product.weight)
         for factor, shifted in zip(self.product.factors, self._factors, strict=True):
             values *= shifted(X) + factor.kernel.offset
@@ -187,12 +187,12 @@ class OtherProduct:
 
     @property
     def columns(self) -> Array:
-        """Columns that the product depends on."""
+        """Columns on which the product depends."""
         return used_columns([self.product])
 
     @property
     def description(self) -> str:
-        """The kernels on columns of several players."""
+        """Description of the kernels on several columns."""
         kernels = [f.kernel.describe() for f in self.product.factors if len(f.columns) > 1]
         return " and ".join(dict.fromkeys(kernels))
 
@@ -216,7 +216,7 @@ class OtherFunction:
         return self.term.view
 
     def __call__(self, X: Array) -> Array:
-        """Values on rows of the view, shape (n_rows, n_outputs)."""
+        """Return the values on rows of the view, shape (n_rows, n_outputs)."""
         return self.term(X)
 
     @property
@@ -234,7 +234,7 @@ class Parts:
     exact : list of ProductPart
     others : list of (OtherProduct or OtherFunction)
     player_of : ndarray of int of shape (n_features,)
-        The player that each column belongs to.
+        The player to which each column belongs.
     n_players : int
     n_outputs : int
     """
@@ -247,7 +247,7 @@ class Parts:
 
     @classmethod
     def of(cls, expansion: KernelExpansion, player_of: Array, n_players: int) -> Parts:
-        """The parts of an expansion, for a partition of its columns into players."""
+        """Return the parts of an expansion for a partition of its columns into players."""
         exact: list[ProductPart] = []
         others: list[OtherProduct | OtherFunction] = []
         n = len(player_of)
@@ -271,13 +271,13 @@ class Parts:
 
     @property
     def sampled_players(self) -> Array:
-        """Players, in ascending order, that the parts in `others` depend on."""
+        """Players on which the parts in `others` depend, in ascending order."""
         if not self.others:
             return np.empty(0, dtype=int)
         return np.unique(self.player_of[np.concatenate([part.columns for part in self.others])])
 
     def of_others(self, views: Views) -> Array:
-        """Sum of the parts in `others`, shape (n_rows, n_outputs)."""
+        """Return the sum of the parts in `others`, shape (n_rows, n_outputs)."""
         total = np.zeros((next(iter(views.values())).shape[0], self.n_outputs))
         for part in self.others:
             total += part(views[part.view])
@@ -285,7 +285,7 @@ class Parts:
 
 
 def _by_player(found: ColumnProduct, player_of: Array) -> dict[int, list[Factor]]:
-    """Factors of the products, for each player in turn."""
+    """Return the factors of a product by player, in ascending order of players."""
     groups: dict[int, list[Factor]] = {}
     for factor in found.factors:
         groups.setdefault(int(player_of[factor.columns[0]]), []).append(factor)
@@ -306,7 +306,7 @@ def _centers(term: KernelTerm, found: ColumnProduct, player_of: Array) -> Center
 def _monomials(
     term: KernelTerm, products: Sequence[ColumnProduct], player_of: Array
 ) -> MonomialPart:
-    """Return inner products of single columns as monomials, whose coefficients sum over centers."""
+    """Return products of linear kernels on single columns as monomials, summed over centers."""
     centers = as_doubles(term.centers)
     exponents = np.zeros((len(products), len(player_of)), dtype=int)
     coefficients = np.empty((len(products), term.coefficients.shape[1]))

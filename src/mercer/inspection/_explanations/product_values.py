@@ -1,7 +1,7 @@
 r"""Shapley values and interactions of functions that are products over players.
 
 For :math:`f(x) = \sum_i c_i \prod_l k_{li}(x_l)`, let each player take its value in the row x with
-probability t, and its value in a background row z otherwise. The expected value of f is then the
+probability t, and otherwise its value in a background row z. The expected value of f is then the
 mean over background rows of
 
 .. math:: \sum_i c_i \prod_l [k_{li}(z_l) + t (k_{li}(x_l) - k_{li}(z_l))].
@@ -9,7 +9,7 @@ mean over background rows of
 The Shapley value of player j is the integral, over t from zero to one, of the derivative of this
 mean with respect to the probability of player j [Owen 1972, Multilinear extensions of games,
 Management Science 18]. The derivative is a polynomial of degree d - 1 in t, which ceil(d / 2)
-Gauss-Legendre nodes integrate exactly; fewer nodes integrate it to rounding if most factors vary
+Gauss-Legendre nodes integrate exactly. Fewer nodes integrate it to rounding if most factors vary
 little. The product over the other players is formed from the products before and after player j
 instead of by division, because the full product may underflow.
 """
@@ -28,25 +28,25 @@ from mercer.inspection._explanations.parts import ProductPart
 from mercer.kernels._kernel import BLOCK_ROWS
 
 _TILE_VALUES = 4 * CACHED_VALUES
-"""Number of factors in a tile. For 1,000 rows and 20 columns, a quarter of this number, with which
-kernels are evaluated more often, takes 1.4 times as long, and four times this number, which exceeds
-the cache, 1.6 times."""
+"""Number of factors in a tile. For 1,000 rows and 20 columns, a quarter of this number takes 1.4
+times as long, because kernels are evaluated more often. Four times this number exceeds the cache
+and takes 1.6 times as long."""
 
 _FEW_NODES = 12
-"""Fewer nodes cost less than a bound of their error."""
+"""Up to this number, nodes cost less than a bound on their error, which is not computed."""
 
 _SUMS = (1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0)
 """Sums of the half-axes of ellipses about [-1, 1] on which products are bounded."""
 
 _ROUNDING = 1e-15
-"""Error of the nodes, relative to the largest product."""
+"""Accepted error of the integrals relative to the largest product."""
 
 Differences: TypeAlias = Callable[[Array, Array], Iterable[Array]]
-"""Function from differences of factors and their background values to integrals of products."""
+"""A function that maps differences and background values of factors to integrals of products."""
 
 
 def product_values(part: ProductPart, X: Array, Z: Array, *, independent: bool = False) -> Array:
-    """Shapley values of the players of a part.
+    """Compute the Shapley values of the players of a part.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def product_values(part: ProductPart, X: Array, Z: Array, *, independent: bool =
 def product_interactions(
     part: ProductPart, X: Array, Z: Array, *, independent: bool = False
 ) -> Array:
-    """Shapley interaction indices of pairs of players of a part.
+    """Compute the Shapley interaction indices of pairs of players of a part.
 
     Parameters
     ----------
@@ -96,8 +96,8 @@ def product_interactions(
 
     Notes
     -----
-    The indices are integrals over t of second derivatives of the multilinear extension. The time
-    for each row is O(n b d^3), and O(n d^3) for independent players.
+    The indices are integrals over t of second derivatives of the multilinear extension. Each row
+    takes O(n b d^3) time, and O(n d^3) time for independent players.
 
     References
     ----------
@@ -118,7 +118,7 @@ def product_interactions(
 
 
 def mean_of_product(part: ProductPart, Z: Array) -> Array:
-    """Mean of a part over independent players, shape (n_outputs,).
+    """Compute the mean of a part over independent players, shape (n_outputs,).
 
     Parameters
     ----------
@@ -135,12 +135,12 @@ def mean_of_product(part: ProductPart, Z: Array) -> Array:
 
 
 def _nodes(D: Array, B: Array, degree: int) -> tuple[Array, Array]:
-    """Nodes and weights on (0, 1) that integrate the products of factors B + t D to rounding.
+    """Return nodes and weights on (0, 1) that integrate products of factors B + t D to rounding.
 
     Parameters
     ----------
     D, B : ndarray of shape (n_players, n_pairs, n_products)
-        Differences of factors, and their values on the background.
+        Differences of factors, and the values of factors on the background.
     degree : int
         Degree of the polynomials in t.
 
@@ -148,10 +148,10 @@ def _nodes(D: Array, B: Array, degree: int) -> tuple[Array, Array]:
     -----
     With N + 1 nodes, the error is at most 64 M / (15 (1 - r^-2) r^(2 N)) for a polynomial that is
     bounded by M on the ellipse whose foci are the ends of the interval and whose half-axes sum to
-    r / 2 [Trefethen 2008, SIAM Review 50, theorem 4.5]. A factor is there at most m (1 + u s),
-    where m is the larger of its absolute values at the ends, u = |D| / m, and
-    s = (r + 1 / r - 2) / 4; a difference D in its place is at most twice this. The product is at
-    most the product of m times the exponential of s times the sum of u.
+    r / 2 [Trefethen 2008, SIAM Review 50, theorem 4.5]. On the ellipse, a factor is at most
+    m (1 + u s), where m is the larger of its absolute values at the ends, u = |D| / m, and
+    s = (r + 1 / r - 2) / 4. A difference D in its place is at most twice this. The product is at
+    most the product of all m times the exponential of s times the sum of all u.
     """
     number = degree // 2 + 1
     if number > _FEW_NODES:
@@ -169,14 +169,14 @@ def _nodes(D: Array, B: Array, degree: int) -> tuple[Array, Array]:
 
 
 def _enough_nodes(logs: Array, ratios: Array, r: float) -> int:
-    """Return a number of nodes that suffices, by the bound of :func:`_nodes` for one r.
+    """Return a sufficient number of nodes according to the bound in :func:`_nodes` for one r.
 
     Parameters
     ----------
     logs : ndarray of shape (n_pairs, n_products)
-        Logarithms of the products of m. The largest logarithm is zero.
+        Logarithms of the products of all m. The largest logarithm is zero.
     ratios : ndarray of shape (n_pairs, n_products)
-        Sums of u.
+        Sums of all u.
     r : float
     """
     s = 0.25 * (r + 1.0 / r - 2.0)
@@ -186,12 +186,12 @@ def _enough_nodes(logs: Array, ratios: Array, r: float) -> int:
 
 @cache
 def _gauss_legendre(number: int) -> tuple[Array, Array]:
-    """Return the nodes and weights of a number of nodes on (-1, 1)."""
+    """Return a given number of nodes on (-1, 1) with their weights."""
     return np.polynomial.legendre.leggauss(number)
 
 
 def _over_background(part: ProductPart, X: Array, Z: Array, differences: Differences) -> Array:
-    """Means over background rows, and sums over products, of a function of factors.
+    """Return means over background rows of a function of factors, summed over products.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def _over_background(part: ProductPart, X: Array, Z: Array, differences: Differe
 
         return np.stack([of_row(r) for r in range(values.shape[1])])
 
-    batches = gen_batches(len(X), BLOCK_ROWS)  # The factors of a batch are in memory together.
+    batches = gen_batches(len(X), BLOCK_ROWS)  # All factors of a batch are in memory.
     sums = [sum(map_tiles(partial(of_tile, rows=rows), plan)) for rows in batches]
     return np.concatenate(sums) / len(Z)
 
@@ -228,7 +228,7 @@ def _over_background(part: ProductPart, X: Array, Z: Array, differences: Differe
 def _over_mean_factors(
     part: ProductPart, X: Array, Z: Array, differences: Differences, n_values: int
 ) -> Array:
-    """Sums over products of a function of factors, with means as the factors on the background.
+    """Return sums over products of a function of factors, whose background values are means.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def _over_mean_factors(
 
 
 def _tiles(part: ProductPart, n_rows: int) -> list[tuple[slice, slice]]:
-    """Batches of products and of rows whose factors stay in the cache."""
+    """Return batches of products and of rows whose factors stay in the cache."""
     size = max(_TILE_VALUES // len(part.players), 1)
     rows = min(n_rows, size)
     terms = gen_batches(len(part.coefficients), max(size // rows, 1))
@@ -267,7 +267,7 @@ def _tiles(part: ProductPart, n_rows: int) -> list[tuple[slice, slice]]:
 
 
 def _first_differences(D: Array, B: Array) -> Array:
-    """Integrals of products in which a player's factor is replaced by its difference.
+    """Return integrals of products in which a player's factor is replaced by its difference.
 
     Returns
     -------
@@ -293,7 +293,7 @@ def _first_differences(D: Array, B: Array) -> Array:
 
 
 def _second_differences(D: Array, B: Array) -> Iterator[Array]:
-    """Integrals of products in which two players' factors are replaced by their differences.
+    """Yield integrals of products in which two players' factors are replaced by differences.
 
     Yields
     ------

@@ -1,4 +1,4 @@
-"""Shapley values of functions of any kind, by permutations or by all subsets."""
+"""Shapley values of arbitrary functions by permutations or by all subsets."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from mercer._gram.expansion import Views
 from mercer._gram.tiles import map_tiles
 
 ROWS_AT_ONCE = 2048
-"""Maximum number of rows that a function is evaluated on at a time; kernels divide them further."""
+"""Maximum number of rows on which a function is evaluated at a time, before kernels divide them."""
 
 
 @dataclass(frozen=True)
 class Game:
-    """A function of a row in which some columns are replaced by those of background rows.
+    """A function of a row in which some columns take the values of background rows.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Game:
     background : dict of str to ndarray of shape (n_background, n_features)
     player_of : ndarray of int of shape (n_features,)
     players : ndarray of int of shape (n_active,)
-        Players that the function depends on.
+        Players on which the function depends.
     """
 
     function: Callable[[Views], Array]
@@ -43,7 +43,7 @@ class Game:
         return int(next(iter(self.background.values())).shape[0])
 
     def values(self, coalitions: Array, rows: Array) -> Array:
-        """Values for sets of players that keep the row while others take a background row.
+        """Return values for sets of players that keep the row while others take background rows.
 
         Parameters
         ----------
@@ -70,9 +70,9 @@ class Game:
         return np.concatenate(list(map_tiles(of_batch, list(gen_batches(len(rows), ROWS_AT_ONCE)))))
 
     def of_all_subsets(self) -> Array:
-        """Mean value over background rows of each subset, shape (2^n_active, n_outputs).
+        """Return the mean value over background rows of each subset, shape (2^n_active, n_outputs).
 
-        Player j is in the subsets whose numbers have the j-th bit set.
+        Player j is in the subsets whose number has the j-th bit set.
         """
         m, b = len(self.players), self.n_background
         subsets = _members(m)
@@ -81,12 +81,12 @@ class Game:
 
 
 def _members(m: int) -> Array:
-    """Whether player j is in each subset, given by the j-th bit of its number, shape (2^m, m)."""
+    """Return whether each subset has player j, the j-th bit of its number, shape (2^m, m)."""
     return np.asarray((np.arange(2**m)[:, None] >> np.arange(m)) & 1 == 1)
 
 
 def enumerated_values(game: Game) -> Array:
-    """Shapley values from all subsets, shape (n_active, n_outputs), by 2^d b evaluations.
+    """Compute Shapley values from all subsets by 2^d b evaluations, shape (n_active, n_outputs).
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def enumerated_values(game: Game) -> Array:
 def permutation_values(
     game: Game, n_permutations: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """Shapley values estimated from pairs of opposite permutations.
+    """Estimate Shapley values from pairs of opposite permutations.
 
     Parameters
     ----------
@@ -118,17 +118,17 @@ def permutation_values(
     Returns
     -------
     values : ndarray of shape (n_active, n_outputs)
-        Over players, they sum to the function's value minus its mean over background rows.
+        Their sum over players is the function's value minus its mean over background rows.
     covariances : ndarray of shape (n_active, n_outputs, n_outputs)
-        Covariance matrix of the outputs, for each Shapley value. Pairs are drawn within each
-        background row, so that differences between these rows are not counted as error.
+        Covariance matrix of the outputs for each Shapley value. Pairs are drawn for each background
+        row, so that differences between these rows do not count as errors.
 
     References
     ----------
     Castro, Gomez, Tejada (2009), Polynomial calculation of the Shapley value based on sampling,
     Computers & Operations Research 36. Mitchell, Cooper, Frank, Holmes (2022), Sampling
     permutations for Shapley value estimation, Journal of Machine Learning Research 23, section 3.1,
-    on opposite ones.
+    on opposite permutations.
     """
     m, n_pairs = len(game.players), n_permutations * game.n_background
     rows = np.repeat(np.arange(game.n_background), n_permutations)

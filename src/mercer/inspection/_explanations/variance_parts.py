@@ -1,10 +1,10 @@
-r"""Variances of functions that are sums of products over players, for independent players.
+r"""Variances of sums of products over independent players.
 
 For :math:`f(x) = \sum_i c_i \prod_l k_{li}(x_l)`, let each player take its values in the background
 rows with equal probability, independently of the other players. The variances of all terms in the
-decomposition of f into effects of players, of pairs and so on are then sums over pairs of products,
-in terms of the means and covariances of each player's factors. Factors are centered before they are
-multiplied, so that no variance is a difference of large numbers.
+decomposition of f into effects of players, of pairs and so on are then sums over pairs of products.
+They depend on the means and covariances of each player's factors. Factors are centered before they
+are multiplied, so that no variance is a difference of large numbers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mercer.inspection._explanations.parts import ProductPart
 
 @dataclass(frozen=True)
 class PlayerFactors:
-    """Factors of each player in all products of some parts, on background rows.
+    """Factors of each player in all products of several parts on background rows.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class PlayerFactors:
 
     @classmethod
     def of(cls, parts: Sequence[ProductPart], background: Views, n_players: int) -> PlayerFactors:
-        """Evaluate the factors of all parts, side by side."""
+        """Evaluate the factors of all parts and concatenate them."""
         pieces, levels = [], []
         for part in parts:
             shifted, offsets = part.factors(background[part.view], slice(None))
@@ -55,7 +55,7 @@ class PlayerFactors:
         return cls(np.concatenate(pieces, 2), np.concatenate(levels, 1), coefficients)
 
     def first_order(self) -> Array:
-        """Variances of the effects of single players, shape (n_players, n_outputs)."""
+        """Return variances of the effects of single players, shape (n_players, n_outputs)."""
         found = [
             np.mean((F @ (self._others([player]) * self.coefficients)) ** 2, axis=0)
             for player, F in enumerate(self.centered)
@@ -63,11 +63,11 @@ class PlayerFactors:
         return np.array(found)
 
     def pairs(self) -> Array:
-        """Variances of the effects of pairs of players, (n_players, n_players, n_outputs).
+        """Return variances of the effects of pairs, shape (n_players, n_players, n_outputs).
 
         Notes
         -----
-        The time is O(n b^2 d^2) for n products, b background rows and d players.
+        This takes O(n b^2 d^2) time for n products, b background rows and d players.
         """
         d = len(self.centered)
         found = np.zeros((d, d, self.coefficients.shape[1]))
@@ -80,7 +80,7 @@ class PlayerFactors:
         return found
 
     def higher_order(self) -> tuple[Array, Array]:
-        """Variances of effects of three or more players: sums for each player, and for all effects.
+        """Return summed variances of the effects of three or more players, by player and in total.
 
         Returns
         -------
@@ -90,11 +90,11 @@ class PlayerFactors:
 
         Notes
         -----
-        These are sums over pairs of products, with coefficients that may be large and cancel.
-        Because each term contains three covariances, no precision is lost, even if a kernel is so
-        wide that its covariances are tiny. The variances of effects of one player and of two
-        players are squares of sums over products instead; see :meth:`first_order`. This takes O(n^2
-        (b + 1) d) time.
+        The variances are sums over pairs of products, with coefficients that may be large and
+        cancel. Because each term contains at least three covariances, no precision is lost, even if
+        a kernel is so wide that its covariances are tiny. The variances of effects of one or two
+        players are squares of sums over products instead; see :meth:`first_order`. This takes
+        O(n^2 (b + 1) d) time.
         """
         n_products = self.means.shape[1]
         size = max(CACHED_VALUES // (4 * n_products), 1)
@@ -109,7 +109,7 @@ class PlayerFactors:
                 (np.outer(mean[rows], mean), F[:, rows].T @ F / len(F))
                 for mean, F in zip(self.means, self.centered, strict=True)
             ]
-            # Products over the players before each, with zero, one, and two or more covariances.
+            # Products over the players before each one, with zero, one, and several covariances.
             before, (none, one, two, more) = [], (np.ones(1), *[np.zeros(1)] * 3)
             for m, c in factors:
                 before.append((none, one, two + more))
@@ -120,7 +120,7 @@ class PlayerFactors:
                     more * (m + c) + two * c,
                 )
             total, of_players = summed(more), []
-            none, one, several = np.ones(1), np.zeros(1), np.zeros(1)  # For the players after each.
+            none, one, several = np.ones(1), np.zeros(1), np.zeros(1)  # For players after each one.
             for (p, q, r), (m, c) in zip(reversed(before), reversed(factors), strict=True):
                 others = r * (none + one + several) + q * (one + several) + p * several
                 of_players.append(summed(c * others))
@@ -132,5 +132,5 @@ class PlayerFactors:
         return np.maximum(of_players, 0.0), np.maximum(total, 0.0)
 
     def _others(self, players: Sequence[int]) -> Array:
-        """Products of the means of all other players, shape (n_products, 1)."""
+        """Return the products of the means of all other players, shape (n_products, 1)."""
         return np.delete(self.means, players, axis=0).prod(axis=0)[:, None]
