@@ -36,7 +36,7 @@ def with_copies(sample: Rows) -> Rows:
 
 
 def copies(X: Features, y: Array, rounding: float = 1e-9) -> Array | None:
-    """Return a number for each row, shared by its copies, or None if there are no copies.
+    """Return a group number for each row, equal for copies, or None if there are no copies.
 
     Parameters
     ----------

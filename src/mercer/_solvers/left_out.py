@@ -209,7 +209,7 @@ def relative_loss(
     Returns
     -------
     float
-        Ratio of the mean squared errors; one if predictions by the mean have no error.
+        Ratio of the mean squared errors; one if predicting the mean gives no error.
     """
     weights = as_weights(weights, len(targets))
     resampling = as_resampling(resampling, len(targets))

@@ -108,7 +108,7 @@ class KernelWeightsDisplay(Display):
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the shares that follow from weights, |w_k| tr K_k / sum_j |w_j| tr K_j.
+        """Plot the share of each kernel, |w_k| tr K_k / sum_j |w_j| tr K_j for weights w.
 
         Parameters
         ----------

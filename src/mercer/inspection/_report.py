@@ -252,7 +252,7 @@ def report(
 
     A model is better than a constant if Student's interval of the ratio of mean squared errors (of
     probabilities, if there are any) is below one, or if the model ranks two classes better than
-    chance. Predictions of labels alone are compared by balanced accuracy.
+    chance. Models that predict only labels are compared by balanced accuracy.
 
     Errors are compared between deciles or categories of each column by the Kruskal-Wallis test, and
     columns are listed at a false discovery rate of 5% [2]_. Each check warns about clean data with

@@ -17,7 +17,7 @@ from mercer.kernels._kernel import N_STARTS, Kernel
 
 @dataclass(eq=False, repr=False)
 class Missing(Composite):
-    """A kernel of features that may be missing, with a learned similarity to known values.
+    """A kernel for features with missing values, whose similarity to known values is learned.
 
     For a kernel k and a learned similarity r = exp(-1 / s^2) between zero and one, it is
 

@@ -278,7 +278,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         return found
 
     def _fit_labels(self, X: Table, Y: Array, sample_weight: PerSample, groups: PerSample) -> Self:
-        """Fit the members to indicators of several labels."""
+        """Fit the members to a multilabel indicator matrix."""
         refuse_class_weight(self.class_weight)
         for name, default in (("scoring", None), ("loss", "squared_error")):
             if getattr(self, name) != default:

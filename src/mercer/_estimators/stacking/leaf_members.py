@@ -81,7 +81,7 @@ class LeafMember:
         return own_fields(self)
 
     def term(self, Z: Features, n_outputs: int) -> tuple[Term, Array]:
-        """Return the deviations as a term, and a constant; see :meth:`GramMember.term`."""
+        """Return a term for the deviations, and a constant; see :meth:`GramMember.term`."""
         return self._leaves, self.intercept
 
     def left_out(

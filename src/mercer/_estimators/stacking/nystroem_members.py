@@ -41,7 +41,7 @@ class NystroemMember:
         return np.asarray(self.model.values(X) - self.mean)
 
     def term(self, Z: Features, n_outputs: int) -> tuple[Term, Array]:
-        """Return the deviations as a term, and a constant; see :meth:`GramMember.term`."""
+        """Return a term for the deviations, and a constant; see :meth:`GramMember.term`."""
         term, constant = self.model.term(self.view)
         return term, constant - self.mean
 

@@ -44,7 +44,7 @@ class Member(Protocol):
         ...
 
     def term(self, Z: Features, n_outputs: int) -> tuple[Term, Array]:
-        """Return the deviations as a term, and a constant; see :meth:`GramMember.term`."""
+        """Return a term for the deviations, and a constant; see :meth:`GramMember.term`."""
         ...
 
     def left_out(
