@@ -155,7 +155,7 @@ class HistogramSearch(FamilySearch):
         return self._histogram.target_products(values), weighted @ values.T
 
     def _centered_norms(self, values: Array) -> Array:
-        """Return the norm |K_c| of each kernel from its values at the nodes; infinite if constant."""
+        """Return |K_c| of each kernel from values at the nodes; infinite for constant kernels."""
         squares = self._histogram.products(values)[1]
         return np.sqrt(np.where(squares > 0.0, squares, np.inf))
 
