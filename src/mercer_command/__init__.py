@@ -17,7 +17,7 @@ def main() -> None:
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="replace")
         app(prog_name="mercer")
-    except KeyboardInterrupt:  # Imports take most of the time of short commands.
+    except KeyboardInterrupt:  # Short commands spend most of their time in imports.
         sys.stderr.write("mercer: interrupted\n")
         raise SystemExit(130) from None
 

@@ -68,7 +68,7 @@ def _start(
 
 
 def _add_command(options: type[Options]) -> None:
-    """Add a command, given its options; it runs the function of the same name in `commands`."""
+    """Add a command with these options, which runs the function of its name in `commands`."""
     name, hints = options.__name__.lower(), get_type_hints(options, include_extras=True)
 
     def run(**given: Any) -> None:

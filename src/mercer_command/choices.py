@@ -18,7 +18,7 @@ def read_choices(given: str | None, names: Sequence[str]) -> dict[str, Choice]:
     Parameters
     ----------
     given : str or None
-        A CSV file with the columns ``name``, ``role`` and, if needed, ``format``; or pairs of name
+        A CSV file with the columns ``name``, ``role`` and, if needed, ``format``, or pairs of name
         and role, such as "StoreID=category,Day=ignored". If None, there are no choices.
     names : sequence of str
         The names of the columns of the table.
@@ -26,12 +26,12 @@ def read_choices(given: str | None, names: Sequence[str]) -> dict[str, Choice]:
     Returns
     -------
     dict of str to Choice
-        Choices by the columns' names, without columns whose role is empty.
+        Choices by column name. Columns whose role is empty are omitted.
 
     Raises
     ------
     InputError
-        If the file has other columns, an unknown role, or the name of a missing column.
+        If the file has other columns, a role is unknown, or the table lacks a named column.
     """
     if given is None:
         return {}
@@ -58,7 +58,7 @@ def read_choices(given: str | None, names: Sequence[str]) -> dict[str, Choice]:
 
 
 def write_choices(columns: Iterable[Column], path: Path) -> None:
-    """Write how columns were recognized, in the form that `read_choices` reads.
+    """Write how columns were recognized, in the format that `read_choices` reads.
 
     Parameters
     ----------

@@ -26,8 +26,8 @@ USED: tuple[Role, ...] = ("number", "category", *DATES, "text")
 """Models learn from columns of these roles; all others are left out."""
 
 MANY_LEVELS = 30
-"""Categories with more levels than this are encoded by the target's mean in each level, because
-`mercer.preprocessing.table_encoder` makes at most this number of columns of zeros and ones."""
+"""Categorical columns with more levels than this are encoded by the target's mean in each level,
+because `mercer.preprocessing.table_encoder` makes at most this many indicator columns."""
 
 OTHERWISE = "a file of --columns can say otherwise"
 """End of the notes on columns whose recognition is uncertain."""
@@ -41,10 +41,10 @@ class Column:
     ----------
     name : str
     role : str
-        One of `USED` if models learn from the column; otherwise, why it is left out.
+        One of `USED` if models learn from the column, otherwise the reason why it is left out.
     format : str
-        Notation of the cells: "point" or "comma" for the decimal mark of numbers, a format of
-        ``strptime`` for dates and times; empty for columns that are not text.
+        Notation of the cells: "point" or "comma" for the decimal mark of numbers, and a format of
+        ``strptime`` for dates and times. Empty for columns that are not text.
     facts : tuple of str
         What was recognized, in a few words each.
     missing : float
@@ -87,7 +87,7 @@ class Choice:
 
 
 def read_as(role: str) -> ReadAs:
-    """Return the type that cells of text are read as, given the role of the column."""
+    """Return how cells of text are read, given the role of their column."""
     roles: dict[str, ReadAs] = {"number": "number", "date": "date", "time": "time"}
     return roles.get(role, "text")
 
@@ -106,11 +106,11 @@ def recognize_columns(
     frame : DataFrame of shape (n_rows, n_columns)
         Columns of text, or typed columns.
     choices : mapping from str to Choice, default=None
-        The user's choices by the columns' names.
+        The user's choices by column name.
     separator : str, default=""
         Separator of the text file, which helps to recognize whether commas are decimal marks.
     missing : mapping from str to list of str, default=None
-        Values that stand for missing cells, by the columns' names.
+        Values that stand for missing cells, by column name.
 
     Returns
     -------
@@ -180,7 +180,7 @@ def _recognized(column: Column, values: Cells, read_as: ReadAs | None) -> Column
 
 
 def _chosen(column: Column, values: Cells, choice: Choice, *, suits: bool) -> Column:
-    """Use a column as the user chose."""
+    """Describe a column that is used as the user chose."""
     if choice.role == "ignored":
         return _left_out(column, "ignored", "as --columns says")
     kind = kind_of(values)
@@ -205,7 +205,7 @@ def _left_out(column: Column, role: Role, reason: str) -> Column:
 
 
 def _used(column: Column, role: Role, values: Cells) -> Column:
-    """Describe the use of a column."""
+    """Describe how models use a column."""
     n_levels = values.nunique()
     many = "; encoded by the target's mean in each" if n_levels > MANY_LEVELS else ""
     uses = {

@@ -42,7 +42,7 @@ DEMONSTRATED = ("stacking", "ca", "alignf", "uniform", "hsic", "cka", "grid")
 """The methods of the demonstration: one fast method of each kind."""
 
 ON_SCREEN = 5
-"""Number of rows whose reasons the terminal shows."""
+"""Number of rows for which the terminal shows reasons."""
 
 
 def fit(given: options.Fit) -> None:
@@ -217,7 +217,10 @@ def _problem(given: options.Fit | options.Compare) -> Problem:
 def _fit(
     training: streaming.Training, given: options.Fit, command: options.Options, client: Any = None
 ) -> None:
-    """Learn, save the model, write the report, and show both; `command` repeats the run."""
+    """Learn, save the model, write the report, and print the results.
+
+    The report shows `command`, which repeats the run.
+    """
     problem, notes = training.problem, list(training.problem.notes)
     n_classes = len(np.unique(problem.target)) if problem.task == "classification" else 0
     costs = read_costs(given.cost, n_classes)
@@ -281,7 +284,7 @@ def _finish(
     written: dict[str, Path | None],
     failures: Sequence[str] = (),
 ) -> None:
-    """Print results, remarks and written files, and raise an error if some of these failed."""
+    """Print results, notes and written files, and raise an error if there were failures."""
     output.print_line(headline)
     output.show(found)
     output.print_notes(notes)

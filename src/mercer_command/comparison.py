@@ -25,20 +25,21 @@ def comparison_table(
     seconds: Array,
     metric: str = "error",
 ) -> pd.DataFrame:
-    """Return one row per method: means, deviations, mean rank, and the score of each split.
+    """Return a table with one row per method, sorted by mean rank.
 
-    The method with the best mean rank comes first; among equal ranks, the one with the best score.
-    Deviations over splits are zero if there is only one split.
+    The columns are means, standard deviations, the mean rank, and the score of each split. Methods
+    of equal mean rank are sorted by score. Standard deviations are zero if there is only one split.
 
     Parameters
     ----------
     methods : sequence of str
         Names, of length n_methods.
     scores, alignments, seconds : ndarray of shape (n_methods, n_splits)
-        Score and alignment on the test rows, NaN if a method has none, and the time to fit.
+        Scores and alignments on the test rows, NaN if a method has none, and fit times
+        in seconds.
     metric : str, default="error"
-        Name of the score. It is part of the names of the columns, and is stored in the attribute
-        `metric` of the table.
+        Name of the score. It is part of the column names, and is stored as ``attrs["metric"]`` of
+        the table.
     """
     ddof, high_is_good = min(1, scores.shape[1] - 1), metric in HIGH_IS_GOOD
     losses = np.where(np.isnan(scores), np.inf, -scores if high_is_good else scores)
@@ -78,13 +79,13 @@ def compare(
     methods : sequence of str
         Keys of `METHODS`.
     splits : sequence of (ndarray of int, ndarray of int)
-        Rows to learn from and to test on, the same for all methods.
+        Rows to learn from and rows to test on, which are the same for all methods.
     given : Compare
-        Options; the seed and the metric are used.
+        Options; only the seed and the metric are used.
     bar : Bar
         Progress bar that shows the fits.
     on_split : callable
-        Called with the table of the splits so far after each split but the last.
+        Called after each split but the last, with the table of the splits so far.
 
     Raises
     ------
@@ -113,7 +114,7 @@ def compare(
 def _measure(
     problem: Problem, method: str, rows: tuple[Rows, Rows], seed: int, metric: str | None
 ) -> tuple[ModelReport, float, float]:
-    """Return scores and alignment on the test rows, and the time to fit in seconds."""
+    """Return the scores and the alignment on the test rows, and the fit time in seconds."""
     X, y, task, (train, test) = problem.features, problem.target, problem.task, rows
     model = make_model(method, problem, train, seed)
     start = perf_counter()

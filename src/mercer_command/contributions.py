@@ -43,10 +43,10 @@ class ColumnImportance:
         The column's share of the relevances that the kernels learned; NaN if they learned none, or
         if the share is unknown.
     increase, deviation : float
-        Mean increase of the error on held-out rows if the column's cells are shuffled, and its
+        Mean increase of the error on held-out rows when the column's cells are shuffled, and its
         standard deviation over the shuffles. NaN if the column was not shuffled.
     contribution : float
-        Mean absolute contribution to predictions, if errors cannot be measured without a target.
+        Mean absolute contribution to predictions if there is no target, otherwise NaN.
     """
 
     name: str
@@ -57,7 +57,7 @@ class ColumnImportance:
 
 
 def column_relevances(model: TableModel) -> dict[str, float]:
-    """Return the share of each column in the relevances that kernels learned.
+    """Return each column's share of the relevances that the kernels learned.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def column_relevances(model: TableModel) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        Sums over the features that a column is encoded as. NaN if all features are equally
-        relevant, as for kernels of one width, or if the relevance of a feature is unknown.
+        Each share is a sum over the features that encode the column. NaN if all features are
+        equally relevant, as for kernels of one width, or if a relevance is unknown.
     """
     relevance = kernel_terms(model).relevance
     sources = source_columns(model["columns"])
@@ -116,7 +116,7 @@ def columns_that_matter(
     task : {"classification", "regression"}
     seed : int, default=0
     max_predictions : int, default=12_000
-        Largest number of predictions in total; if there are many columns, only the most relevant
+        Largest number of predictions in total. If there are many columns, only the most relevant
         ones are shuffled.
 
     Returns
@@ -126,8 +126,8 @@ def columns_that_matter(
 
     Notes
     -----
-    Each column is shuffled three times in at most 250 rows, which are drawn if there are more. Rows
-    are encoded once; the features that a column is encoded as are shuffled together.
+    Each column is shuffled three times, in a random sample of 250 rows if there are more. Rows are
+    encoded once, and the features that encode a column are shuffled together.
     """
     relevances, repeats = column_relevances(model), 3
     found = {name: ColumnImportance(name, share) for name, share in relevances.items()}
@@ -154,7 +154,7 @@ def columns_that_matter(
 
 
 class _ScoreOfRows:
-    """Score of a model if columns take the values of other rows, given by their positions."""
+    """Scorer of a model whose columns take values of other rows, which are given by position."""
 
     def __init__(self, model: TableModel, X: pd.DataFrame, task: Task) -> None:
         self.model, self.task, self.encoded = model, task, model[:-1].transform(X)
@@ -174,10 +174,10 @@ class _ScoreOfRows:
 
 
 N_WORDS = 3
-"""Number of contributions in words that explain a row."""
+"""Number of contributions that explain a row in words."""
 
 _BATCH = 50
-"""Number of rows that are explained between two reports on progress."""
+"""Number of rows that are explained between two reports of progress."""
 
 OTHERS = "other columns"
 """Name of the group of all other columns."""
@@ -190,7 +190,7 @@ class Reasons:
     Attributes
     ----------
     values : ShapleyValues
-        Contributions; their data are the cells of the table.
+        Contributions, whose `data` are the cells of the table.
     predictions : sequence
         Predicted classes, responses or dates.
     unit : str
@@ -292,7 +292,7 @@ def reasons(
     predictions : sequence
         Predictions of these rows.
     advance : callable, default=None
-        Called with the number of rows that were explained.
+        Called with the number of rows that were explained since the last call.
     """
     parts = []
     for start in range(0, len(typed), _BATCH):
@@ -313,7 +313,7 @@ def reasons(
 
 
 def unit_of_target(name: str, role: str) -> str:
-    """Return the unit of the response: days, or the text in brackets that ends its column's name.
+    """Return the unit of the response: days, or the bracketed end of its column's name.
 
     Parameters
     ----------
@@ -343,9 +343,9 @@ def exact_interactions(
     important : list of str
         Names of columns, the most important first.
     seed : int, default=0
-        Seed of the draw of 50 rows if there are more.
+        Seed of the random draw of 50 rows, if there are more rows.
     n_paired : int, default=8
-        Number of columns that are compared in pairs; all others form one group.
+        Number of columns that are compared in pairs. All others form one group.
 
     Returns
     -------
@@ -390,7 +390,7 @@ def mean_sizes(values: ShapleyInteractions | ShapleyValues) -> Array:
 
 
 def _cells(frame: pd.DataFrame, typed: pd.DataFrame) -> Array:
-    """Return cells as they were written, or None if the model reads them as missing."""
+    """Return the cells as they were written, with None where the model reads a missing value."""
     found = np.empty(typed.shape, dtype=object)
     for column, name in enumerate(typed.columns):
         cells = frame[name].str.strip() if is_text(frame[name]) else frame[name]

@@ -1,4 +1,4 @@
-"""Choice of the threshold between two classes by costs, and its decisions on held-out rows."""
+"""Choice of a threshold between two classes by costs, and its decisions on held-out rows."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ class Costs:
 
         Notes
         -----
-        The threshold has the lowest mean cost on left-out training rows. Among several such
-        thresholds, it is the nearest to false_positive / (false_positive + false_negative), which
-        is optimal if probabilities are exact, and which is returned if there are no left-out rows.
+        The threshold has the lowest mean cost for the held-out probabilities of training rows.
+        Among several such thresholds, it is the one nearest to false_positive / (false_positive +
+        false_negative), which is optimal if probabilities are exact, and which is returned if the
+        model has no held-out probabilities.
         """
         exact = self.false_positive / (self.false_positive + self.false_negative)
         step = model[-1]
@@ -55,7 +56,7 @@ class Costs:
         alarms, found, scores = roc_curve(is_second, p, drop_intermediate=False)
         total = self.false_positive * alarms * np.sum(~is_second)
         total += self.false_negative * (1.0 - found) * np.sum(is_second)
-        # Each threshold is halfway between two probabilities.
+        # Between one and zero, each threshold is halfway between two probabilities.
         edges = np.r_[1.0, (scores[1:-1] + scores[2:]) / 2.0, 0.0]
         best = np.flatnonzero(total <= total.min() * (1.0 + 1e-12))
         return float(edges[best[np.abs(edges[best] - exact).argmin()]])
@@ -68,7 +69,7 @@ def read_costs(given: str | None, n_classes: int) -> Costs | None:
     ----------
     given : str or None
     n_classes : int
-        Number of classes; zero for responses.
+        Number of classes; zero for regression.
 
     Raises
     ------

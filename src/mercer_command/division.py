@@ -20,13 +20,13 @@ Pair = tuple[Rows, Rows]
 def n_tested(n_rows: int, test_size: float) -> int:
     """Return the number of rows to hold out, given their share.
 
-    At most 10,000 rows are held out, which estimate an error to within a few percent of its value.
+    At most 10,000 rows are held out, which suffice to estimate an error to within a few percent.
     """
     return min(max(1, round(test_size * n_rows)), 10_000)
 
 
 def splits(problem: Problem, *, test_size: float | int, repeats: int, seed: int) -> list[Pair]:
-    """Choose training rows and test rows; for classes, draws are stratified.
+    """Choose training rows and test rows; for classification, draws of rows are stratified.
 
     Parameters
     ----------
@@ -35,19 +35,20 @@ def splits(problem: Problem, *, test_size: float | int, repeats: int, seed: int)
         Share of the test rows, or their number; see `n_tested`.
     repeats : int
         Number of independent draws. With times, each split tests on later rows than the one before,
-        and trains on all rows before its test rows. A file of splits has its own number of splits.
+        and trains on all rows before its test rows. Ignored if a file defines the splits.
     seed : int
 
     Returns
     -------
     list of (ndarray of int, ndarray of int)
-        Training rows and test rows of each split. Test rows are in the order of the problem, and
-        groups are never divided.
+        Training rows and test rows of each split. Test rows are in the order of the problem. Groups
+        are not divided, unless a file of splits does so.
 
     Raises
     ------
     InputError
-        If there are too few rows or groups, or test rows of classes that no training row has.
+        If there are too few rows, groups or times, or if no training row has the class of a test
+        row.
     """
     n_rows = len(problem.target)
     n_test = test_size if isinstance(test_size, int) else n_tested(n_rows, test_size)
@@ -86,7 +87,7 @@ def _given(parts: Array) -> list[Pair]:
 
 
 def _later(times: Array, n_test: int, repeats: int) -> list[Pair]:
-    """Return pairs of earlier and later rows; rows of equal times are not divided."""
+    """Return pairs of earlier and later rows, in which rows of equal times stay together."""
     rows = np.arange(len(times))
     parts = [(len(times) - n_test, len(times))]
     if repeats > 1:
@@ -104,7 +105,7 @@ def _later(times: Array, n_test: int, repeats: int) -> list[Pair]:
 
 
 def _drawn(problem: Problem, n_test: int, repeats: int, seed: int) -> list[Pair]:
-    """Draw test rows."""
+    """Draw test rows at random, stratified by class for classification."""
     n_train = len(problem.target) - n_test
     drawn = ShuffleSplit
     if problem.task == "classification":
@@ -122,7 +123,7 @@ def _drawn(problem: Problem, n_test: int, repeats: int, seed: int) -> list[Pair]
 def _of_groups(
     problem: Problem, test_size: float, repeats: int, seed: int, n_draws: int = 100
 ) -> list[Pair]:
-    """Draw test rows as whole groups, such that the training rows have all classes."""
+    """Draw whole groups as test rows, such that the training rows have all classes."""
     y, groups = problem.target, np.asarray(problem.groups)
     n_groups = len(np.unique(groups))
     n_test = int(np.clip(round(test_size * n_groups), 2, n_groups - 2))

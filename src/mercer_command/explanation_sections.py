@@ -77,11 +77,11 @@ _MATTER = {
         "what the model uses, whether right or wrong.",
     ),
 }
-"""Title, header and explanation for importances by shuffles, and by contributions."""
+"""Title, header and explanation for importances by shuffling (False) or contributions (True)."""
 
 
 def _rise(column: ColumnImportance, task: Task, largest: float) -> str:
-    """Format the rise of the error, with decimals as for the largest number of the table."""
+    """Format the rise of the error, with as many decimals as the table's largest number."""
     if isnan(column.increase):
         return "not measured"
     sign = "-" if column.increase < 0 else ""
@@ -143,7 +143,7 @@ def reasons_section(found: Reasons, *, n_rows: int) -> Section:
 
 
 def card_section(found: Reasons, *, n_rows: int = MOST_CARDS) -> Section:
-    """Return a card for each of the first rows: its prediction, and a figure with its reasons.
+    """Return a card for each of the first rows, with its prediction and a figure of its reasons.
 
     Parameters
     ----------

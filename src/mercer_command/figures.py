@@ -58,7 +58,9 @@ def score_called(report: inspection.ModelReport) -> str:
 
 
 def error_figure(trial: Trial) -> Figure:
-    """Draw the first score of predictors with confidence intervals; axes of errors begin at zero.
+    """Draw the first score of each predictor with its confidence interval.
+
+    The axis begins at zero if the score is an error.
 
     Parameters
     ----------
@@ -115,7 +117,7 @@ def importance_figures(trial: Trial) -> list[Part]:
         ax.barh(range(len(measured)), increases, xerr=spreads, color=ACCENT, ecolor=SOFT)
         _name_rows(ax, [shown(column.name, longest=26) for column in measured])
         ax.axvline(0.0, color=SOFT, linewidth=0.8)
-        # The axis extends to an error that may matter for a decision.
+        # For classes, the axis extends to at least one percentage point, a rise that may matter.
         least = 1.0 if trial.task == "classification" else 0.0
         ax.set_xlim(min(0.0, *(increases - spreads)), max(least, *(increases + spreads)) * 1.05)
         label = "percentage points" if least else f"in {trial.unit}"
@@ -126,7 +128,7 @@ def importance_figures(trial: Trial) -> list[Part]:
 
 
 def pair_figures(trial: Trial, found: inspection.ShapleyInteractions) -> list[Part]:
-    """Draw interactions of columns, unless there are several classes.
+    """Draw the interactions of three or more columns, unless there are several classes.
 
     Parameters
     ----------
@@ -143,7 +145,7 @@ def pair_figures(trial: Trial, found: inspection.ShapleyInteractions) -> list[Pa
 
 
 def kernel_figures(trial: Trial) -> list[Part]:
-    """Draw the shares of several kernels or candidates, and the path of learning.
+    """Draw the shares of several kernels or candidates, and the progress of the search.
 
     Parameters
     ----------
@@ -188,7 +190,7 @@ def similarity_figure(trial: Trial) -> Figure:
 
 
 def dependence_section(trial: Trial) -> list[Section]:
-    """Return figures of the partial dependence on the six most important columns.
+    """Return figures of the partial dependence on the six most important columns except text.
 
     Parameters
     ----------
@@ -196,7 +198,7 @@ def dependence_section(trial: Trial) -> list[Section]:
 
     Notes
     -----
-    Predictions are averaged over at most 100 rows, at fifty values of a column.
+    Predictions are averaged over at most 100 rows, at up to fifty values of each column.
     """
     roles = {c[0]: c[1] for c in trial.model["reader"].columns}
     chosen = [c.name for c in trial.importances if roles[c.name] != "text"][:6]
@@ -206,7 +208,7 @@ def dependence_section(trial: Trial) -> list[Section]:
     heights = np.concatenate([one.average.ravel() for one in found])
     low, high = float(heights.min()), float(heights.max())
     height = (high - low) or abs(high) or 1.0
-    # There is space for the distribution of the data below the curves.
+    # Leave space below the curves for the distribution of the data.
     limits = low - 0.2 * height, high + 0.04 * height
     told = (
         "Partial dependence: mean predictions, as one column varies and the others stay as they "
@@ -263,7 +265,7 @@ def _draw_dependence(
     if found.kinds == ("number",):
         [grid] = found.grid_values
         plain_numbers(ax.xaxis, whole=bool((grid == np.round(grid)).all()))
-    if ax.get_legend() is not None:  # Inside the axes, it would hide curves.
+    if ax.get_legend() is not None:  # Inside the axes, the legend would hide curves.
         ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     if found.kinds == ("category",):
         # Letters are wider in browsers than in the font that matplotlib's layout uses.
@@ -319,7 +321,7 @@ def comparison_figures(frame: pd.DataFrame, name: str) -> list[Part]:
         ax.set(xlabel=f"Test rows: {label}", title=f"{name} of each method")
 
     def by_alignment(ax: Axes) -> None:
-        # Hollow markers of different shapes can be distinguished if methods coincide.
+        # Hollow markers of different shapes can be distinguished even if methods coincide.
         points = zip(frame["method"], cycle("osD^v<>PhXpd*8H"), frame["test_alignment"], scores)
         for method, marker, x, y in points:
             if not np.isnan(x):

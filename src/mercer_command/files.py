@@ -41,7 +41,7 @@ def replacing(path: Path) -> Iterator[Path]:
     Raises
     ------
     InputError
-        If a file cannot be made in the folder, or the disk is full.
+        If the disk is full, a quota or a size limit is exceeded, or the file system is read-only.
 
     Notes
     -----
@@ -58,7 +58,7 @@ def replacing(path: Path) -> Iterator[Path]:
     ['note.txt']
     """
     target = path.resolve()  # A symbolic link is kept, and points to the new file.
-    suffixes = "".join(target.suffixes[-2:])[-40:]  # Long names are not allowed.
+    suffixes = "".join(target.suffixes[-2:])[-40:]  # File systems limit the length of names.
     temporary = target.with_name(f".mercer-{token_hex(8)}{suffixes}")
     try:
         temporary.touch(exist_ok=False)
@@ -89,8 +89,8 @@ def check_outputs(*outputs: Path | None, inputs: Iterable[Path] = ()) -> None:
     Raises
     ------
     InputError
-        If the folder of an output is missing or not writable, the output is a folder, a device or
-        read-only, or it is named twice or is also an input.
+        If the folder of an output is missing or not writable, or if an output is a folder, a
+        device or read-only, is named twice, or is also an input.
     """
     taken = {path.resolve() for path in inputs}
     for path in filter(None, outputs):
@@ -121,8 +121,8 @@ def load_model(path: Path) -> TableModel:
     Raises
     ------
     InputError
-        If the file is missing, is not such a model, or holds types that are not trusted, in which
-        case nothing is loaded.
+        If the file is missing or is not such a model, or if it holds types that are not trusted,
+        in which case nothing is loaded.
     """
     if not path.is_file():
         raise InputError(f"there is no model file {path}")
@@ -136,7 +136,7 @@ def load_model(path: Path) -> TableModel:
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write CSV or Parquet, depending on the suffix, without leaving incomplete files."""
+    """Write a table as CSV or Parquet, by the suffix, without leaving incomplete files."""
     with appended_table(path) as append:
         append(frame)
 
@@ -195,7 +195,7 @@ def safe_for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     frame : DataFrame
-        Table whose numbers remain unchanged, also in columns of text.
+        Table whose numbers remain unchanged, even in columns of text.
     """
     safe = frame.copy()
     for position, dtype in enumerate(frame.dtypes):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Curves: TypeAlias = dict[str, tuple[Array, Array]]
-"""Indicators of a class and scores of the rows, by the name of the class."""
+"""For the name of each class, an indicator and a score of each row."""
 
 _BELOW: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.17), "ncols": 2}
 """Position below the axes for legends that would hide curves."""
@@ -75,7 +75,7 @@ def _confusion(truth: Array, predicted: Array, classes: Array) -> Figure:
             ax=ax,
             cmap="Blues",
             colorbar=False,
-            # All labels together have space for about 30 letters.
+            # There is space for about 30 letters in all labels together.
             xticks_rotation=(
                 "horizontal" if len(labels) * max(map(len, labels)) <= 30 else "vertical"
             ),
@@ -87,7 +87,7 @@ def _confusion(truth: Array, predicted: Array, classes: Array) -> Figure:
 
 
 def _curves(model: TableModel, X: pd.DataFrame, y: Array) -> list[Part]:
-    """Return curves for the rarer of two classes, or for the most frequent of several classes."""
+    """Return curves for the rarer of two classes, or for the most frequent of more classes."""
     method = next((m for m in ("predict_proba", "decision_function") if hasattr(model, m)), None)
     if method is None:
         return []

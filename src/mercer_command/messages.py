@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from importlib import import_module
 
 _EXTRAS = {"matplotlib": "plot", "dask": "dask", "distributed": "dask"}
-"""Extras that install these packages; all other packages belong to `cli`."""
+"""The extra that installs each of these packages; all other packages belong to `cli`."""
 
 
 class InputError(Exception):
@@ -28,7 +28,7 @@ def one_line(error: BaseException) -> str | None:
     str or None
         None for a defect of the program, which keeps its traceback.
     """
-    # Depending on its version, Typer vendors click or imports it; the usage errors of both have
+    # Depending on its version, Typer vendors click or imports it. The usage errors of both have
     # only this method in common.
     if hasattr(error, "format_message"):
         return f"{error.format_message()} (see mercer --help)".replace("\n", " ")
@@ -53,7 +53,7 @@ def one_line(error: BaseException) -> str | None:
 
 
 def brief(error: Exception) -> str:
-    """Return one line for any error, with the type's name if the user cannot correct it."""
+    """Return one line for any error, with the name of its type if the user cannot correct it."""
     lines = str(error).strip().splitlines()
     return one_line(error) or ": ".join([type(error).__name__, *lines[:1]])
 
@@ -65,7 +65,7 @@ def in_one_line(task: str) -> Iterator[None]:
     Parameters
     ----------
     task : str
-        What the block does, such as "predict t.csv". Its errors are caused by the files it reads.
+        What the block does, such as "predict t.csv". The files that it reads cause its errors.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def collected_warnings(notes: list[str]) -> Iterator[None]:
 
 
 def in_plain_words(text: str) -> str:
-    """Return a warning of the library without advice on arguments, which the command lacks.
+    """Return a warning of the library without its advice on arguments that the command lacks.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def checked_name(kind: str, name: str, choices: Iterable[str]) -> str:
     Raises
     ------
     InputError
-        If it is not; the message lists the choices and suggests the most similar one.
+        If the name is unknown. The message lists the choices and suggests the most similar one.
     """
     choices = list(choices)
     if name in choices:
@@ -234,7 +234,7 @@ def as_note(message: Warning | str, *_: object, **__: object) -> str:
 
 
 def listing(names: Iterable[object], *, most: int = 8) -> str:
-    """Return the first names in quotes, and the number of remaining ones.
+    """Return the first names in quotes, and the number of the remaining names.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ memory, for each kernel and fold."""
 
 _GRADED_ROWS = 5_000
 """Largest number of rows for learning grades and counts. A fit with its report takes up to two
-minutes of one processor and .9 GB; with twice the rows, it takes eight times as long."""
+minutes on one processor and 0.9 GB of memory. With twice the rows, it takes eight times as long."""
 
 _ONE_STAGE_GRIDS: dict[str, dict[str, Array]] = {
     "classification": {"C": 10.0 ** np.arange(-1, 3)},
@@ -80,8 +80,8 @@ class Method:
         made = self.makers[task]()
         if task not in self.grids:
             return made
-        # A fold that fails for all values, such as one of a single class, does not influence the
-        # choice: it gets the score of wrong labels, or of the constant response.
+        # A fold in which all values fail, such as one of a single class, does not influence the
+        # choice, because it gets the score of wrong labels, or of a constant response.
         return GridSearchCV(made, self.grids[task], cv=n_folds, error_score=0.0)
 
 
@@ -113,7 +113,7 @@ def _one_stage(
 
 
 def _scaled_ridge() -> BaseEstimator:
-    """Return kernel ridge regression of the centered response, because it has no intercept."""
+    """Return kernel ridge regression, without an intercept, of the standardized response."""
     return TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
 
 
@@ -127,7 +127,7 @@ def _of_package(package: str, prefix: str, **settings: object) -> Method:
 
 
 def is_installed(name: str) -> bool:
-    """Whether the package that a method belongs to is installed.
+    """Return whether the package that a method belongs to is installed.
 
     Parameters
     ----------
@@ -156,14 +156,14 @@ METHODS: dict[str, Method] = {
     "ka": _two_stage(mercer.KernelOptimization, criterion="ka"),
     "mkl": _one_stage(mercer.MKLClassifier, mercer.MKLRegressor, norm=1.0),
     "mkl-2": _one_stage(mercer.MKLClassifier, mercer.MKLRegressor, norm=2.0),
-    # A tenth of the tolerance takes several times as long, and changes the error by less than it
-    # varies between splits.
+    # A tenth of the tolerance takes several times as long, and changes the error by less than the
+    # error varies between splits.
     "cr": _one_stage(mercer.ContinuousMKLClassifier, mercer.ContinuousMKLRegressor, tol=1e-2),
-    # Its time grows with the cube of the number of rows.
+    # The time of a fit grows with the cube of the number of rows.
     "bayes": _method(mercer.BayesianMKLClassifier, mercer.BayesianMKLRegressor, max_rows=2000),
     "l1-svm": _method(mercer.L1SVM, None, _ONE_STAGE_GRIDS, _EXACT_ROWS),
     "l2-krr": _method(None, mercer.L2KRR, _ONE_STAGE_GRIDS, _EXACT_ROWS),
-    # Their fits take a few dozen inverses of matrices of all rows.
+    # Each fit inverts a few dozen matrices with one row and one column per training row.
     "ordinal": _method(mercer.KernelOrdinalClassifier, max_rows=_GRADED_ROWS),
     "count": _method(regressor=mercer.KernelPoissonRegressor, max_rows=_GRADED_ROWS),
     "grid": _method(SVC, _scaled_ridge, _RBF_GRIDS, _EXACT_ROWS),
@@ -173,8 +173,8 @@ METHODS: dict[str, Method] = {
     "lightgbm": _of_package("lightgbm", "LGBM", verbosity=-1, n_jobs=1),
     "catboost": _of_package("catboost", "CatBoost", verbose=False, allow_writing_files=False),
 }
-"""Each method by its name. `grid` is scikit-learn's predictor with an RBF kernel, and a grid search
-for its width and penalty; the methods after it have the default settings of their packages."""
+"""The methods by name. `grid` is scikit-learn's predictor with an RBF kernel, and a grid search
+chooses its width and penalty. The methods after it have the default settings of their packages."""
 
 
 def method_names(given: str | None) -> list[str]:
@@ -197,7 +197,7 @@ def method_names(given: str | None) -> list[str]:
 
 
 def takes(estimator: BaseEstimator, kind: str) -> bool:
-    """Whether the fit of an estimator takes groups, or the estimator takes folds of times.
+    """Return whether the fit of an estimator takes groups, or the estimator takes ordered folds.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def check_fit(names: Iterable[str], task: Task, options: Iterable[str] = METHODS
     Raises
     ------
     InputError
-        If some methods do not; the message names them.
+        If some methods do not support the task. The message names them.
     """
     unsuitable = [name for name in names if task not in METHODS[name].makers]
     if unsuitable:
@@ -232,7 +232,7 @@ def check_fit(names: Iterable[str], task: Task, options: Iterable[str] = METHODS
 
 
 def check_size(names: Iterable[str], n_rows: int) -> None:
-    """Check that no method would take hours for a number of rows.
+    """Check that no method would take hours to learn from a number of rows.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def check_size(names: Iterable[str], n_rows: int) -> None:
     Raises
     ------
     InputError
-        If a method would; the message names it.
+        If a method would take hours. The message names it.
     """
     for name in names:
         if not feasible([name], n_rows):
@@ -267,7 +267,7 @@ def check_division(name: str, problem: Problem) -> None:
     Raises
     ------
     InputError
-        If the problem has groups or times, and the method takes none.
+        If the problem has groups or times that the method does not take.
     """
     for has, kind in ((problem.groups is not None, "groups"), (problem.times is not None, "cv")):
         able = [n for n in LEARNERS if problem.task in METHODS[n].makers]

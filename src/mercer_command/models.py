@@ -44,13 +44,14 @@ class Trial:
     importances : sequence of ColumnImportance
         How much each column matters.
     report : ModelReport or None
-        Scores of the model on these rows, and findings of the checks; if it was learned from other
-        rows of the same table, also scores of simple predictors. None without targets, or for fewer
-        than ten rows.
+        Scores of the model on these rows, findings of the checks and, if the model learned from
+        other rows of the same table, scores of simple predictors. None if the targets are unknown
+        or there are fewer than ten rows.
     alignment : tuple of str
         A line on the learned kernel, if the model has one.
     rows : {"held-out", "known", "given"}
-        Whether the model did not learn from these rows, learned from them, or this is unknown.
+        "held-out" if the model did not learn from these rows, "known" if it learned from at least
+        some of them, and "given" if this is unknown.
     told : str
         Remark on these rows.
     """
@@ -69,7 +70,7 @@ class Trial:
 
     @property
     def has_dates(self) -> bool:
-        """Whether responses are dates, which models take as days since 1970-01-01."""
+        """Whether responses are dates, which models represent as days since 1970-01-01."""
         return self.task == "regression" and self.model["reader"].target[1] == "date"
 
     @property
@@ -82,12 +83,12 @@ class Trial:
 
     @property
     def nouns(self) -> str:
-        """Name of the classes in reports."""
+        """Plural noun for the classes in reports."""
         return "ordered grades" if self.kind == "ordinal" else "classes"
 
     @property
     def learner(self) -> BaseEstimator:
-        """The estimator that learned the kernel; for a search, the best one."""
+        """The estimator that learned the kernel; for a grid search, the best estimator."""
         step = self.model[-1]
         return getattr(step, "best_estimator_", step)
 
@@ -128,7 +129,7 @@ def fit(
     if source is None:
         model.fit(X.iloc[train], y[train], **known)
     else:
-        model.set_params(reader__remembers=False)  # It reads only a sample of the rows.
+        model.set_params(reader__remembers=False)  # The reader sees only a sample of the rows.
         model[-1].fit(source.with_encoder(model[:-1].fit(X.iloc[train], y[train])))
     if costs is not None:
         model.set_params(threshold=costs.threshold(model))
@@ -158,7 +159,7 @@ def fit(
 
 
 def _alignment_lines(trial: Trial, X_test: pd.DataFrame, y_test: Array) -> tuple[str, ...]:
-    """Describe the alignment of a learned kernel; nothing for stacks, grades and counts."""
+    """Describe the alignment of a learned kernel, except for stacks, grades and counts."""
     if kernel_terms(trial.model).combines == "predictions" or trial.kind:
         return ()
     aligned = learned_alignment(trial.model, X_test, y_test, trial.task)
@@ -182,7 +183,7 @@ def explain(model: TableModel, cells: Cells, given: Explain) -> Trial:
     Returns
     -------
     Trial
-        Trial on the rows that the model did not learn from, if there are enough of them.
+        Trial on the rows that the model did not learn from, or on all rows if these are too few.
 
     Raises
     ------

@@ -36,12 +36,12 @@ LEARNERS = tuple(name for name in DESCRIPTIONS if name not in OTHERS)
 """The methods that learn a kernel."""
 
 KINDS = {"ordinal": "classification", "count": "regression"}
-"""Tasks of the kinds of targets that have a learner of the same name."""
+"""The task of each kind of target that has a learner of the same name."""
 
 COMPARED = tuple(n for n in DESCRIPTIONS if n not in ("ca-nd", "l1-svm", "l2-krr", *KINDS))
 """Methods that are compared by default. `ca-nd` is left out because `auto` tries it too, in the
-same time, and so are two methods that solve the same problems as `mkl` and `mkl-2`. LightGBM and
-CatBoost are compared if they are installed."""
+same time. Two methods that solve the same problems as `mkl` and `mkl-2` are left out, and so are
+the learners of `KINDS`. LightGBM and CatBoost are compared if they are installed."""
 
 CLASS_METRICS = ("error", "balanced_accuracy", "roc_auc", "log_loss", "mae")
 """Scores for classes; `roc_auc` is for two classes, and `mae` for classes that are numbers."""
@@ -63,7 +63,7 @@ SCORES = {
     "log_rmse": ("log-RMSE", "root mean squared error of the logarithms"),
     "poisson_deviance": ("Deviance", "mean Poisson deviance"),
 }
-"""Names of scores in headers of narrow columns, and in sentences."""
+"""Names of the scores in narrow column headers, and in sentences."""
 
 HIGH_IS_GOOD = ("balanced_accuracy", "roc_auc", "r2")
 """Scores whose higher values are better; the others are errors."""

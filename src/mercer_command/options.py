@@ -77,7 +77,7 @@ class Options:
     """Arguments and options of a command; the docstring of its class is the help."""
 
     def words(self) -> tuple[str, ...]:
-        """Return the command with its arguments, and the options that are not the defaults."""
+        """Return the command, its arguments, and the options that differ from their defaults."""
         words = ["mercer", type(self).__name__.lower()]
         hints = get_type_hints(type(self), include_extras=True)
         for field in fields(self):

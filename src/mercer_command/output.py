@@ -48,7 +48,7 @@ class Table:
     n_shown : int or None
         Number of rows that the terminal shows; None for all.
     summary : str
-        If not empty, only reports have the table, and show it on demand below this summary.
+        If not empty, only reports contain the table, and show it on demand below this summary.
     """
 
     header: Sequence[str]
@@ -216,7 +216,7 @@ def _svg(figure: Figure) -> str:
 
 
 class Bar:
-    """A progress bar, or lines on progress if the output is a file or a pipe.
+    """A progress bar, or lines of progress if the output is a file or a pipe.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ def _as_markup(text: str) -> str:
 
 @contextmanager
 def progress_bar(unit: str = "rows") -> Iterator[Bar]:
-    """Show a progress bar on stderr, with an estimate of the time that is left.
+    """Show a progress bar on stderr, with an estimate of the remaining time.
 
     The bar is shown on terminals only, and disappears at the end.
 
@@ -333,7 +333,7 @@ def show(sections: Iterable[Section]) -> None:
     sections : iterable of Section
     """
     for section in sections:
-        # A title of the table would be as narrow as the table.
+        # A title inside the table would be wrapped to the width of the table.
         Console().print(f"[bold]{_as_markup(section.title)}[/]", highlight=False)
         for part in section.parts:
             if isinstance(part, Table) and not part.summary:
@@ -348,7 +348,7 @@ def show(sections: Iterable[Section]) -> None:
 
 
 def _grid(table: Table, bar: int = 16) -> Grid:
-    """Return a table for the terminal, with bars of at most the length `bar`."""
+    """Return a table for the terminal, with bars of at most `bar` characters."""
     grid = Grid(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for position, name in enumerate(table.header):
         is_number = position in table.numeric

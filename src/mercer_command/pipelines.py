@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def fit_arguments(model: Pipeline, problem: Problem, rows: Rows) -> dict[str, Array]:
-    """Return the arguments of a fit other than columns and target: groups, if it takes any.
+    """Return the arguments of a fit besides features and target, which are groups or none.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> TableM
     """
     largest = len(rows)
     if problem.task == "classification":
-        # Stratified folds cannot exceed the size of the largest class.
+        # The number of stratified folds cannot exceed the size of the largest class.
         largest = int(np.unique(problem.target[rows], return_counts=True)[1].max())
     estimator = METHODS[name].estimator(problem.task, max(2, min(5, largest)))
     if problem.times is not None and takes(estimator, "cv"):
@@ -105,12 +105,13 @@ def learned_alignment(model: Pipeline, X: pd.DataFrame, y: Array, task: Task) ->
     Returns
     -------
     float
-        A number from 0 to 1 for a positive semi-definite kernel. For a stack, the alignment of the
-        weighted sum of its kernels. NaN for methods without a kernel.
+        A number from 0 to 1 for a positive semi-definite kernel. For a stack, it is the alignment
+        of the weighted sum of its kernels. NaN for methods without a kernel.
 
     Notes
     -----
-    If there are more than 2,000 rows, this number is drawn, because the Gram matrix is in memory.
+    If there are more than 2,000 rows, a random sample of 2,000 is used, because the Gram matrix is
+    kept in memory.
     """
     if len(y) > 2000:
         drawn = np.sort(np.random.default_rng(0).permutation(len(y))[:2000])
@@ -128,7 +129,7 @@ def learned_alignment(model: Pipeline, X: pd.DataFrame, y: Array, task: Task) ->
 
 
 def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransformer:
-    """Return the encoder of a problem's columns, with prefixes of names that would clash.
+    """Return the encoder of a problem's columns, with prefixes if feature names would clash.
 
     Parameters
     ----------
@@ -136,8 +137,9 @@ def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransf
     rows : ndarray of int
         The rows to learn from.
     seed : int, default=0
-        Seed of the folds. Categories of many levels, and text, are encoded by the target in other
-        folds. With groups, folds hold whole groups; with times, text is encoded by earlier rows.
+        Seed of the folds. Text, and categories of many levels, are encoded by the target in the
+        other folds. With groups, folds hold whole groups. With times, text is encoded by earlier
+        rows.
 
     Returns
     -------
@@ -156,7 +158,7 @@ def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransf
         "categories": [name for name in of("category") if name not in many],
         "levels": many,
         "text": of("text"),
-        # Rows of a table that is read in parts are not scored out of fold.
+        # Out-of-fold scores are not available for a table that is read in parts.
         "scores": of("text") if problem.n_rows is None else [],
     }
     folds = _folds_of_groups(problem, rows) or 5
@@ -188,7 +190,7 @@ def _folds_of_groups(problem: Problem, rows: Rows) -> PredefinedSplit | None:
 
 
 def _levels(problem: Problem, rows: Rows, seed: int) -> Pipeline:
-    """Return an encoder of categories by the means of the target."""
+    """Return an encoder that represents categories by means of the target."""
     kind, n_folds, folds = "continuous", 5, KFold
     if problem.task == "classification":
         counts = np.unique(problem.target[rows], return_counts=True)[1]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-# For each column, numbers of rows with categories that a model was not fitted to.
+# For each column, the number of rows of each category that a model was not fitted to.
 NewCategories: TypeAlias = dict[str, Counter[str]]
 
 
@@ -241,22 +241,23 @@ def predict(
     coverage : float or None
         Coverage of prediction intervals; no intervals if None.
     found : dict of str to Counter
-        Categories that the model was not fitted to are added.
+        Counts of categories that the model was not fitted to are added to it.
 
     Returns
     -------
     DataFrame of shape (n_rows, n_outputs)
-        The column `prediction`. For classifiers with decision values, one column for two classes
-        (positive values for the second class), else one for each class. For classifiers with
-        probabilities, one column for each class. For regressors with uncertainties, the column
-        `std` with the standard deviation of a new response. With `coverage`, the columns `lower`
-        and `upper`.
+        The first column is `prediction`. Classifiers with decision values add one column for two
+        classes, whose positive values stand for the second class, or one column per class for more
+        classes. Classifiers with probabilities add one column per class. Regressors with
+        uncertainties add the column `std`, the standard deviation of a new response. If `coverage`
+        is given, the columns `lower` and `upper` come last.
 
     Raises
     ------
     InputError
-        If columns hold text although the model was fitted to numbers, or if the model predicts no
-        intervals.
+        If the model predicts no intervals, or the coverage is not between zero and one.
+    ValueError
+        If columns hold text although the model was fitted to numbers or dates.
     """
     typed = model["reader"].transform(frame)
     _count_new_categories(model, typed, found)
@@ -283,7 +284,7 @@ def predict(
 
 
 def _as_target(predicted: Array, role: str, notation: str) -> Array | list[str]:
-    """Convert predictions of dates to dates, written as in the training table if it had text."""
+    """Convert predicted days to dates, written as in the training table if it held text."""
     if role not in ("date", "time"):
         return predicted
     return format_dates(predicted, notation) if notation else as_dates(predicted)

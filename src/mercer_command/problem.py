@@ -36,7 +36,7 @@ class Problem:
         Name of the target's column.
     task : {"classification", "regression"}
     kind : {"", "ordinal", "count"}
-        Whether classes are grades or responses are counts; empty otherwise.
+        "ordinal" if classes are grades, "count" if responses are counts, and empty otherwise.
     columns : tuple of Column
         How each column but the target was read and used.
     target_column : Column
@@ -48,13 +48,13 @@ class Problem:
     groups : ndarray of int of shape (n_samples,) or None
         Codes of the groups that rows belong to.
     times : ndarray of shape (n_samples,) or None
-        Times of the rows, which are sorted by them.
+        Times of the rows, in ascending order.
     given_splits : ndarray of str of shape (n_samples, n_splits) or None
-        Which rows are for training and for testing, if a file defines it.
+        Whether each row is for training or for testing, if a file defines the splits.
     beside : DataFrame of shape (n_samples, n_identifiers) or None
         Identifiers, which are not used as features but may show which rows belong together.
     missing : dict of str to list of str
-        Values that stand for missing cells, by the columns' names.
+        Values that stand for missing cells, by column name.
     """
 
     features: pd.DataFrame
@@ -97,11 +97,11 @@ def as_problem(
     target : str
         Name of the column to predict. Rows in which it is missing are left out.
     task : {"auto", "classification", "regression", "ordinal", "count"}, default="auto"
-        If "auto", the target's values determine it. Grades are classes, and counts responses.
+        If "auto", the target's values determine it. Grades are classes, and counts are responses.
     choices : mapping from str to Choice, default=None
         How columns are read and used; all other columns are recognized.
     missing : mapping from str to list of str, default=None
-        Values that stand for missing cells, by the columns' names.
+        Values that stand for missing cells, by column name.
     group : str, default=None
         Name of the column of groups, which is not used as a feature.
     time : str, default=None
@@ -185,7 +185,7 @@ def _used_columns(
 def group_codes(
     frame: pd.DataFrame, typed: pd.DataFrame, name: str, target: str
 ) -> tuple[Array, list[str]]:
-    """Return codes of the groups of rows, and notes, after checking that groups can be held out.
+    """Return the group code of each row, and notes, after checking that groups can be held out.
 
     If the cells differ in each row, their parts before a separator define the groups.
 
@@ -199,7 +199,8 @@ def group_codes(
     Raises
     ------
     InputError
-        If there is no such column, a group is missing, or there are fewer than four groups.
+        If there is no such column, a group is missing, each row has a group of its own, or there
+        are fewer than four groups.
     """
     _check_column(frame, name, target, "groups")
     if missing := int(typed[name].isna().sum()):
@@ -273,7 +274,7 @@ def read_split(path: Path, n_rows: int) -> Array:
     Raises
     ------
     InputError
-        If the file has another number of lines, or other cells.
+        If the file has a different number of lines, or other cells.
     """
     frame = read_cells(path).frame
     if len(frame) != n_rows:

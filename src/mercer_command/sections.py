@@ -26,10 +26,10 @@ from mercer_command.table_files import STANDARD_INPUT, is_parquet, recognized_te
 from mercer_command.target_column import Task
 
 MOST_ROWS = 60
-"""Largest number of rows of tables of kernels and columns in reports."""
+"""Largest number of rows in a report's tables of kernels and of columns."""
 
 ON_SCREEN = 12
-"""Number of rows of such tables in the terminal, so that they fit on a screen."""
+"""Number of rows of these tables in the terminal, so that they fit on a screen."""
 
 
 def format_error(
@@ -44,7 +44,8 @@ def format_error(
     deviation : float, default=None
         Standard deviation, which follows a plus-minus sign and has the same number of decimals.
     beside : float, default=None
-        Largest error of the column, which is shown with four digits; by default, `error`.
+        Largest error of the table's column, which determines the number of decimals, such that it
+        has four digits; by default, `error`.
     """
     if task == "classification":
         digits = ".1%"
@@ -104,7 +105,7 @@ def tested_sections(trial: Trial, *, warned: bool) -> list[Section]:
         warnings = [Text(shown(said(text), longest=1000), "warning") for text in told]
         sentences = (Text(said(text)) for text in one.sentences)
         parts: list[Part] = [*warnings, *table, *map(said, one.findings), *sentences]
-        # The title of the library contains the name of a class.
+        # The library's title contains the class name of the estimator.
         title = "Scores of the model" if one.title.startswith("Scores of the model") else one.title
         found.append(Section(said(title), parts))
     unit = [f"RMSE and MAE are in {trial.unit}"] if trial.task == "regression" else []
@@ -119,7 +120,7 @@ def hidden(n_rows: int, told: str) -> list[Part]:
     Parameters
     ----------
     n_rows : int
-        Number of all rows.
+        Number of rows in total.
     told : str
         Remark on the rows that are not shown.
     """
@@ -172,7 +173,7 @@ def kernel_section(trial: Trial, learner: str = "") -> Section:
 
 
 def columns_section(columns: Sequence[Column], *, n_shown: int | None = 40) -> Section:
-    """Return the section on how columns are read and used, left-out or doubtful ones first.
+    """Return the section on how columns are read and used, unused or doubtful ones first.
 
     Parameters
     ----------
@@ -193,7 +194,7 @@ def columns_section(columns: Sequence[Column], *, n_shown: int | None = 40) -> S
 
 
 _ADDRESSED = re.compile(r"<(?:function )?(\S+)(?: object)? at 0x[0-9a-fA-F]+>")
-"""Pattern of the default representation of functions and other objects, with their address."""
+"""Pattern of the default representation of functions and other objects, with an address."""
 
 
 def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> Section:
@@ -246,7 +247,7 @@ def standing(frame: pd.DataFrame, n_splits: int) -> str:
     frame : DataFrame
         Results of some of the splits.
     n_splits : int
-        Number of all splits.
+        Number of splits in total.
     """
     n_done = _number_of_splits(frame)
     scores = [" ".join(pair) for pair in zip(frame["method"], _scores(frame), strict=True)]
@@ -259,7 +260,7 @@ def _number_of_splits(frame: pd.DataFrame) -> int:
 
 
 def _scores(frame: pd.DataFrame) -> list[str]:
-    """Return the mean scores of the methods, with deviations over several splits."""
+    """Return the mean scores of the methods, with standard deviations for several splits."""
     metric, several = frame.attrs["metric"], _number_of_splits(frame) > 1
     deviations = frame[f"{metric}_std"] if several else [None] * len(frame)
     task: Task = "classification" if metric in SHARES else "regression"

@@ -47,7 +47,7 @@ class Training:
     train, test : ndarray of int
         Positions of training rows and test rows in the problem.
     source : ParquetSource or None
-        All rows but the test rows, read from the files, if the problem is a sample.
+        All rows but the test rows, read from the files, if the problem is a sample; else None.
     """
 
     problem: Problem
@@ -62,13 +62,13 @@ class Training:
 
 
 def is_streamed(path: Path, max_values: int = 10**7) -> bool:
-    """Whether a table is read in parts, because it is a folder or a Parquet file of many values.
+    """Return whether a table is read in parts: a folder, or a Parquet file of many values.
 
     Parameters
     ----------
     path : Path
     max_values : int, default=10**7
-        Files with more values are read in parts. In double precision, the default is 80 megabytes.
+        Files with more values are read in parts. The default is 80 megabytes in double precision.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def parquet_source(
     target : str, default=None
         Column to predict.
     columns : sequence of str, default=None
-        Columns to read; by default, all others.
+        Columns to read; by default, all columns but the target.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def _sampled_problem(source: ParquetSource, positions: Array, task: Task, option
     names = list(frame.columns)
     choices = read_choices(options.columns, names)
     if task == "classification":
-        # Labels that look like numbers are text in the files.
+        # Text labels that look like numbers remain text, as in the files.
         choices[options.target] = Choice("category")
     missing = parse_missing(options.missing, names)
     return as_problem(frame, options.target, task, choices=choices, missing=missing)
@@ -288,7 +288,7 @@ def cluster_client(
 def _interruptions_ignored() -> Iterator[None]:
     """Ignore Ctrl-C, also in processes that are started inside the block.
 
-    A terminal sends it to all processes. Only this process must react; it ends the others.
+    A terminal sends Ctrl-C to all processes. Only this process must react, and ends the others.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

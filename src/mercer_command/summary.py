@@ -48,7 +48,7 @@ _PLAIN = {
     r"as \w+ has no predict_set": "as this method predicts no sets",
     r": pass train=\(X, y\)": "",
 }
-"""Replacements for names of classes and arguments in remarks of the library."""
+"""Replacements for the names of estimators and arguments in remarks of the library."""
 
 
 def _plain(text: str) -> str:
@@ -58,8 +58,8 @@ def _plain(text: str) -> str:
 
 
 def _advice(check: str, column: str) -> str:
-    """Return the option that responds to a finding of a check on a column."""
-    # If the part of a code before a separator defines the group, the option uses it too.
+    """Return advice on the option that responds to a finding of a check, or an empty text."""
+    # If the part of a code before a separator defines the group, the option --group uses it too.
     name = shown(column.split(" before '", maxsplit=1)[0])
     if check == "identifiers":
         return f"--group '{name}' holds out whole groups, and does not learn from it"

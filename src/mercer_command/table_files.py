@@ -122,7 +122,7 @@ def read_text_table(path: Path, *, header: bool = True) -> tuple[pd.DataFrame, T
                 raise
             told = f"line {long[2]} has {long[3]} cells, and the lines above it have {long[1]}"
             raise InputError(told) from error
-    # Cells that are absent from short lines are missing.
+    # Cells that short lines lack are read as empty.
     frame = frame.fillna("")
     frame.columns = pd.Index(found.names)
     return frame, found
@@ -156,7 +156,7 @@ def recognized_text(path: Path, *, header: bool = True) -> tuple[bytes, TextForm
     told = first.strip().strip('"').strip().lower()
     if kind := next((_STARTS[start] for start in _STARTS if told.startswith(start)), ""):
         raise InputError(f"the file is {kind}, not a table of cells")
-    # Excel writes the separator into a line before the header.
+    # A line before the header, such as "sep=;", may tell Excel the separator.
     is_told = told.startswith("sep=") and len(told) in (4, 5)
     if not any(lines[is_told:]):
         raise InputError("the file is empty")
@@ -175,7 +175,7 @@ def recognized_text(path: Path, *, header: bool = True) -> tuple[bytes, TextForm
 
 
 def _encoding(content: bytes) -> tuple[str, list[str]]:
-    """Return the encoding, given by a mark or found by trial, and a note if it is not UTF-8."""
+    """Return the encoding, and a note if it is not UTF-8 and was found by trial."""
     for mark, encoding in _MARKS:
         if content.startswith(mark):
             return encoding, []
@@ -202,7 +202,7 @@ def _parsed(lines: list[str], separator: str, quote: str = '"') -> list[list[str
     reader = csv.reader(
         (line + "\n" for line in lines), delimiter=separator, quotechar=quote, skipinitialspace=True
     )
-    # For a separator that it lacks, a whole line is one field.
+    # A line that lacks the separator is one field, which may exceed the usual limit.
     before = csv.field_size_limit(2**31 - 1)
     try:
         return [row for row in reader if row]
@@ -250,7 +250,11 @@ def _score(lines: list[str], separator: str) -> float:
 
 
 def _quote(lines: list[str], separator: str) -> str:
-    """Return the quotation mark, which is single if it encloses a cell of every other line."""
+    """Return the quotation mark around cells.
+
+    It is single if single quotes enclose at least half as many cells as there are lines, and more
+    cells than double quotes enclose.
+    """
     cells = [cell.strip() for line in lines[1:] for cell in line.split(separator)]
     single, double = (sum(len(c) > 1 and c[0] == c[-1] == mark for c in cells) for mark in "'\"")
     return "'" if single > double and 2 * single >= len(lines) else '"'
@@ -285,7 +289,7 @@ def names_of(rows: list[list[str]]) -> tuple[tuple[str, ...], list[str]]:
 
 
 def _are_data(names: list[str], rows: list[list[str]]) -> bool:
-    """Whether half of the names could be cells of their columns, judging by the other cells."""
+    """Return whether half of the names look like cells of their columns, given the other cells."""
     alike = 0
     for name, *cells in zip(names, *(row for row in rows if len(row) == len(names)), strict=True):
         known = [cell.strip() for cell in cells if cell.strip()]
@@ -297,7 +301,7 @@ def _are_data(names: list[str], rows: list[list[str]]) -> bool:
 
 
 def _numbered(names: list[str]) -> dict[str, None]:
-    """Append .1, .2, ... to names that occurred before."""
+    """Append .1, .2, ... to the second and later occurrences of a name."""
     times, taken, out = Counter[str](), set(names), dict[str, None]()
     for name in names:
         new = name
@@ -340,7 +344,7 @@ def read_cells(path: Path, *, header: bool = True) -> Cells:
     Raises
     ------
     InputError
-        If the file is missing, of another format, unreadable or without rows.
+        If the file is missing, has another format, cannot be read, or has no rows.
     """
     is_file = path != STANDARD_INPUT
     if is_file and not path.exists():
@@ -372,7 +376,7 @@ def readable(path: Path) -> Iterator[None]:
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a path is a Parquet file or a folder of them rather than a CSV file, by the suffix.
+    """Return whether a path is a folder or, by its suffix, a Parquet file, rather than a CSV file.
 
     Parameters
     ----------

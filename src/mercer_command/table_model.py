@@ -28,7 +28,7 @@ class TableModel(Pipeline):
     steps : list of (str, estimator)
     limits : (float, float, bool) or None, default=None
         The least and the largest possible response, and whether responses are whole numbers.
-        Intervals stay within them.
+        Prediction intervals stay within these limits.
     threshold : float or None, default=None
         The second of two classes is predicted if its probability is at least this threshold; if
         None, the more probable class is predicted.
@@ -113,7 +113,7 @@ class TableModel(Pipeline):
         low, high, whole = self.limits
         found = np.clip(found, low, high)
         if whole:
-            # No whole number is lost; an empty interval becomes the nearest whole number.
+            # Rounding inward loses no whole number. If none is inside, the nearest one is returned.
             ends = np.column_stack([np.ceil(found[:, 0]), np.floor(found[:, 1])])
             empty = ends[:, 0] > ends[:, 1]
             ends[empty] = np.round(found[empty].mean(axis=1))[:, None]
@@ -141,7 +141,9 @@ class TableModel(Pipeline):
 
 
 def limits_of(y: Array) -> tuple[float, float, bool]:
-    """Return the natural limits of responses: signs, shares, whole numbers.
+    """Return the natural limits of responses, and whether responses are whole numbers.
+
+    Responses of one sign have the limit zero, and shares have the limits zero and one.
 
     Parameters
     ----------

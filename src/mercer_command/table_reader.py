@@ -29,10 +29,10 @@ Names: TypeAlias = npt.NDArray[np.object_]
 class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Convert the columns of a data frame to the types that a model learned from.
 
-    Columns of text are read as numbers, dates, times of day or categories; columns of these types
-    remain as they are, and numbers in place of dates are days since 1970. Other columns are
-    ignored. If cells of text allow several notations, the notation of the training table is used,
-    unless other columns of the table indicate another one.
+    Columns of text are read as numbers, dates, times of day or categories. Columns of these types
+    remain as they are, except that numbers in place of dates are read as days since 1970. Columns
+    that the model did not learn from are ignored. If cells of text allow several notations, the
+    notation of the training table is used, unless other columns of the table indicate another one.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     target : (str, str, str) or None, default=None
         Name, role and format of the column that is predicted.
     missing : dict of str to list of str, default=None
-        Values that stand for missing cells, by the columns' names.
+        Values that stand for missing cells, by column name.
     remembers : bool, default=True
         Whether hashes of the rows are stored, by which training rows are recognized later.
 
@@ -106,7 +106,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : DataFrame of shape (n_samples, n_columns)
-            A data frame of pandas or polars with at least the columns of `columns`.
+            A data frame of pandas or polars, with at least the columns named in `columns`.
 
         Returns
         -------
@@ -115,7 +115,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         TypeError
-            If X has no names of columns.
+            If X has no column names.
         ValueError
             If columns are missing, or hold text that cannot be read.
         """
@@ -174,12 +174,12 @@ def _read(name: str, cells: Cells, reading: CellReading) -> Cells:
 class ColumnEncoder(ColumnTransformer):
     """A `ColumnTransformer` whose outputs have distinct names.
 
-    Level "dark_red" of "color" and level "red" of "color_dark" would have the same name. A number
-    is added to names that occur before.
+    For example, level "dark_red" of "color" and level "red" of "color_dark" would have the same
+    name. A number is appended to names that have occurred before.
     """
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Set the container of the outputs, but not of the parts, whose names may be equal.
+        """Set the container of the output, but not of its parts, whose feature names may be equal.
 
         Parameters
         ----------
@@ -194,7 +194,7 @@ class ColumnEncoder(ColumnTransformer):
         Parameters
         ----------
         input_features : array-like of str, default=None
-            Names of the columns, for a check.
+            Names of the columns, which are checked.
         """
         names: dict[str, None] = {}
         for given in super().get_feature_names_out(input_features):
@@ -214,7 +214,7 @@ def source_columns(encoder: ColumnTransformer) -> list[str]:
     for key, transformer, names in encoder.transformers_:
         if key == "remainder" or not len(names):
             continue
-        # Names of outputs do not tell "color" of level "dark_red" from "color_dark" of level "red".
+        # Output names do not tell level "dark_red" of "color" from level "red" of "color_dark".
         outputs = np.array([f"{z}:" for z in range(len(names))], dtype=object)
         for step in transformer if isinstance(transformer, Pipeline) else [transformer]:
             nameless = copy(step)
@@ -244,7 +244,7 @@ def row_hashes(typed: pd.DataFrame, columns: Sequence[tuple[str, str, str]]) -> 
         column = typed[[name]]
         if role == "number" or role in DATES:
             values = convert(column, "number" if role == "number" else "date")[:, 0]
-            # Minus zero is zero.
+            # Minus zero is hashed as zero.
             compared[name] = pd.Series(values.astype(float) + 0.0).fillna(np.inf)
         else:
             texts = pd.Series(convert(column, "category")[:, 0], dtype=object)

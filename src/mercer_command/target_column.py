@@ -69,7 +69,7 @@ def known_target(
 
 
 def inferred_task(values: Array, name: str, notes: list[str]) -> Task:
-    """Infer the task from the target's values, and note if it could be the other one.
+    """Infer the task from the target's values, and add a note if the other task is plausible.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def inferred_task(values: Array, name: str, notes: list[str]) -> Task:
     notes : list of str
         A note is appended if whole numbers are taken for classes without an order, or could be.
     """
-    with collected_warnings([]):  # The warnings name arguments of the library.
+    with collected_warnings([]):  # Its warnings name arguments of the library.
         task: Task = infer_task(values)
     n_values = np.unique(values).size
     if values.dtype.kind in "iuf" and _are_whole(values) and 2 < n_values <= 50:
@@ -124,7 +124,7 @@ def _target_values(target: Cells, name: str, task: str, notes: list[str]) -> tup
 
 
 def _check_kind(target: Cells, name: str, task: str) -> None:
-    """Raise an error if grades are not whole numbers, or if counts are not, or are negative."""
+    """Raise an error if grades or counts are not whole numbers, or if counts are negative."""
     values = np.empty(0)
     if kind_of(target) == "number":
         values = convert(target.to_frame(), "number")[:, 0]

@@ -44,7 +44,7 @@ def as_dates(days: Array, name: str = ISO) -> Array:
 
 
 def format_dates(days: Array, name: str) -> list[str]:
-    """Write days since 1970 as dates; missing ones are empty.
+    """Write days since 1970 as dates; missing days become empty strings.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def format_dates(days: Array, name: str) -> list[str]:
 
 
 MissingCodes: TypeAlias = Mapping[str, list[str]]
-"""Texts and numbers that stand for missing cells, by the columns' names."""
+"""Texts and numbers that stand for missing cells, by column name."""
 
 _FEWEST = 3
 """Smallest number of occurrences of a code; a rarer value may be a measurement."""
@@ -124,7 +124,7 @@ def without_codes(cells: Cells, codes: Iterable[str]) -> Cells:
 
 
 def _finite(numbers: Cells) -> Array:
-    """Return known numbers; none if some are infinite, which raises an error elsewhere."""
+    """Return the known numbers, or none if some are infinite, which is an error elsewhere."""
     try:
         values = convert(numbers.to_frame(), "number")[:, 0]
     except ValueError:
@@ -147,9 +147,9 @@ def odd_value(numbers: Cells) -> str:
 
     Notes
     -----
-    The note names the smallest or the largest value if it occurs at least three times and is
-    farther from its neighbor than the other values are from each other. For values that consist of
-    two or more nines, a quarter of this distance is enough.
+    The note names the smallest or the largest value if it occurs at least three times and its
+    distance from the neighboring value exceeds the range of the values between the smallest and the
+    largest one. For values that consist of two or more nines, a quarter of this range is enough.
     """
     values = _finite(numbers)
     distinct, counts = np.unique(values, return_counts=True)
