@@ -93,6 +93,11 @@ def test_the_number_of_nodes_is_that_of_the_degree_where_factors_have_no_scale()
         assert len(nodes) == len(weights) == 30
 
 
+def test_factors_that_change_their_sign_take_no_more_nodes_than_their_degree() -> None:
+    ones = np.ones((60, 1, 1))
+    assert len(product_values._nodes(2.0 * ones, -ones, 59)[0]) == 30
+
+
 @pytest.mark.parametrize("kernel", [Gaussian(2.0), Laplacian(3.0)], ids=repr)
 def test_groups_of_columns_are_players(kernel: Any) -> None:
     X, Y = responses(25, 8)
