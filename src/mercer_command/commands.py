@@ -217,10 +217,7 @@ def _problem(given: options.Fit | options.Compare) -> Problem:
 def _fit(
     training: streaming.Training, given: options.Fit, command: options.Options, client: Any = None
 ) -> None:
-    """Learn, save the model, write the report, and print the results.
-
-    The report shows `command`, which repeats the run.
-    """
+    """Learn, save the model, write the report, which shows the `command`, and print the results."""
     problem, notes = training.problem, list(training.problem.notes)
     n_classes = len(np.unique(problem.target)) if problem.task == "classification" else 0
     costs = read_costs(given.cost, n_classes)

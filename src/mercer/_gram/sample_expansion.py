@@ -58,7 +58,7 @@ def _expansion_in_sources(
     scale: Scale,
     samples: Callable[[Table], Features],
 ) -> KernelExpansion:
-    """Return a sum over Gram matrices, each of which has one column of the view per output."""
+    """Return a sum over Gram matrices; the view holds one column per matrix and output."""
     n_sources, n_outputs = estimator._n_fitted_kernels(), coefficients.shape[1]
 
     def views_of(X: Table) -> Views:

@@ -185,7 +185,7 @@ class ConvexCombination(Stage):
         return self.learned.gap + 0.5 * beyond / self.learned.objective
 
     def _excess(self, values: Sequence[float]) -> float:
-        """Return how much the largest c'Kc exceeds that of the learned kernel, as a fraction."""
+        """Return the largest c'Kc divided by c'Kc of the learned kernel, minus one."""
         if self.learned is None:
             return np.inf
         known = self.learned.quadratics

@@ -144,8 +144,8 @@ def fit_machine(
     alpha : float
         Penalty, positive.
     start : GeneralizedMachine, default=None
-        A machine with another penalty, from which the search starts if its objective is lower than
-        that of the constant model.
+        A machine with another penalty, from which the search starts if the constant model has a
+        larger objective.
 
     Raises
     ------

@@ -224,7 +224,7 @@ def optimize_laplace(
     problem : Problem
         A problem with the objective :class:`LaplaceApproximation`.
     starts : list of ndarray of shape (n_kernels,)
-        Positive weights, from each of which a search starts.
+        Positive weights. One search starts from each of these arrays.
     tol : float
         A search ends when each weight times its derivative is at most a tenth of this fraction of
         the objective.
