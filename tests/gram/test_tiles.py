@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
-from threadpoolctl import OpenBLASController, threadpool_limits
+from threadpoolctl import OpenBLASController, threadpool_info, threadpool_limits
 
 from mercer._gram import threads, tiles
 from mercer._gram.samples import Samples, centered_features
@@ -47,11 +47,8 @@ def test_results_come_in_the_order_of_the_plan_and_errors_are_raised() -> None:
 
 
 def pool_sizes(user_api: str) -> set[int]:
-    """The numbers of threads of the libraries of a kind that are limited.
-
-    Other packages, which an earlier test may have imported, bring an OpenMP of their own.
-    """
-    return {int(pool.num_threads) for pool in threads._pools(user_api).lib_controllers}
+    """The numbers of threads of the libraries of a kind."""
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == user_api}
 
 
 @pytest.fixture
@@ -136,15 +133,16 @@ def test_a_limit_that_is_set_meanwhile_is_restored_by_its_own_thread() -> None:
 
 
 def test_each_thread_restores_its_own_limit_of_openmp() -> None:
-    together = [Barrier(2), Barrier(2)]
+    """Other packages, which an earlier test may have imported, bring an OpenMP of their own."""
+    together, pools = [Barrier(2), Barrier(2)], threads._pools("openmp").lib_controllers
 
     def limits(turn: int) -> list[set[int]]:
         with threadpool_limits(2 + turn, user_api="openmp"):
             with serial_algebra():
                 together[0].wait(60)
-                inside = pool_sizes("openmp")
+                inside = {pool.num_threads for pool in pools}
             together[1].wait(60)
-            return [inside, pool_sizes("openmp")]
+            return [inside, {pool.num_threads for pool in pools}]
 
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(limits, range(2))) == [[{1}, {2}], [{1}, {3}]]

@@ -86,6 +86,20 @@ def test_few_nodes_integrate_products_of_many_players(case: str) -> None:
     assert n_nodes < 20 if case == "alike" else 20 < n_nodes <= 30
 
 
+def test_few_nodes_integrate_interactions_of_many_players() -> None:
+    D, B = (factors[:, :2] for factors in factors_of("alike", 40))
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    rows = zip(range(39), product_values._second_differences(D, B), strict=True)
+    for j, found in rows:
+        for k in range(j + 1, 40):
+            expected = np.zeros_like(D[0])
+            for t, weight in zip(0.5 * nodes + 0.5, 0.5 * weights, strict=True):
+                others = np.delete(B + t * D, [j, k], axis=0).prod(axis=0)
+                expected += weight * D[j] * D[k] * others
+            np.testing.assert_allclose(found[k - j - 1], expected, rtol=0.0, atol=1e-15)
+    assert len(product_values._nodes(D, B, 38)[0]) < 20
+
+
 def test_the_number_of_nodes_is_that_of_the_degree_where_factors_have_no_scale() -> None:
     D, B = factors_of("alike", 60)
     for factor in (0.0, 1e-200, 1e200):

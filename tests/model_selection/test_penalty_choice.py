@@ -136,7 +136,9 @@ def test_selected_parameters_repeat_the_fit_without_a_choice(
     learner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y = table(1)
-    chosen = clone(learner).fit(X, y)
+    chosen, again = clone(learner).fit(X, y), clone(learner).fit(X, y)
+    assert again.kernel_ == chosen.kernel_
+    assert again.selected_params() == chosen.selected_params()
     monkeypatch.setattr(penalty_choice, "held_out_losses", no_choice)
     repeated = clone(learner).set_params(**chosen.selected_params()).fit(X, y)
     assert repeated.kernel_ == chosen.kernel_
