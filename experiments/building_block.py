@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from experiments.experiment import Measures
 from experiments.learned_objectives import Sample
 from experiments.problems import Array
-from mercer._gram.dense import definite_factor, log_determinant
+from mercer._gram.factors import definite_factor, log_determinant
 from mercer.kernels import Gaussian
 from mercer.probabilistic._objectives import JointMAP, Objective, PenalizedRisk
 from mercer.probabilistic._searches import optimize_weights

@@ -13,7 +13,7 @@ from experiments.experiment import Measures, collected
 from experiments.objective_values import compare_objectives
 from experiments.problems import Array, Part, whole
 from mercer import BayesianMKLRegressor, probabilistic
-from mercer._gram.dense import definite_factor, inverted, with_diagonal
+from mercer._gram.factors import definite_factor, inverted, with_diagonal
 from mercer._gram.kernel_products import BaseGrams, base_grams
 from mercer._gram.samples import Samples
 from mercer.kernels import Gaussian, Kernel, OnColumns

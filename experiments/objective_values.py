@@ -10,8 +10,8 @@ import numpy as np
 
 from mercer._data.types import Array, Features
 from mercer._data.validation import check_number, check_positive
-from mercer._gram import dense
-from mercer._gram.dense import log_determinant
+from mercer._gram import factors
+from mercer._gram.factors import log_determinant
 from mercer._gram.kernel_products import BaseGrams, GramsWithIdentity
 from mercer.probabilistic._descent import Minimum, minimize
 from mercer.probabilistic._likelihoods import GaussianLikelihood, Likelihood
@@ -138,8 +138,8 @@ def compare_objectives(
     check_number("norm", norm, low=1.0)
     path = np.atleast_2d(check_weights(weights, grams.n_kernels))
     origin = path[0] if tangent_at is None else check_weights(tangent_at, grams.n_kernels)
-    factor = dense.definite_factor(dense.with_diagonal(grams.weighted_sum(origin), jitter))
-    height, slopes = log_determinant(factor), grams.inner_products(dense.inverted(factor))
+    factor = factors.definite_factor(factors.with_diagonal(grams.weighted_sum(origin), jitter))
+    height, slopes = log_determinant(factor), grams.inner_products(factors.inverted(factor))
     objectives = _Objectives(grams, Y, likelihood, jitter)
     return [
         objectives.at(
@@ -162,7 +162,7 @@ class _Objectives:
         """Evaluate all objectives; the tangent of ln|K_e| is given."""
         likelihood, jitter = self.likelihood, self.jitter
         joint = self._minimum(JointMAP(likelihood, jitter), self.grams, weights)
-        factor = dense.definite_factor(dense.with_diagonal(joint.point.K, jitter))
+        factor = factors.definite_factor(factors.with_diagonal(joint.point.K, jitter))
         height, marginal = log_determinant(factor), np.nan
         if isinstance(likelihood, GaussianLikelihood):
             exact = JointMAP.marginal_likelihood(jitter + likelihood.noise)
@@ -190,7 +190,7 @@ class _Objectives:
         y, u = self.Y[:, 0], joint.point.latent[:, 0]
         gamma = self.likelihood.tight_width(y, u)
         scale = 1.0 / np.sqrt(gamma)
-        K = dense.with_diagonal(joint.point.K, self.jitter)
-        factor = dense.definite_factor(dense.scaled_system(K, scale, 1.0))
+        K = factors.with_diagonal(joint.point.K, self.jitter)
+        factor = factors.definite_factor(factors.scaled_system(K, scale, 1.0))
         square = float(joint.point.alpha[:, 0] @ u)
         return square + self.likelihood.value(y, u) + log_determinant(factor)

@@ -9,8 +9,12 @@ from sklearn.utils.validation import _num_samples
 from mercer._blocks.blocks import BlockSource
 from mercer._data.types import PerSample, Table
 from mercer._data.validation import check_choice, check_has_rows, check_number
+from mercer._gram.devices import current_device
 from mercer._gram.memory import available_memory
 from mercer._gram.tiles import check_gram_memory, working_memory
+
+_PAIRED_ON_CARD = 100_000
+"""On a card with enough memory, all rows of tables of up to this many rows are centers."""
 
 EXACT_ROWS = 3000
 """With ``approximation="auto"``, tables of at most this many rows are fitted exactly, which takes a
@@ -97,8 +101,13 @@ def all_are_centers(n_rows: int, *, listed: bool = False) -> bool:
     -----
     The matrix of kernel values of n rows takes 4 n^2 bytes in single precision. It has to fit in
     scikit-learn's `working_memory` or, for at most 20,000 rows, in a quarter of the available
-    memory, because preconditioners take some of the rest.
+    memory, because preconditioners take some of the rest. On a card, it has to fit in half of the
+    card's free memory.
     """
+    device = current_device()
+    on_card = _rows_in(((device and device.free_memory) or 0.0) / 2.0)
+    if n_rows <= min(on_card, _PAIRED_ON_CARD):
+        return True
     if n_rows <= _rows_in(working_memory()):
         return True
     most = MOST_PAIRED_ROWS if listed else MOST_EXACT_ROWS

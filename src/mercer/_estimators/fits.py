@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from itertools import count
 from time import perf_counter
 from typing import Any, cast
@@ -10,6 +10,7 @@ from typing import Any, cast
 from sklearn.base import BaseEstimator
 
 from mercer._data.types import Method
+from mercer._gram.device_calls import fitted_on_device
 from mercer._gram.threads import GIVEN_CORES
 
 __all__ = ["CallbackSupportMixin", "reported_steps", "with_callbacks"]
@@ -34,7 +35,8 @@ def with_callbacks(method: Method) -> Method:
     """Return a `fit` that discards earlier results, and ends its callbacks even if it fails.
 
     If the fit fails, the estimator keeps its earlier state. Fits use no more threads than there are
-    cores available to the process.
+    cores available to the process, and may compute on a card; see
+    :func:`mercer._gram.device_calls.fitted_on_device`.
 
     Parameters
     ----------
@@ -51,7 +53,8 @@ def with_callbacks(method: Method) -> Method:
             del state[name]
         try:
             with GIVEN_CORES:
-                return decorated(self, *args, **kwargs)
+                device = getattr(self, "device", "cpu")
+                return fitted_on_device(device, partial(decorated, self), args, kwargs)
         except BaseException:
             for name in _results(self):
                 del state[name]

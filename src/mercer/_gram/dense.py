@@ -6,15 +6,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cholesky, get_lapack_funcs
-from scipy.linalg.lapack import dpotri
+from scipy.linalg import LinAlgError, cholesky
 from sklearn.utils import assert_all_finite, check_array
 
 from mercer._data.folds import evenly_spaced
 from mercer._data.types import Array, Features
 from mercer._data.validation import INDEFINITE_ADVICE
 from mercer._data.weights import SampleWeights, as_weights
-from mercer._gram.low_rank import TOLERANCE, why_indefinite
+from mercer._gram.low_rank import TOLERANCE
 from mercer._gram.tiles import Tile, assembled, map_tiles, rounding, serial_algebra, tile_plan
 from mercer.kernels._distances import LARGEST_SQUARE, inner
 from mercer.kernels._kernel import Kernel, gram_tile
@@ -69,69 +68,6 @@ def gram_alignment(K: Array, Y: Array, weights: SampleWeights | None = None) -> 
     if norm <= rounding(len(K)) * float(np.linalg.norm(weights.scaled_gram(K))):
         return 0.0
     return inner(K_c @ Y, Y) / (norm * float(np.linalg.norm(Y.T @ Y)))
-
-
-def with_diagonal(K: Array, value: float | Array) -> Array:
-    """Return K + diag(value), or K + value I if it is a number, as a new array."""
-    system = K.copy()
-    system[np.diag_indices_from(system)] += value
-    return system
-
-
-def definite_factor(system: Array) -> Array:
-    """Return the lower Cholesky factor of a regularized Gram matrix.
-
-    Parameters
-    ----------
-    system : ndarray of shape (n_samples, n_samples)
-        May be overwritten.
-
-    Raises
-    ------
-    ValueError
-        If the matrix is not positive definite, because of rounding, overflow or a negative
-        eigenvalue.
-    """
-    # LAPACK needs column-major order, which the transpose of a row-major symmetric matrix has.
-    columns = system.T if system.flags.c_contiguous else system
-    largest = np.abs(np.diag(columns)).max(initial=0.0)
-    factorize: Any = get_lapack_funcs("potrf", (columns,))
-    factor, n_done = factorize(columns, lower=True, overwrite_a=True)
-    if n_done == 0:
-        return np.asarray(factor)
-    # A diagonal entry minus the part that previous columns explain is not positive.
-    raise ValueError(why_indefinite(factor[n_done - 1, n_done - 1], largest))
-
-
-def scaled_system(K: Array, scale: Array, value: float) -> Array:
-    """Return S K S + value I with S = diag(scale), as a new array."""
-    system = K * scale
-    system *= scale[:, None]
-    system[np.diag_indices_from(system)] += value
-    return np.asarray(system)
-
-
-def log_determinant(factor: Array) -> float:
-    """Return the log-determinant of a matrix, from its Cholesky factor."""
-    return 2.0 * float(np.log(np.diag(factor)).sum())
-
-
-def inverted(factor: Array, block: int = 128) -> Array:
-    """Return the inverse of a matrix, from its lower Cholesky factor.
-
-    Parameters
-    ----------
-    factor : ndarray of shape (n_samples, n_samples)
-    block : int, default=128
-        The triangle is mirrored in blocks of this many rows, which stay in cache.
-    """
-    inverse, _ = dpotri(factor, lower=1)
-    for start in range(0, len(inverse), block):
-        stop = start + block
-        corner = inverse[start:stop, start:stop]
-        corner[:] = np.tril(corner) + np.tril(corner, -1).T
-        inverse[start:stop, stop:] = inverse[stop:, start:stop].T
-    return inverse.T
 
 
 @dataclass(frozen=True)

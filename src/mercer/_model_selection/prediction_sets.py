@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._data.types import Array, Features
 from mercer._data.validation import check_bool, check_choice, check_coverage, warn
 from mercer._data.weights import SampleWeights
+from mercer._gram.device_calls import on_device
 from mercer._model_selection.intervals import interval_masses, least_number, upper_quantiles
 from mercer._model_selection.scoring import LeftOutProbabilities
 
@@ -130,6 +131,7 @@ class PredictionSetMixin:
     classes_: Array
     _held_out: HeldOutProbabilities
 
+    @on_device
     def predict_set(
         self,
         X: Features,

@@ -8,14 +8,15 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from mercer._blocks.tables import DrawnSample
+from mercer._data.arrays import like, to_numpy
 from mercer._data.folds import N_FOLDS, sample_rows
 from mercer._data.sample import TargetEncoding
-from mercer._data.types import Array, Features, RandomState
-from mercer._gram.tiles import Tile, map_tiles, serial_algebra, tile_plan
+from mercer._data.types import Array, RandomState
 from mercer._model_selection.calibration import calibrate
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice, best_penalty
 from mercer._nystroem.kernel_columns import KernelColumns
-from mercer._solvers.conjugate_gradients import PreconditionedRidge, row_batches
+from mercer._nystroem.paired_gram import paired_gram
+from mercer._solvers.conjugate_gradients import PreconditionedRidge
 from mercer.kernels import Kernel
 
 _PENALTIES = 10.0 ** np.arange(-3.0, 3.0)
@@ -80,23 +81,12 @@ class AllRows:
         self.weights = np.asarray(data.weights.values, dtype=float)
         self.targets = encoding.encode(data.y)
         X = data.X.astype(np.float64, copy=False)
-        gram = _gram(kernel, X)
-        shares = self.weights / self.weights.sum()
-        means = gram @ shares.astype(np.float32)
-        if not np.isfinite(means).all():
-            raise ValueError(f"Kernel returned NaN or infinity: {kernel.describe()}.")
-        overall = float(shares @ means)
-        self.scale = float(shares @ (gram.diagonal() - 2.0 * means + overall))
-        if self.scale <= np.finfo(np.float32).eps * abs(overall):
-            self.scale = 1.0
-            gram[:] = 0.0
-            _center(gram, np.zeros_like(means), 0.0, self.scale)
-        else:
-            _center(gram, means, overall, self.scale)
-        self.columns = KernelColumns(kernel, X, np.asarray(means, dtype=float))
-        self.gram, self.shares, self.tol = gram, shares, tol
-        columns = check_random_state(random_state).permutation(len(gram))
-        self._ridge = PreconditionedRidge(gram, columns[: max(len(gram) // rows_per_column, 1)])
+        self.shares, self.tol = self.weights / self.weights.sum(), tol
+        self.gram, means, self.scale = paired_gram(kernel, X, self.shares)
+        self.columns = KernelColumns(kernel, X, means)
+        columns = check_random_state(random_state).permutation(len(data))
+        some = columns[: max(len(data) // rows_per_column, 1)]
+        self._ridge = PreconditionedRidge(self.gram, some)
 
     def choose(
         self, alphas: Array, scores_of: ScoresOfValues | None = None
@@ -116,7 +106,7 @@ class AllRows:
             NaN for rows that no fold holds out.
         """
         alphas, (held_out, trained) = self._attainable(alphas), self._folds()
-        everything = np.ones((1, len(self.gram)), dtype=bool)
+        everything = np.ones((1, len(self.data)), dtype=bool)
         solved, means = self._solved(alphas, np.concatenate([trained, everything]))
         values = self._predictions(solved[:-1], means[:-1], held_out)
         losses = self._losses(values, means[:-1], held_out)
@@ -132,7 +122,7 @@ class AllRows:
 
     def fit_at(self, alpha: float) -> LinearFit:
         """Fit to all rows at one penalty."""
-        everything = np.ones((1, len(self.gram)), dtype=bool)
+        everything = np.ones((1, len(self.data)), dtype=bool)
         solved, means = self._solved(self._attainable(np.array([alpha])), everything)
         return self._fit(solved[0, 0], means[0])
 
@@ -172,7 +162,7 @@ class AllRows:
             return best_penalty(known, np.array([costs[alpha] for alpha in known]))
 
         compare(self._mean_weight * (_PENALTIES if alphas is None else alphas))
-        while best() == max(costs) < len(self.gram):
+        while best() == max(costs) < len(self.data):
             compare(best() * AROUND[-1:])
         if alphas is None:
             compare(best() * AROUND)
@@ -188,7 +178,7 @@ class AllRows:
         The rounding errors of the matrix's values are independent, so that the norm of the matrix
         of errors is proportional to the square root of its size.
         """
-        rounding = _ROUNDING * np.sqrt(len(self.gram)) * float(np.finfo(np.float32).eps)
+        rounding = _ROUNDING * np.sqrt(len(self.data)) * float(np.finfo(np.float32).eps)
         least = rounding * self._mean_weight
         return np.unique(np.maximum(alphas, least))
 
@@ -215,10 +205,10 @@ class AllRows:
 
         They have shape (n_rows, n_alphas, n_outputs).
         """
-        n_rows = len(self.gram)
+        n_rows = len(self.data)
         total = np.zeros((n_rows, solved.shape[1], solved.shape[3]))
         for c, mean, inside in zip(solved, means, held_out, strict=True):
-            fitted = c.transpose(0, 2, 1).reshape(-1, n_rows) @ self.gram
+            fitted = to_numpy(like(c.transpose(0, 2, 1).reshape(-1, n_rows), self.gram) @ self.gram)
             shaped = fitted.T.reshape(n_rows, *total.shape[1:])
             total[inside] += (mean + shaped)[inside]
         counts = held_out.sum(axis=0)[:, None, None]
@@ -349,35 +339,3 @@ def ridge_on_all_rows(
         rows = AllRows(kernel, data, encoding, random_state, tol)
     choice, held_out = rows.choose(np.asarray(alphas, dtype=float), scores_of)
     return rows.columns, choice, held_out
-
-
-@serial_algebra()
-def _gram(kernel: Kernel, X: Features) -> Array:
-    """Return the kernel between all rows minus its offset, in single precision."""
-    gram = np.empty((X.shape[0], X.shape[0]), dtype=np.float32)
-    same, table = kernel._evaluated_on(X)
-
-    def fill(tile: Tile) -> None:
-        values = same._shifted(table[tile.rows], table[tile.columns]).astype(np.float32)
-        gram[tile.rows, tile.columns] = values
-        gram[tile.columns, tile.rows] = values.T
-
-    for _ in map_tiles(fill, tile_plan(X.shape[0])):
-        pass
-    return gram
-
-
-def _center(gram: Array, means: Array, overall: float, scale: float) -> None:
-    """Center a Gram matrix, divide it by a scale and add one, in place.
-
-    The constant is a feature of unit scale for the intercept, which each fold fits separately.
-    """
-    rest = (np.float32(overall) - means + np.float32(scale))[:, None]
-
-    def fill(rows: slice) -> None:
-        gram[rows] -= means
-        gram[rows] += rest[rows]
-        gram[rows] /= np.float32(scale)
-
-    for _ in map_tiles(fill, list(row_batches(gram))):
-        pass

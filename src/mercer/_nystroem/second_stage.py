@@ -4,11 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from mercer._blocks.tables import DrawnSample
+from mercer._data.arrays import to_numpy
 from mercer._data.folds import sample_rows
 from mercer._data.sample import TargetEncoding
 from mercer._data.types import Array, Features, RandomState
+from mercer._gram.devices import TILE_BYTES, current_device
 from mercer._gram.expansion import THE_TABLE, KernelTerm
 from mercer._gram.tiles import map_tiles
 from mercer._model_selection.calibration import Calibration, calibrate
@@ -21,7 +24,11 @@ from mercer._nystroem.features import (
     nystroem_features,
 )
 from mercer._nystroem.kernel_columns import KernelColumns
+from mercer._nystroem.paired_gram import values_on_device
 from mercer.kernels import Kernel
+
+_MANY_VALUES = 10**6
+"""Predictions of fewer kernel values take the processor about ten milliseconds."""
 
 FEW_ROWS = 1000
 """Up to this many rows, fits with all rows as centers use features in double precision, which take
@@ -179,10 +186,19 @@ class NystroemModel:
 
 
 def _values(columns: KernelColumns, fit: LinearFit, X: Features) -> Array:
-    """Evaluate a linear function, tile by tile in threads, in O(n m d) for m centers."""
-    tiles = list(columns.tiles(X.shape[0]))
+    """Evaluate a linear function, in threads or on a card, in O(n m d) for m centers."""
+    n_rows, none = X.shape[0], np.empty((0, len(fit.intercept)))
+    device = current_device()
+    if device is not None and n_rows * columns.n_centers >= _MANY_VALUES:
+        values = values_on_device(columns.kernel, X, device, columns.centers)
+        coefficients = device.put(fit.coefficients)
+        intercept = fit.intercept - columns.means @ fit.coefficients
+        batches = gen_batches(n_rows, max(TILE_BYTES // (8 * columns.n_centers), 1))
+        parts = [to_numpy(values(rows) @ coefficients) for rows in batches]
+        return np.concatenate([none, *parts]) + intercept
+    tiles = list(columns.tiles(n_rows))
     found = map_tiles(lambda rows: fit.predict(columns(X[rows])), tiles)
-    return np.concatenate([np.empty((0, len(fit.intercept))), *found])
+    return np.concatenate([none, *found])
 
 
 def _out_of_fold(

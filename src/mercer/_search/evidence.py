@@ -2,17 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import cho_solve
 
+from mercer._data.arrays import eye_like, like, namespace, to_numpy, triangular_inverse
 from mercer._data.types import Array
 from mercer._data.weights import SampleWeights
-from mercer._gram.dense import definite_factor, inverted, log_determinant, with_diagonal
+from mercer._gram.factors import definite_factor, inverted, log_determinant, with_diagonal
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.samples import KernelTile, Samples, kernel_tiles
 from mercer._gram.tiles import Tile, assembled, kept, map_tiles
+from mercer._search.device_sums import DeviceSum, device_for_sum
 from mercer.kernels._distances import inner
 from mercer.kernels._kernel import Kernel
 
@@ -85,25 +87,53 @@ class GaussianEvidence:
 
         If the rank m is given, the value is ln(tr(Y'A^-1 Y) / (m n)) + ln|A| / n.
         """
-        return self._value(*self.amplitude(K, noise)[:2], noise)
+        amplitude, factor, _ = self.amplitude(K, noise)
+        return self._value(amplitude, log_determinant(factor), noise)
 
     def slopes(self, K: Array, noise: float) -> Slopes:
         """Return the objective and its derivatives; see :class:`GramObjective`."""
         amplitude, factor, alpha = self.amplitude(K, noise)
+        value = self._value(amplitude, log_determinant(factor), noise)
+        return self._slopes(value, amplitude, inverted(factor), alpha, noise)
+
+    def slopes_on_device(self, K: Any, noise: float) -> Slopes:
+        """Return what `slopes` returns, for a matrix on a card and weights of one.
+
+        Parameters
+        ----------
+        K : array of shape (n_samples, n_samples)
+        noise : float
+        """
+        xp, Y = namespace(K), like(self.Y, K)
+        factor = xp.linalg.cholesky(K + noise * eye_like(K))
+        determinant = 2.0 * float(xp.sum(xp.log(xp.linalg.diagonal(factor))))
+        root = triangular_inverse(factor)
+        inverse = root.T @ root
+        alpha = inverse @ Y
+        n_observations = (self.rank or self.Y.shape[1]) * self.weights.total
+        amplitude = float(xp.sum(Y * alpha)) / n_observations
+        value = self._value(amplitude, determinant, noise)
+        return self._slopes(value, amplitude, inverse, alpha, noise)
+
+    def _slopes(
+        self, value: float, amplitude: float, inverse: Any, alpha: Any, noise: float
+    ) -> Slopes:
+        """Return the derivatives, given A^-1, which is overwritten, and A^-1 Y."""
         (n, multiple), total = self.Y.shape, self.weights.total
         if self.rank is not None:
             # The derivative with respect to the amplitude is zero at its optimum.
-            multiple, alpha = 1.0 / total, alpha / np.sqrt(amplitude * self.rank * total)
-        inverse = inverted(factor)
+            multiple = 1.0 / total
+            alpha = alpha / float(np.sqrt(amplitude * self.rank * total))
         inverse *= multiple
-        by_sample = np.diag(inverse) - np.sum(alpha * alpha, axis=1)
+        xp = namespace(inverse)
+        by_sample = to_numpy(xp.linalg.diagonal(inverse) - xp.sum(alpha * alpha, axis=1))
         log_noise = noise * float((by_sample / self.weights.values).sum())
         log_noise += multiple * (total - n)
-        return Slopes(self._value(amplitude, factor, noise), log_noise, inverse, alpha)
+        return Slopes(value, log_noise, inverse, alpha)
 
-    def _value(self, amplitude: float, factor: Array, noise: float) -> float:
+    def _value(self, amplitude: float, determinant: float, noise: float) -> float:
         (n, m), total = self.Y.shape, self.weights.total
-        determinant = log_determinant(factor) + float(np.log(self.weights.values).sum())
+        determinant += float(np.log(self.weights.values).sum())
         determinant += (total - n) * np.log(noise)
         if self.rank is not None:
             return float(np.log(amplitude)) + determinant / total
@@ -161,6 +191,9 @@ class KernelParameters:
     def gram(self, x: Array) -> Array:
         """Return the Gram matrix of the weighted sum."""
         kernels, weights, _ = self.read(x)
+        device = device_for_sum(kernels, self.samples.X)
+        if device is not None:
+            return to_numpy(DeviceSum.of(kernels, weights, self.samples.X, device).gram)
         return base_grams(self.samples, kernels, centered=False).weighted_sum(weights)
 
     def value(self, x: Array) -> float:
@@ -170,9 +203,20 @@ class KernelParameters:
     def __call__(self, x: Array) -> tuple[float, Array]:
         """Return the objective and its gradient, which is computed tile by tile.
 
-        Kernel values are kept for the gradient if three matrices for each kernel fit in memory.
+        Kernel values are kept for the gradient if three matrices for each kernel fit in memory. On
+        a card, the Gram matrices of all samples are one tile.
         """
         kernels, weights, noise = self.read(x)
+        evidence, X = self.of_gram, self.samples.X
+        if (
+            isinstance(evidence, GaussianEvidence)
+            and evidence.weights.is_unit
+            and (device := device_for_sum(kernels, X))
+        ):
+            total = DeviceSum.of(kernels, weights, X, device)
+            found = evidence.slopes_on_device(total.gram, noise)
+            P = found.inverse - found.factor @ found.factor.T
+            return found.value, self._gradient(total.contracted(P), weights, found.log_noise)
         samples = self.samples.unweighted
         sources = [kernel_tiles(kernel, samples, centered=False) for kernel in kernels]
 
@@ -200,11 +244,13 @@ class KernelParameters:
             return tile.count * np.concatenate([*slopes, [inner(P, one.values) for one in here]])
 
         total = np.sum(list(map_tiles(contract, samples.plan)), axis=0)
+        return found.value, self._gradient(total, weights, found.log_noise)
+
+    def _gradient(self, total: Array, weights: Array, log_noise: float) -> Array:
+        """Return the gradient in x, from contractions of all slopes and of all kernels' values."""
         thetas = np.repeat(weights, self.sizes) * total[: self.ends[-1]]
         logs = (weights * total[self.ends[-1] :])[self.n_fixed :]
-        return found.value, np.concatenate(
-            [thetas, logs, [found.log_noise] if self.noise is None else []]
-        )
+        return np.concatenate([thetas, logs, [log_noise] if self.noise is None else []])
 
 
 def factored(K: Array, noise: float | Array, Y: Array) -> tuple[Array, Array]:

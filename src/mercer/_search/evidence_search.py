@@ -12,7 +12,7 @@ import numpy as np
 from mercer._data.types import Array, Features
 from mercer._data.validation import ROUNDING
 from mercer._data.weights import UnitWeights
-from mercer._gram.dense import log_determinant
+from mercer._gram.factors import log_determinant
 from mercer._gram.samples import Samples, spread_rows
 from mercer._gram.tiles import serial_algebra
 from mercer._search.evidence import GaussianEvidence, KernelParameters
@@ -152,7 +152,8 @@ def marginal_likelihood_widths(
     whole = _Evidence(kernel, X[rows], Y[rows], prior_deviation)
     few = whole.subsampled(250)
     fewest = whole.subsampled(120, 1.0)
-    if whole.is_constant or fewest.is_constant:
+    # If the target, or the kernel, is constant on all samples, then also on some of them.
+    if fewest.is_constant:
         middle = whole.kernel_at(whole.starts[len(whole.starts) // 2])
         return EvidenceMaximum(middle, 1.0, np.nan, np.nan, (0.0,), True)
     start = _start((fewest, few, whole), like, max_iter)

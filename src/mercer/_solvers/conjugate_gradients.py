@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
-from sklearn.utils import gen_batches
 
+from mercer._data.arrays import (
+    copied,
+    eye_like,
+    in_double,
+    indices_like,
+    is_out_of_memory,
+    like,
+    namespace,
+    to_numpy,
+    triangular_inverse,
+)
 from mercer._data.types import Array
-from mercer._gram.dense import with_diagonal
+from mercer._gram.factors import with_diagonal
 from mercer._gram.threads import one_blas_thread
-from mercer._gram.tiles import CACHED_VALUES, map_tiles
-
-
-def row_batches(matrix: Array) -> Iterator[slice]:
-    """Return blocks of rows of a large matrix that fit in the cache of a core.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n_rows, n_columns)
-    """
-    found: Iterator[slice] = gen_batches(len(matrix), max(4 * CACHED_VALUES // matrix.shape[1], 1))
-    return found
-
+from mercer._gram.tiles import map_tiles
 
 _SHIFT = 4.0
 """Preconditioners are shifted by this multiple of the rounding errors of their eigenvalues, because
@@ -36,8 +36,8 @@ class PreconditionedRidge:
 
     Parameters
     ----------
-    gram : ndarray of float32 of shape (n_samples, n_samples)
-        Positive semi-definite.
+    gram : array of float32 of shape (n_samples, n_samples)
+        Positive semi-definite; on a card, the systems are solved there.
     columns : ndarray of int of shape (n_columns,)
         Indices of the columns of the Gram matrix that the preconditioner is computed from.
 
@@ -65,12 +65,12 @@ class PreconditionedRidge:
     array([1. , 0.5], dtype=float32)
     """
 
-    def __init__(self, gram: Array, columns: Array) -> None:
-        self.gram = gram
-        root = _root(gram[np.ix_(columns, columns)].astype(np.float64)).astype(np.float32)
-        self._factor = scipy.linalg.solve_triangular(
-            root, gram[columns], lower=True, check_finite=False
-        ).T
+    def __init__(self, gram: Any, columns: Array) -> None:
+        self.gram, xp = gram, namespace(gram)
+        # Rows are copied one after the other by libraries without indexing by arrays.
+        some = xp.take(gram, indices_like(columns, gram), axis=0)
+        corner = xp.take(some, indices_like(columns, gram), axis=1)
+        self._factor = _solved(_root(corner), some).T
 
     def solve(
         self,
@@ -106,42 +106,51 @@ class PreconditionedRidge:
         right = np.repeat(scaled.transpose(0, 2, 1)[:, None], len(alphas), axis=1)
         right, solution, shift = right.reshape(-1, n_samples), None, _SHIFT
         while solution is None:
-            systems = _Systems(self._factor, roots.astype(np.float32), alphas, n_outputs, shift)
-            solution = self._iterated(systems, right, tol, max_iter)
+            systems = _Systems(self._factor, roots, alphas, n_outputs, shift)
+            solution = self._iterated(systems, copied(like(right, self.gram)), tol, max_iter)
             shift *= _SHIFT
-        coefficients = solution * systems.roots_of(np.arange(len(solution)))
+        coefficients = solution * np.repeat(roots.astype(np.float32), len(alphas) * n_outputs, 0)
         shaped = coefficients.reshape(n_fits, len(alphas), n_outputs, n_samples)
         return np.asarray(shaped.transpose(0, 1, 3, 2))
 
     def _iterated(
-        self, systems: _Systems, residual: Array, tol: float, max_iter: int
+        self, systems: _Systems, residual: Any, tol: float, max_iter: int
     ) -> Array | None:
-        """Return the solutions; None if rounding makes a preconditioner indefinite."""
-        solution = np.zeros_like(residual)
-        active = np.arange(len(residual))
-        direction = conditioned = systems.precondition(residual, active)
-        power = _products(residual, conditioned)
+        """Return the solutions; None if rounding makes a preconditioner indefinite.
+
+        The residual is overwritten.
+        """
+        solved = np.zeros(residual.shape, dtype=np.float32)
+        active = systems.some(np.arange(len(solved)))
+        direction = active.precondition(residual)
+        power = _products(residual, direction)
         if (power < 0.0).any():
             return None
-        limit = tol**2 * power
-        active = active[power > limit]
-        residual, direction, power = (found[active] for found in (residual, direction, power))
+        limit, xp = tol**2 * power, namespace(residual)
+        found, solution = power > limit, xp.zeros_like(residual)
         for _ in range(max_iter):
-            if not active.size:
+            if not found.all():
+                solved[active.numbers[~found]] = to_numpy(solution)[~found]
+                kept = indices_like(np.flatnonzero(found), residual)
+                active, power = systems.some(active.numbers[found]), power[found]
+                solution, residual, direction = (
+                    xp.take(values, kept, axis=0) for values in (solution, residual, direction)
+                )
+            if not len(active.numbers):
                 break
-            image = systems.apply(self.gram, direction, active)
-            step = (power / _products(direction, image)).astype(np.float32)[:, None]
-            solution[active] += step * direction
-            residual = residual - step * image
-            conditioned = systems.precondition(residual, active)
+            image = active.apply(self.gram, direction)
+            step = like(power / _products(direction, image), residual)[:, None]
+            solution += step * direction
+            residual -= step * image
+            conditioned = active.precondition(residual)
             before, power = power, _products(residual, conditioned)
             if (power < 0.0).any():
                 return None
-            direction = conditioned + (power / before).astype(np.float32)[:, None] * direction
-            going = power > limit[active]
-            active, power = active[going], power[going]
-            residual, direction = residual[going], direction[going]
-        return solution
+            direction *= like(power / before, residual)[:, None]
+            direction += conditioned
+            found = power > limit[active.numbers]
+        solved[active.numbers] = to_numpy(solution)
+        return solved
 
 
 class _Systems:
@@ -149,9 +158,9 @@ class _Systems:
 
     Parameters
     ----------
-    factor : ndarray of float32 of shape (n_samples, rank)
+    factor : array of float32 of shape (n_samples, rank)
         A factor F such that F F' approximates the Gram matrix.
-    roots : ndarray of float32 of shape (n_fits, n_samples)
+    roots : ndarray of shape (n_fits, n_samples)
     alphas : ndarray of shape (n_alphas,)
     n_outputs : int
     shift : float
@@ -159,77 +168,162 @@ class _Systems:
     """
 
     def __init__(
-        self, factor: Array, roots: Array, alphas: Array, n_outputs: int, shift: float
+        self, factor: Any, roots: Array, alphas: Array, n_outputs: int, shift: float
     ) -> None:
-        self._factor, self._roots, self._n_outputs = factor, roots, n_outputs
-        self._alphas = np.tile(alphas, len(roots)).astype(np.float32)
-        self._fit = np.repeat(np.arange(len(roots)), len(alphas))
-        whole = factor.T @ factor
+        self.factor, self.roots, self.n_outputs = factor, like(roots, factor), n_outputs
+        self.alphas = np.tile(alphas, len(roots)).astype(np.float32)
+        self.fit = np.repeat(np.arange(len(roots)), len(alphas))
+        xp, whole = namespace(factor), factor.T @ factor
 
-        def factorized(fit: int) -> Sequence[Array]:
+        def factorized(fit: int) -> Sequence[Any]:
             # Most fits leave out few samples, and products of these are faster than products of the
             # rest.
             others = np.flatnonzero(roots[fit] != 1.0)
-            left, weighted = factor[others], roots[fit, others, None] * factor[others]
-            gram = (whole - left.T @ left + weighted.T @ weighted).astype(np.float64)
-            found = []
-            for alpha in alphas:
-                shifted = gram + (alpha + shift * _rounding(gram)) * np.eye(len(gram))
-                found.append(scipy.linalg.cholesky(shifted, lower=True).astype(np.float32))
-            return found
+            left = xp.take(factor, indices_like(others, factor), axis=0)
+            weighted = like(roots[fit, others, None], factor) * left
+            gram = in_double(whole - left.T @ left + weighted.T @ weighted)
+            rounding = shift * _rounding(gram)
+            return [_prepared(_shifted(gram, alpha + rounding)) for alpha in alphas]
 
-        fits = list(map_tiles(factorized, list(range(len(roots)))))
-        self._factors = [factor for of_fit in fits for factor in of_fit]
+        mapped = map_tiles if isinstance(factor, np.ndarray) else map
+        fits = list(mapped(factorized, range(len(roots))))
+        self.prepared = [one for of_fit in fits for one in of_fit]
 
-    def roots_of(self, systems: Array) -> Array:
-        """Return the roots of the weights in some systems, shape (n_systems, n_samples)."""
-        return self._roots[self._fit[systems // self._n_outputs]]
+    def some(self, numbers: Array) -> _ActiveSystems:
+        """Return some of the systems.
 
-    def apply(self, gram: Array, vectors: Array, systems: Array) -> Array:
-        """Return the products of the matrices of some systems with one vector each.
+        Parameters
+        ----------
+        numbers : ndarray of int of shape (n_systems,)
+            Ascending.
+        """
+        penalized = numbers // self.n_outputs
+        fits = indices_like(self.fit[penalized], self.factor)
+        roots = namespace(self.factor).take(self.roots, fits, axis=0)
+        alphas = like(self.alphas[penalized, None], self.factor)
+        same = np.flatnonzero(np.diff(penalized, prepend=-1, append=-1))
+        parts = [slice(*ends) for ends in zip(same[:-1].tolist(), same[1:].tolist(), strict=True)]
+        prepared = [self.prepared[penalized[part.start]] for part in parts]
+        return _ActiveSystems(numbers, self.factor, roots, alphas, parts, prepared)
+
+
+@dataclass(frozen=True)
+class _ActiveSystems:
+    """Some of the systems, on vectors that are rows in the order of the systems.
+
+    Attributes
+    ----------
+    numbers : ndarray of int of shape (n_systems,)
+    factor : array of shape (n_samples, rank)
+    roots : array of shape (n_systems, n_samples)
+        Square roots of the weights.
+    alphas : array of shape (n_systems, 1)
+    parts : sequence of slice
+        Systems with the same fit and penalty.
+    prepared : sequence of array of shape (rank, rank)
+        For each part, F' D^2 F + a I as :func:`_prepared` returns it.
+    """
+
+    numbers: Array
+    factor: Any
+    roots: Any
+    alphas: Any
+    parts: Sequence[slice]
+    prepared: Sequence[Any]
+
+    def apply(self, gram: Any, vectors: Any) -> Any:
+        """Return the products of the matrices with one vector each.
 
         The Gram matrix is symmetric, so that vectors may stand on its left. A product with few
         columns on its right would first copy the matrix into another layout.
         """
-        roots, alphas = self.roots_of(systems), self._alphas[systems // self._n_outputs]
-        return np.asarray(roots * ((roots * vectors) @ gram) + alphas[:, None] * vectors)
+        return self.roots * ((self.roots * vectors) @ gram) + self.alphas * vectors
 
-    def precondition(self, vectors: Array, systems: Array) -> Array:
+    def precondition(self, vectors: Any) -> Any:
         """Return the products of the inverse preconditioners with one vector each."""
-        roots, penalized = self.roots_of(systems), systems // self._n_outputs
-        projected = (roots * vectors) @ self._factor
+        projected = (self.roots * vectors) @ self.factor
         with one_blas_thread():
-            for number in np.unique(penalized):
-                own, factor = penalized == number, (self._factors[number], True)
-                projected[own] = scipy.linalg.cho_solve(
-                    factor, projected[own].T, check_finite=False
-                ).T
-        images = roots * (projected @ self._factor.T)
-        return np.asarray((vectors - images) / self._alphas[penalized, None])
+            for part, prepared in zip(self.parts, self.prepared, strict=True):
+                projected[part, :] = _solved_twice(projected[part, :], prepared)
+        return (vectors - self.roots * (projected @ self.factor.T)) / self.alphas
 
 
-def _root(matrix: Array) -> Array:
+def _root(matrix: Any) -> Any:
     """Return a Cholesky factor of a matrix whose values are rounded to single precision.
 
     The smallest eigenvalues may be negative because of rounding, or because the kernel is
     indefinite.
     """
+    doubled, xp = in_double(matrix), namespace(matrix)
     # A bound on the absolute values of the eigenvalues (Gershgorin).
-    largest = float(np.abs(matrix).sum(axis=0).max()) or 1.0
+    largest = float(xp.max(xp.sum(xp.abs(doubled), axis=0))) or 1.0
     part = 1e-6
-    while True:
-        try:
-            shifted = with_diagonal(matrix, part * largest)
-            return np.asarray(scipy.linalg.cholesky(shifted, lower=True))
-        except np.linalg.LinAlgError:
-            part *= 100.0
+    while (factor := _cholesky(_shifted(doubled, part * largest))) is None:
+        part *= 100.0
+    return xp.astype(factor, matrix.dtype)
 
 
-def _rounding(gram: Array) -> float:
+def _cholesky(matrix: Any) -> Any:
+    """Return the lower Cholesky factor, or None if the matrix is not positive definite."""
+    try:
+        if isinstance(matrix, np.ndarray):
+            return scipy.linalg.cholesky(matrix, lower=True, check_finite=False)
+        factor = namespace(matrix).linalg.cholesky(matrix)
+    except (np.linalg.LinAlgError, RuntimeError) as error:
+        if is_out_of_memory(error):
+            raise
+        return None
+    return factor if float(factor[-1, -1]) > 0.0 else None
+
+
+def _shifted(matrix: Any, value: float) -> Any:
+    """Return A + a I as a new array."""
+    if isinstance(matrix, np.ndarray):
+        return with_diagonal(matrix, value)
+    return matrix + float(value) * eye_like(matrix)
+
+
+def _solved(root: Any, sides: Any) -> Any:
+    """Return the solution of a lower triangular system."""
+    if isinstance(root, np.ndarray):
+        return scipy.linalg.solve_triangular(root, sides, lower=True, check_finite=False)
+    return triangular_inverse(root) @ sides
+
+
+def _prepared(matrix: Any) -> Any:
+    """Return what systems with a matrix are solved with, in single precision.
+
+    In memory, this is the Cholesky factor in single precision. Solutions are those of a matrix that
+    is as close as rounding, so that the preconditioner remains definite. On a card, products are
+    much faster than the solution of triangular systems. There it is the inverse of the factor, in
+    double precision, because the inverse in single precision is less accurate.
+    """
+    factor = _cholesky(matrix)
+    if factor is None:
+        raise np.linalg.LinAlgError("A preconditioner is not positive definite.")
+    if isinstance(factor, np.ndarray):
+        return factor.astype(np.float32)
+    return triangular_inverse(factor)
+
+
+def _solved_twice(vectors: Any, prepared: Any) -> Any:
+    """Return the solutions of systems whose right sides are rows; see :func:`_prepared`."""
+    if isinstance(vectors, np.ndarray):
+        factor = (prepared, True)
+        return scipy.linalg.cho_solve(factor, vectors.T, check_finite=False).T
+    solved = (in_double(vectors) @ prepared.T) @ prepared
+    return namespace(vectors).astype(solved, vectors.dtype)
+
+
+def _rounding(gram: Any) -> float:
     """Return the rounding error of eigenvalues of products summed in single precision."""
-    return float(np.finfo(np.float32).eps * np.trace(gram))
+    xp = namespace(gram)
+    return float(np.finfo(np.float32).eps) * float(xp.sum(xp.linalg.diagonal(gram)))
 
 
-def _products(first: Array, second: Array) -> Array:
+def _products(first: Any, second: Any) -> Array:
     """Return inner products of rows, shape (n_rows,)."""
-    return np.einsum("ij,ij->i", first, second, dtype=np.float64)
+    if isinstance(first, np.ndarray):
+        return np.einsum("ij,ij->i", first, second, dtype=np.float64)
+    xp = namespace(first)
+    return to_numpy(xp.sum(first * second, axis=1, dtype=xp.float64))

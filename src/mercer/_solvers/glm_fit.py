@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer._data.types import Array
 from mercer._data.validation import ROUNDING, warn
-from mercer._gram.dense import definite_factor, scaled_system
+from mercer._gram.factors import definite_factor, scaled_system
 from mercer._solvers.likelihoods import Derivatives, Likelihood
 
 _TOLERANCE = 1e-8

@@ -8,7 +8,7 @@ import numpy as np
 from mercer._data.resampling import Indices, Resampling, as_resampling
 from mercer._data.types import Array
 from mercer._data.validation import ROUNDING
-from mercer._gram.dense import inverted
+from mercer._gram.factors import inverted
 from mercer._solvers.glm_fit import GeneralizedMachine, fit_machine, newton_step
 from mercer._solvers.likelihoods import Derivatives, Likelihood
 

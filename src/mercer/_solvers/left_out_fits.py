@@ -10,7 +10,7 @@ from scipy.linalg.lapack import dtrtri
 from mercer._data.resampling import Indices, Resampling, as_resampling
 from mercer._data.types import Array
 from mercer._data.weights import SampleWeights, as_weights
-from mercer._gram.dense import inverted
+from mercer._gram.factors import inverted
 from mercer._solvers.ridge import Ridge, penalized_factor, refitted_residuals
 
 

@@ -8,14 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve, eigh, eigvalsh
+from scipy.linalg import cho_solve, eigvalsh
 
 from mercer._data.resampling import Indices, Resampling, as_resampling
 from mercer._data.sample import EncodedTarget
 from mercer._data.types import Array
 from mercer._data.validation import INDEFINITE_ADVICE
 from mercer._data.weights import SampleWeights, as_weights
-from mercer._gram.dense import UnitScale, definite_factor
+from mercer._gram.dense import UnitScale
+from mercer._gram.factors import definite_factor, symmetric_eigen
 from mercer._gram.low_rank import TOLERANCE
 from mercer._solvers.left_out_blocks import left_out_blocks
 
@@ -291,7 +292,7 @@ def ridge_path(
     norm = float(np.linalg.norm(gram)) * float(weights.values.max())
     constant = 2.0 * (norm if norm > 0.0 else 1.0)
     shifted = weights.scaled_gram(gram + constant / weights.total)
-    values, vectors = eigh(shifted, driver="evd", overwrite_a=True, check_finite=False)
+    values, vectors = symmetric_eigen(shifted)
     values, vectors = values[:-1], vectors[:, :-1]
     if norm > 0.0:
         check_definite(np.append(values, norm))

@@ -26,6 +26,7 @@ class OfColumns(Gaussian):
     """A Gaussian kernel of dimensionless distances that are summed over the columns."""
 
     accepts_sparse = False
+    accepts_array_api = False
 
     @property
     def structure(self) -> Structure:

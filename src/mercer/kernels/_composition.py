@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._data.arrays import is_foreign, namespace
 from mercer._data.types import Array, Features
 from mercer.kernels._distances import products, squared_distances
 from mercer.kernels._kernel import Kernel, stack_values
@@ -35,6 +36,11 @@ class Composite(Kernel):
     def accepts_missing(self) -> bool:  # type: ignore[override]
         """Whether any part accepts missing values."""
         return any(part.accepts_missing for part in self._parts())
+
+    @property
+    def accepts_array_api(self) -> bool:  # type: ignore[override]
+        """Whether every part accepts arrays of other libraries."""
+        return all(part.accepts_array_api for part in self._parts())
 
     def _check_missing(self, X: Features) -> None:
         for part in self._parts():
@@ -157,6 +163,9 @@ class WeightedSum(Composite):
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
         terms = [(w, part) for w, part in self._terms() if w != 0.0]
+        if is_foreign(X):
+            zeros = namespace(X).zeros_like(products(X, X if Z is None else Z))
+            return sum((w * part._shifted(X, Z) for w, part in terms), zeros)
         total = np.zeros((X.shape[0], (X if Z is None else Z).shape[0]))
         dense, scales = [], np.zeros(X.shape[1])
         for weight, part in terms:

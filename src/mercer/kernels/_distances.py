@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._data.arrays import at_least_zero, like, namespace, to_numpy
 from mercer._data.types import Array, Features
 from mercer.kernels._minkowski import minkowski_squared, slices
 
@@ -27,22 +28,35 @@ LARGEST_SQUARE = float(np.finfo(float).max * np.sqrt(np.finfo(float).eps))
 """If a squared norm of a sample exceeds this, sums of such squares overflow."""
 
 
-def inner(A: Array, B: Array) -> float:
+def inner(A: Features, B: Features) -> float:
     """Return the Frobenius inner product of dense matrices, without their elementwise product."""
-    return float(np.einsum("ij,ij->", A, B))
+    if isinstance(A, np.ndarray):
+        return float(np.einsum("ij,ij->", A, B))
+    return float(namespace(A).sum(A * B))
+
+
+def column_products(A: Features, B: Features) -> Array:
+    """Return the inner product of each column of two matrices, shape (n_columns,)."""
+    if isinstance(A, np.ndarray):
+        return np.einsum("iz,iz->z", A, B)
+    products: Array = namespace(A).sum(A * B, axis=0)
+    return products
 
 
 def rows_squared(X: Features) -> Array:
     """Return the squared Euclidean norm of each row, shape (n_samples,)."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    return np.einsum("ij,ij->i", X, X)
+    if isinstance(X, np.ndarray):
+        return np.einsum("ij,ij->i", X, X)
+    squares: Array = namespace(X).sum(X * X, axis=1)
+    return squares
 
 
 def products(X: Features, Z: Features) -> Array:
     """Return dense inner products of the rows of `X` and `Z`, (n_samples_x, n_samples_z)."""
     result = X @ Z.T
-    return result.toarray() if sp.issparse(result) else np.asarray(result)
+    return result.toarray() if sp.issparse(result) else result
 
 
 def scaled_features(X: Features, lengths: float | Array) -> Features:
@@ -53,7 +67,9 @@ def scaled_features(X: Features, lengths: float | Array) -> Features:
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     lengths : float or ndarray of shape (n_features,)
     """
-    return X.multiply(1.0 / lengths).tocsr() if sp.issparse(X) else X / lengths
+    if sp.issparse(X):
+        return X.multiply(1.0 / lengths).tocsr()
+    return X / (lengths if isinstance(X, np.ndarray) else like(lengths, X))
 
 
 def squared_distances(
@@ -109,7 +125,7 @@ def distances_to(Z: Features, norm: float = 2.0) -> Callable[[Features], Array]:
     return squared
 
 
-def center_of(X: Array) -> Array:
+def center_of(X: Features) -> Array:
     """Return a robust center of a table: the medians of features over about a hundred rows.
 
     Parameters
@@ -125,7 +141,11 @@ def center_of(X: Array) -> Array:
     A single distant row would move the mean away from all other rows, whose distances would then
     lose precision.
     """
-    return np.asarray(np.median(X[:: max(len(X) // 100, 1)], axis=0))
+    some = X[:: max(X.shape[0] // 100, 1), :]
+    if isinstance(X, np.ndarray):
+        return np.asarray(np.median(some, axis=0))
+    center: Array = like(np.median(to_numpy(some), axis=0), X)
+    return center
 
 
 def subtract_center(X: Features, Z: Features) -> tuple[Features, Features]:
@@ -175,7 +195,7 @@ def centered_distances(
 
 
 def recompute_cancelled(
-    squared: Array,
+    squared: Features,
     X: Features,
     Z: Features,
     squares: tuple[Array, Array],
@@ -196,6 +216,10 @@ def recompute_cancelled(
     start : int or None
         Index in `Z` of the first row of `X`, if the rows of `X` are consecutive rows of `Z`.
     """
+    if not isinstance(squared, np.ndarray):
+        # In single precision, in which such matrices are used, rounding is larger.
+        squared[:, :] = at_least_zero(squared)
+        return
     if start is not None:
         rows = np.arange(X.shape[0])
         squared[rows, start + rows] = 0.0

@@ -52,6 +52,8 @@ class Linear(Kernel):
         """The inner product of all columns."""
         return InnerProduct()
 
+    accepts_array_api = True
+
     def _shifted(self, X: Features, Z: Features | None) -> Array:
         return products(X, X if Z is None else Z)
 
@@ -136,9 +138,12 @@ class Polynomial(Kernel):
         inner_products += self.coef0
         return inner_products
 
+    accepts_array_api = True
+
     def _shifted(self, X: Features, Z: Features | None) -> Array:
         base = self._base(products(X, X if Z is None else Z))
-        return np.power(base, self.degree, out=base)
+        base **= self.degree
+        return base
 
     def _shifted_diag(self, X: Features) -> Array:
         return self._base(rows_squared(X)) ** self.degree

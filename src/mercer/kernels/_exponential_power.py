@@ -7,6 +7,7 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 from scipy.special import xlogy
 
+from mercer._data.arrays import overwritten, ratio
 from mercer._data.types import Array, Features
 from mercer.kernels._distances import Bandwidth, Bounds, inner, log_interval
 from mercer.kernels._minkowski import log_weighted_powers
@@ -92,6 +93,11 @@ class ExponentialPower(Stationary):
             changed.power = changed.norm
         return changed
 
+    @property
+    def accepts_array_api(self) -> bool:  # type: ignore[override]
+        """Whether neither power nor norm are searched: their derivatives are SciPy's."""
+        return not self._shapes()
+
     def describe(self) -> str:
         """Return the name, power, norm and width."""
         name, width = super().describe().split(",", 1)
@@ -139,8 +145,7 @@ class ExponentialPower(Stationary):
 
     def _from_scaled(self, u: Array) -> Array:
         u **= 0.5 * self.power
-        np.negative(u, out=u)
-        return np.expm1(u, out=u)
+        return overwritten("expm1", overwritten("negative", u))
 
     def _slope(self, u: Array, shifted: Array) -> Array:
         if self.power == 2.0:
@@ -148,7 +153,7 @@ class ExponentialPower(Stationary):
         slope = u ** (0.5 * self.power)
         slope *= shifted + 1.0
         slope *= -0.5 * self.power
-        return np.divide(slope, u, out=np.zeros_like(u), where=u > 0)
+        return ratio(slope, u)
 
 
 class Laplacian(ExponentialPower):

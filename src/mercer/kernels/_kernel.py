@@ -53,6 +53,9 @@ class Kernel(OwnFormula):
     accepts_sparse: bool = True
     """Whether the kernel can be evaluated on sparse features."""
 
+    accepts_array_api: bool = False
+    """Whether `_shifted` also accepts arrays of other libraries of the array API standard."""
+
     _names: Array | None = None
 
     accepts_missing: bool = False

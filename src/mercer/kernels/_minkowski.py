@@ -14,6 +14,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import xlogy
 from sklearn.metrics.pairwise import manhattan_distances
 
+from mercer._data.arrays import is_foreign, namespace
 from mercer._data.types import Array, Features
 
 _BLOCK = (4, 32, 256)
@@ -38,6 +39,8 @@ def minkowski_squared(X: Features, Z: Features, norm: float) -> Array:
     -----
     See :func:`minkowski_powers`.
     """
+    if is_foreign(X):
+        return _feature_by_feature(X, Z, norm) ** (2.0 / norm)
     powers = minkowski_powers(X, Z, norm)
     return np.power(powers, 2.0 / norm, out=powers)
 
@@ -82,6 +85,20 @@ def _of_short_indices(X: Features) -> Features:
     return sp.csr_array(parts, shape=X.shape)
 
 
+def _feature_by_feature(X: Array, Z: Array, norm: float) -> Array:
+    """Return the sums of :func:`minkowski_powers` for arrays of other libraries than NumPy."""
+    total = _powers_of(X, Z, 0, norm)
+    for j in range(1, X.shape[1]):
+        total += _powers_of(X, Z, j, norm)
+    return total
+
+
+def _powers_of(X: Array, Z: Array, j: int, norm: float) -> Array:
+    """Return |x_j - z_j|^p of one feature j for each pair of rows."""
+    difference: Array = namespace(X).abs(X[:, j : j + 1] - Z[:, j])
+    return difference if norm == 1.0 else difference**norm
+
+
 def weighted_powers(X: Features, W: Array, Z: Features, norm: float) -> Array:
     """Return sum_ab W_ab |x_aj - z_bj|^p for each feature j, without forming a tensor.
 
@@ -103,6 +120,9 @@ def weighted_powers(X: Features, W: Array, Z: Features, norm: float) -> Array:
     """
     if sp.issparse(X):
         return _sparse_weighted_powers(X, W, Z, norm)
+    if is_foreign(X):
+        xp = namespace(X)
+        return xp.stack([xp.sum(W * _powers_of(X, Z, j, norm)) for j in range(X.shape[1])])
     totals = np.zeros(X.shape[1])
     split = _Indicators.split(X, Z, norm)
     if split is not None:

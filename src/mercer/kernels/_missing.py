@@ -65,6 +65,7 @@ class Missing(Composite):
 
     accepts_sparse = False
     accepts_missing = True
+    accepts_array_api = False
 
     kernel: Kernel
     bandwidth: float = 1.0

@@ -10,6 +10,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._data.arrays import indices_like, is_foreign, like, namespace
 from mercer._data.types import Array, Features
 from mercer.kernels._composition import Composite, as_operand
 from mercer.kernels._kernel import GramTiles, Kernel
@@ -167,6 +168,8 @@ class OnColumns(OnMapped):
 
     def _mapped(self, X: Features) -> Features:
         known = self._known_positions()
+        if is_foreign(X):
+            return namespace(X).take(X, indices_like(np.array(known), X), axis=1)
         if known is None or hasattr(X, "columns"):
             return take_columns(X, self.columns)
         return X[:, known]
@@ -233,7 +236,8 @@ class OnProjection(OnMapped):
         return A
 
     def _mapped(self, X: Features) -> Array:
-        return np.asarray(X @ self._matrix(X.shape[1]))
+        matrix = self._matrix(X.shape[1])
+        return X @ like(matrix, X) if is_foreign(X) else np.asarray(X @ matrix)
 
 
 def _on_columns(kernel: Kernel, positions: list[int]) -> OnColumns:

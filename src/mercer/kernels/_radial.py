@@ -8,11 +8,13 @@ from typing import ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._data.arrays import copied, namespace, overwritten, to_numpy
 from mercer._data.types import Array, Features
 from mercer.kernels._distances import (
     Bandwidth,
     Bounds,
     centered_distances,
+    column_products,
     distance_range,
     distances_to,
     feature_deviations,
@@ -151,18 +153,20 @@ class Radial(Kernel):
             return None
         X = self._scaled(X)
         X, _ = subtract_center(X, X)
-        norms, ones, squares = rows_squared(X), np.ones(len(X)), X**2
-        left, right = np.column_stack([-2.0 * X, norms, ones]), np.column_stack([X, ones, norms])
+        norms, squares, xp = rows_squared(X)[:, None], X * X, namespace(X)
+        ones = xp.ones_like(norms)
+        left = xp.concat([-2.0 * X, norms, ones], axis=1)
+        right = xp.concat([X, ones, norms], axis=1)
 
         def tile(rows: slice, columns: slice) -> tuple[Array, Callable[[Array], Array]]:
-            here, there, start = X[rows], X[columns], 0 if rows == columns else None
+            here, there, start = X[rows, :], X[columns, :], 0 if rows == columns else None
             if self.norm == 2.0:
                 # Squared distances are one product, of [-2 x, |x|^2, 1] with [z, 1, |z|^2].
-                u = left[rows] @ right[columns].T
-                recompute_cancelled(u, here, there, (norms[rows], norms[columns]), start)
+                u = left[rows, :] @ right[columns, :].T
+                recompute_cancelled(u, here, there, (norms[rows, 0], norms[columns, 0]), start)
             else:
                 u = centered_distances(here, there, start, self.norm)
-            shifted = self._from_scaled(u.copy())
+            shifted = self._from_scaled(copied(u))
 
             def gradient(P: Array) -> Array:
                 W = self._slope(u, shifted)
@@ -170,12 +174,13 @@ class Radial(Kernel):
                 if self.norm == 2.0:
                     # The column of ones gives the sums over each row.
                     product = W @ right[columns, :-1]
-                    cross = np.einsum("iz,iz->z", here, product[:, :-1])
-                    sums = product[:, -1] @ squares[rows] + W.sum(axis=0) @ squares[columns]
+                    cross = column_products(here, product[:, :-1])
+                    sums = product[:, -1] @ squares[rows, :]
+                    sums = sums + xp.sum(W, axis=0) @ squares[columns, :]
                     parts = sums - 2.0 * cross
                 else:
                     parts = weighted_squares(here, W, there, u, self.norm)
-                parts = self._by_width(parts)
+                parts = self._by_width(to_numpy(parts))
                 return np.append(-2.0 * parts, self._shape_gradient(P, u, here, there))
 
             return shifted, gradient
@@ -393,8 +398,10 @@ class Gaussian(Stationary):
            [0.3679, 1.    ]])
     """
 
+    accepts_array_api = True
+
     def _from_scaled(self, u: Array) -> Array:
-        return np.expm1(np.negative(u, out=u), out=u)
+        return overwritten("expm1", overwritten("negative", u))
 
     def _slope(self, u: Array, shifted: Array) -> Array:
         return -1.0 - shifted

@@ -5,6 +5,7 @@ from typing import Self
 
 import numpy as np
 
+from mercer._data.arrays import at_most, namespace, overwritten, ratio
 from mercer._data.types import Array, Features
 from mercer.kernels._distances import Bounds, distance_range, inner, log_interval
 from mercer.kernels._radial import Radial, Stationary
@@ -46,21 +47,24 @@ class Matern(Stationary):
         """Return the name, smoothness and width."""
         return super().describe().replace("Matern", f"Matern {self.nu:g}", 1)
 
+    accepts_array_api = True
+
     def _from_scaled(self, u: Array) -> Array:
-        a = np.minimum(np.sqrt(2.0 * self._smoothness() * u), NOTHING_BEYOND)
-        shifted = np.expm1(-a)
+        a = at_most((2.0 * self._smoothness() * u) ** 0.5, NOTHING_BEYOND)
+        xp = namespace(u)
+        shifted = xp.expm1(-a)
         if self.nu == 0.5:
             return shifted
         polynomial = a if self.nu == 1.5 else a * (1.0 + a / 3.0)
         closed = shifted + polynomial * (1.0 + shifted)
         # The closed form suffers from cancellation for small arguments.
-        return np.where(a < 0.02, _matern_series(a, self.nu), closed)
+        return xp.where(a < 0.02, _matern_series(a, self.nu), closed)
 
     def _slope(self, u: Array, shifted: Array) -> Array:
-        a = np.minimum(np.sqrt(2.0 * self._smoothness() * u), NOTHING_BEYOND)
-        decay = np.exp(-a)
+        a = at_most((2.0 * self._smoothness() * u) ** 0.5, NOTHING_BEYOND)
+        decay = namespace(u).exp(-a)
         if self.nu == 0.5:
-            return np.divide(-0.5 * decay, a, out=np.zeros_like(u), where=a > 0)
+            return ratio(-0.5 * decay, a)
         return -1.5 * decay if self.nu == 1.5 else -5.0 / 6.0 * (1.0 + a) * decay
 
     def _smoothness(self) -> float:
@@ -134,21 +138,23 @@ class RationalQuadratic(Stationary):
             raise ValueError(f"alpha must be positive and finite; got {self.alpha!r}.")
         return float(self.alpha)
 
+    accepts_array_api = True
+
     def _from_scaled(self, u: Array) -> Array:
         alpha = self._checked_alpha()
         u /= alpha
-        np.log1p(u, out=u)
+        u = overwritten("log1p", u)
         u *= -alpha
-        return np.expm1(u, out=u)
+        return overwritten("expm1", u)
 
     def _slope(self, u: Array, shifted: Array) -> Array:
         return -(1.0 + shifted) / (1.0 + u / self._checked_alpha())
 
     def _shape_gradient(self, P: Array, u: Array, X: Features, Z: Features) -> tuple[float, ...]:
         alpha = self._checked_alpha()
-        ratio = u / alpha
-        log = np.log1p(ratio)
-        return (alpha * inner(P, np.exp(-alpha * log) * (ratio / (1.0 + ratio) - log)),)
+        part, xp = u / alpha, namespace(u)
+        log = xp.log1p(part)
+        return (alpha * inner(P, xp.exp(-alpha * log) * (part / (1.0 + part) - log)),)
 
 
 @dataclass(eq=False, repr=False)
@@ -184,7 +190,6 @@ class Dirichlet(Radial):
     """
 
     band_limited = True
-
     frequency: float = 1.0
     _: KW_ONLY
     bounds: Bounds = "data"

@@ -9,7 +9,7 @@ from scipy.special import expit, xlogy
 
 from mercer._data.types import Array
 from mercer._data.validation import ARITHMETIC
-from mercer._gram.dense import definite_factor, with_diagonal
+from mercer._gram.factors import definite_factor, with_diagonal
 from mercer._solvers.glm_fit import newton_step
 from mercer._solvers.likelihoods import Derivatives
 from mercer.losses._loss import Loss, Machine, QuadraticModel

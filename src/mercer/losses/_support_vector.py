@@ -12,7 +12,7 @@ from sklearn.svm import SVC, SVR
 
 from mercer._data.types import Array
 from mercer._data.validation import ARITHMETIC
-from mercer._gram.dense import with_diagonal
+from mercer._gram.factors import with_diagonal
 from mercer.losses._loss import Boxes, Loss, Machine, QuadraticModel
 
 

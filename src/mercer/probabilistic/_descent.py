@@ -7,7 +7,7 @@ import numpy as np
 
 from mercer._data.types import Array
 from mercer._data.validation import ARITHMETIC
-from mercer._gram.dense import with_diagonal
+from mercer._gram.factors import with_diagonal
 from mercer._gram.tiles import serial_algebra
 from mercer._search.records import ObjectiveStep
 from mercer.probabilistic._majorizer import Direction, Majorizer, NewtonModel, Point

@@ -13,7 +13,7 @@ from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
 
 from mercer._data.types import Array
 from mercer._data.validation import ARITHMETIC
-from mercer._gram.dense import definite_factor, scaled_system, with_diagonal
+from mercer._gram.factors import definite_factor, scaled_system, with_diagonal
 from mercer._gram.kernel_products import BaseGrams
 from mercer._search.weights.weight_sets import LEAST_WEIGHT
 from mercer.losses import QuadraticModel

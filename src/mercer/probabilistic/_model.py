@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer._data.types import Array
 from mercer._data.validation import INDEFINITE_ADVICE, check_number, check_positive
-from mercer._gram.dense import definite_factor, with_diagonal
+from mercer._gram.factors import definite_factor, with_diagonal
 from mercer._gram.kernel_products import BaseGrams, GramsWithIdentity, base_grams
 from mercer._gram.samples import Samples
 from mercer._search.weights.mkl import Machines

@@ -22,7 +22,7 @@ import numpy as np
 
 from mercer._data.types import Array
 from mercer._data.weights import SampleWeights, as_weights
-from mercer._gram.dense import (
+from mercer._gram.factors import (
     definite_factor,
     inverted,
     log_determinant,

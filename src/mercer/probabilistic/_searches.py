@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from mercer._data.types import Array
-from mercer._gram.dense import inverted, log_determinant
+from mercer._gram.factors import inverted, log_determinant
 from mercer._gram.kernel_products import DenseGram
 from mercer._gram.samples import Samples, spread_rows
 from mercer._gram.tiles import serial_algebra

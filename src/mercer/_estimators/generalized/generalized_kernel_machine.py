@@ -70,6 +70,7 @@ class GeneralizedKernelMachine(KernelEstimator):
     alpha: Penalties
     class_weight: ClassWeight
     verbose: bool
+    device: str
 
     kernel_: Kernel
     weights_: Array

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._data.types import Array, ClassWeight, Features, Penalties, PerSample
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.generalized.generalized_kernel_machine import GeneralizedKernelMachine
+from mercer._gram.device_calls import on_device
 from mercer._gram.expansion import Scale
 from mercer._model_selection.calibration import class_values, normalized_probabilities
 from mercer._model_selection.logistic_problems import LogisticProblems
@@ -45,6 +46,10 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         `"balanced"`, the samples of all classes have the same total weight.
     verbose : bool, default=False
         Whether to print a line after each kernel.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where large matrices are computed: on the processor, or on a graphics card by PyTorch
+        (``pip install "mercer[gpu]"``). "auto" uses a card where there is one. See
+        :doc:`/machines`.
 
     Attributes
     ----------
@@ -129,6 +134,7 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
     alpha: Penalties = "auto"
     class_weight: ClassWeight = None
     verbose: bool = False
+    device: str = "cpu"
 
     @with_callbacks
     def fit(
@@ -176,6 +182,7 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
             lambda values, rows: problems.probabilities(np.hstack(values)),
         )
 
+    @on_device
     def decision_function(self, X: Features) -> Array:
         """Return the log-odds of the classes.
 
@@ -194,6 +201,7 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         values = self._values(X) + self.intercept_
         return values[:, 0] if values.shape[1] == 1 else values
 
+    @on_device
     def predict_proba(self, X: Features) -> Array:
         """Return the probabilities of the classes.
 
@@ -209,6 +217,7 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         """
         return normalized_probabilities(expit(self._values(X) + self.intercept_))
 
+    @on_device
     def predict(self, X: Features) -> Array:
         """Predict the most probable classes.
 

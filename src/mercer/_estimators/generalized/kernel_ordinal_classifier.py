@@ -13,6 +13,7 @@ from sklearn.base import ClassifierMixin
 from mercer._data.types import Array, ClassWeight, Features, Penalties, PerSample
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.generalized.generalized_kernel_machine import GeneralizedKernelMachine
+from mercer._gram.device_calls import on_device
 from mercer._gram.expansion import Scale
 from mercer._model_selection.prediction_sets import PredictionSetMixin
 from mercer._solvers.likelihoods import (
@@ -51,6 +52,10 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         `"balanced"`, the samples of all classes have the same total weight.
     verbose : bool, default=False
         Whether to print a line after each kernel.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where large matrices are computed: on the processor, or on a graphics card by PyTorch
+        (``pip install "mercer[gpu]"``). "auto" uses a card where there is one. See
+        :doc:`/machines`.
 
     Attributes
     ----------
@@ -133,6 +138,7 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
     categories: npt.ArrayLike | None = None
     class_weight: ClassWeight = None
     verbose: bool = False
+    device: str = "cpu"
 
     @with_callbacks
     def fit(
@@ -183,6 +189,7 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
             lambda values, rows: bounded_probabilities(likelihood.means(values[0]), len(rows)),
         )
 
+    @on_device
     def predict_latent(self, X: Features) -> Array:
         """Return values of the latent function, which increase with the grade.
 
@@ -198,6 +205,7 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         """
         return np.asarray(self._values(X)[:, 0])
 
+    @on_device
     def predict_proba(self, X: Features) -> Array:
         """Return the probabilities of the grades.
 
@@ -214,6 +222,7 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         """
         return grade_probabilities(self.predict_latent(X)[:, None] - self.thresholds_)
 
+    @on_device
     def predict(self, X: Features) -> Array:
         """Predict the most probable grades.
 
@@ -230,6 +239,7 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         probabilities = self.predict_proba(X)
         return self.classes_[probabilities.argmax(axis=1)]
 
+    @on_device
     def predict_median(self, X: Features) -> Array:
         """Predict the median grades, which minimize the expected absolute difference in rank.
 

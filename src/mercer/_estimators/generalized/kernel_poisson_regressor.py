@@ -19,6 +19,7 @@ from mercer._data.weightless import completed, of_weightless
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._estimators.kernel_estimator import training_data
+from mercer._gram.device_calls import on_device
 from mercer._gram.expansion import Scale
 from mercer._solvers.likelihoods import Poisson, rates
 from mercer.kernels._conversion import KernelDictionary
@@ -46,6 +47,10 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         lists the values to try. Of equally good values, the largest is selected.
     verbose : bool, default=False
         Whether to print a line after each kernel.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where large matrices are computed: on the processor, or on a graphics card by PyTorch
+        (``pip install "mercer[gpu]"``). "auto" uses a card where there is one. See
+        :doc:`/machines`.
 
     Attributes
     ----------
@@ -120,6 +125,7 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
     _: KW_ONLY
     alpha: Penalties = "auto"
     verbose: bool = False
+    device: str = "cpu"
 
     @with_callbacks
     def fit(
@@ -192,6 +198,7 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         self.loo_predictions_ = completed(data.numbers, left_out, others)
         return self
 
+    @on_device
     def predict(self, X: Features, exposure: PerSample = None) -> Array:
         """Return the expected counts.
 

@@ -14,6 +14,7 @@ from mercer._data.sample import EncodedTarget, as_frame
 from mercer._data.types import Array, Features
 from mercer._estimators.kernel_learner import KernelLearner
 from mercer._estimators.stacking.table_views import TableViews, ViewName
+from mercer._gram.devices import current_device
 from mercer._gram.samples import spread_rows
 from mercer._model_selection.feature_metric import kernel_on_features, metric_after
 from mercer._model_selection.held_out import of_best_width
@@ -272,8 +273,11 @@ def _given(source: Any, names: Features) -> Candidate:
 def _relevance_rows(X: Features) -> int:
     """Return the number of samples from which relevance is learned.
 
-    This is 500, or half of the samples if that is more, but at most the affordable number.
+    This is 500, or half of the samples if that is more, but at most the affordable number. On a
+    card, these are all samples.
     """
+    if current_device() is not None:
+        return int(X.shape[0])
     return min(max(500, X.shape[0] // 2), _affordable_rows(X))
 
 

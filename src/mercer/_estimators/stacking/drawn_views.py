@@ -37,6 +37,7 @@ from mercer._estimators.stacking.nystroem_members import NystroemMember
 from mercer._estimators.stacking.ridges import evaluate, left_out_message
 from mercer._estimators.stacking.table_views import TableViews, ViewEncoder, ViewName
 from mercer._estimators.stacking.trial_fits import worth_all_rows
+from mercer._gram.devices import current_device
 from mercer._nystroem.second_stage import fit_nystroem
 from mercer._nystroem.some_rows import PairsOfSomeRows
 from mercer._nystroem.width_factors import with_suitable_widths
@@ -45,6 +46,10 @@ from mercer.kernels import Kernel
 _FEWEST_GROUPS = 6
 """With fewer groups, or folds of `cv`, kernels are learned from the groups on which they are
 evaluated."""
+
+_LEARNED_PART, _MOST_LEARNED = 4, 8000
+"""On a card, kernels are learned from this part of the drawn rows, and at most this many, because
+widths that are learned from more rows predict better."""
 
 _SEEN_PARTS = 2
 """Candidates are evaluated on a third of the groups, with kernels learned from the others. Each
@@ -111,6 +116,8 @@ class DrawnViews(ViewedSample):
     def _drawn_from(self, rest: NDArray[np.intp], n_evaluated: int, ratio: int = 2) -> Self:
         """Sample the rows to learn kernels from: `ratio` times as many as are evaluated."""
         codes, n_learned = self.target.take(rest).codes, ratio * n_evaluated
+        if current_device() is not None:
+            n_learned = max(n_learned, min(len(rest) // _LEARNED_PART, _MOST_LEARNED))
         return self.take(rest[sample_rows(len(rest), n_learned, codes, self.random_state)])
 
     def revised(

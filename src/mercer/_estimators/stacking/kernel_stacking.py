@@ -111,6 +111,7 @@ class KernelStacking(
         scoring: Scoring = None,
         random_state: RandomState = 0,
         verbose: bool = False,
+        device: str = "cpu",
     ) -> None:
         self.candidates = candidates
         self.cv = cv
@@ -121,6 +122,7 @@ class KernelStacking(
         self.max_tree_samples = max_tree_samples
         self.random_state = random_state
         self.verbose = verbose
+        self.device = device
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -35,6 +35,7 @@ from mercer._estimators.stacking.logistic_members import evaluate_logistic
 from mercer._estimators.stacking.machines import evaluate_machines
 from mercer._estimators.stacking.stack_left_out import LeftOut, LeftOutFits
 from mercer._estimators.stacking.table_views import ViewName
+from mercer._gram.device_calls import on_device
 from mercer._gram.expansion import KernelExpansion, class_expansion
 from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
 
@@ -98,6 +99,10 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         Draws samples and centers, and divides samples into folds.
     verbose : bool, default=False
         Whether to print a line after each step.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where large matrices are computed: on the processor, or on a graphics card by PyTorch
+        (``pip install "mercer[gpu]"``). "auto" uses a card where there is one. See
+        :doc:`/machines`.
 
     Attributes
     ----------
@@ -172,6 +177,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         scoring: Scoring = None,
         random_state: RandomState = 0,
         verbose: bool = False,
+        device: str = "cpu",
     ) -> None:
         super().__init__(
             candidates,
@@ -183,6 +189,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
             max_tree_samples=max_tree_samples,
             random_state=random_state,
             verbose=verbose,
+            device=device,
         )
         self.loss = loss
         self.class_weight = class_weight
@@ -291,6 +298,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         self._fit_target(target, data, (X, Y, groups))
         return self
 
+    @on_device
     def predict_proba(self, X: Features) -> Array:
         """Predict the probabilities of the classes.
 
@@ -313,6 +321,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         closeness = self._fall_back.closeness(views)
         return np.asarray(closeness * probabilities + (1.0 - closeness) * self._frequencies)
 
+    @on_device
     def predict(self, X: Features) -> Array:
         """Predict class labels.
 

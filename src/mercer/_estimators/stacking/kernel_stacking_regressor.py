@@ -29,6 +29,7 @@ from mercer._estimators.stacking.stack_intervals import (
 )
 from mercer._estimators.stacking.stack_left_out import LeftOut, LeftOutFits
 from mercer._estimators.stacking.table_views import ViewName
+from mercer._gram.device_calls import on_device
 from mercer._gram.expansion import KernelExpansion
 from mercer._model_selection.intervals import interval_masses
 from mercer._model_selection.residual_scale import ResidualScale
@@ -84,6 +85,10 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         relevance.
     verbose : bool, default=False
         Whether to print a line after each step.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where large matrices are computed: on the processor, or on a graphics card by PyTorch
+        (``pip install "mercer[gpu]"``). "auto" uses a card where there is one. See
+        :doc:`/machines`.
 
     Attributes
     ----------
@@ -203,6 +208,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
             scaled=scaled_residuals(target, values, *fits.table.stored(fits.rows)),
         )
 
+    @on_device
     def predict(self, X: Features) -> Array:
         """Predict responses.
 
@@ -226,6 +232,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         near = self._fall_back.closeness(views) if near is None else near
         return np.asarray(self._target.mean + near * deviations)
 
+    @on_device
     def predict_interval(
         self, X: Features, coverage: float = 0.9, scale: str | None = "auto"
     ) -> Array:

@@ -7,11 +7,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from mercer._data.arrays import is_out_of_memory
 from mercer._data.folds import Split
 from mercer._data.types import Array, RandomState
 from mercer._data.validation import warn
 from mercer._estimators.stacking.candidates import Candidate
 from mercer._estimators.stacking.evaluation import Evaluation, RidgeSolver, Score, ViewedSample
+from mercer._gram.devices import computing_on, current_device
 from mercer._gram.tiles import map_tiles, serial_algebra
 from mercer._solvers.left_out import (
     ALPHA_GRID,
@@ -66,11 +68,15 @@ def evaluate(
     on_failure : callable, default=warn
         Called with a message if a candidate fails.
     """
+    device = current_device()
 
     def attempt(candidate: Candidate) -> list[Evaluation] | Exception:
         try:
-            return _evaluated(candidate, table, others, known, random_state)
+            with computing_on(device):
+                return _evaluated(candidate, table, others, known, random_state)
         except Exception as error:
+            if is_out_of_memory(error):
+                raise
             return error
 
     found: list[Evaluation] = []

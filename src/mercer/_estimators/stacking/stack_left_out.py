@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
@@ -21,6 +22,8 @@ from mercer._estimators.stacking.deferred import Once
 from mercer._estimators.stacking.evaluation import Selection, ViewedSample
 from mercer._estimators.stacking.ridges import kernels_learned_from
 from mercer._estimators.stacking.scores import final_score
+from mercer._gram.device_calls import fitted_device
+from mercer._gram.devices import computing_on
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.residual_scale import HeldOutResiduals
 from mercer._nystroem.second_stage import all_rows_are_centers
@@ -90,6 +93,10 @@ class LeftOutFits:
     def __call__(self) -> LeftOut:
         """Compute the predictions and the results derived from them."""
         stack, target = self.stack, self.table.target
+        with computing_on(fitted_device(stack)):
+            return self._computed(stack, target)
+
+    def _computed(self, stack: Any, target: EncodedTarget) -> LeftOut:
         choose = self.table.without(self.found, self._select, stack._combined)
         folds = combination_folds(target, stack.random_state)
         values = left_out_predictions(target, self.means, choose, folds)

@@ -49,6 +49,7 @@ from mercer._estimators.two_stage.learner_choice import (
 )
 from mercer._estimators.two_stage.second_stage_expansion import second_stage_expansion
 from mercer._estimators.two_stage.second_stages import Evaluation, ExactStage, best
+from mercer._gram.device_calls import on_device
 from mercer._gram.expansion import KernelExpansion
 from mercer._model_selection.scoring import checked_scorer
 from mercer._model_selection.updates import SUMS_NEEDED, UpdatesMixin
@@ -79,6 +80,7 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
     approximation: str
     n_components: int | str
     random_state: RandomState
+    device: str
     alpha: Any = "auto"
     alpha_: float
     cv_residuals_: Array
@@ -92,6 +94,7 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
     _held_out: Any
     _targets: Sample
 
+    @on_device
     def predict(self, X: Features) -> Array:
         """Predict with the learned kernel.
 

@@ -38,6 +38,7 @@ from mercer._estimators.two_stage.learner_choice import isotropic_learners
 from mercer._estimators.two_stage.machine_stage import LabelStage, MachineStage
 from mercer._estimators.two_stage.second_stages import ExactStage, GivenStage
 from mercer._estimators.two_stage.two_stage import Candidates, TwoStage
+from mercer._gram.device_calls import on_device
 from mercer._model_selection.prediction_sets import PredictionSetMixin
 from mercer._solvers.grids import as_grid
 from mercer._solvers.svm import FIRST_TRIED
@@ -96,6 +97,10 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         has a lower error.
     random_state : int, RandomState instance or None, default=0
         Draws the samples from which the kernel is learned, and the centers.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where large matrices are computed: on the processor, or on a graphics card by PyTorch
+        (``pip install "mercer[gpu]"``). "auto" uses a card where there is one. See
+        :doc:`/machines`.
 
     Attributes
     ----------
@@ -185,6 +190,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     approximation: str = "auto"
     n_components: int | str = "auto"
     random_state: RandomState = 0
+    device: str = "cpu"
 
     @with_callbacks
     def fit(
@@ -295,6 +301,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         return [clone(learner).set_params(output_kernel="multilabel")], []
 
     @available_if(lambda self: self._second_stage_has("decision_function"))
+    @on_device
     def decision_function(self, X: Features) -> Array:
         """Return the decision values of the second stage.
 
@@ -311,6 +318,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         return self._second_stage(X, "decision_function")
 
     @available_if(lambda self: self._second_stage_has("predict_proba"))
+    @on_device
     def predict_proba(self, X: Features) -> Array:
         """Predict class probabilities; a given `predictor` must support them.
 

@@ -31,6 +31,7 @@ from mercer._estimators.two_stage.ridge_stage import LeftOutChoice, RidgeStage
 from mercer._estimators.two_stage.second_stages import ExactStage, GivenStage
 from mercer._estimators.two_stage.two_stage import TwoStage
 from mercer._gram.dense import unit_gram
+from mercer._gram.device_calls import on_device
 from mercer._gram.tiles import check_gram_memory
 from mercer._model_selection.intervals import residual_intervals
 from mercer._nystroem.row_sums import joined
@@ -85,6 +86,10 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         has a lower error.
     random_state : int, RandomState instance or None, default=0
         Draws the samples from which the kernel is learned, and the centers.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where large matrices are computed: on the processor, or on a graphics card by PyTorch
+        (``pip install "mercer[gpu]"``). "auto" uses a card where there is one. See
+        :doc:`/machines`.
 
     Attributes
     ----------
@@ -166,6 +171,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     approximation: str = "auto"
     n_components: int | str = "auto"
     random_state: RandomState = 0
+    device: str = "cpu"
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -237,6 +243,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         )
 
     @available_if(lambda self: self.predictor is None)
+    @on_device
     def predict_interval(
         self, X: Features, coverage: float = 0.9, scale: str | None = "auto"
     ) -> Array:

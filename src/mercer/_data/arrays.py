@@ -1,0 +1,181 @@
+"""Arrays of NumPy and of other libraries that follow the Python array API standard."""
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from mercer._data.types import Array
+
+array_api_compat: Any = import_module("sklearn.externals.array_api_compat")
+"""The functions of all libraries by the names of the standard, as scikit-learn contains them."""
+
+_NUMPY = array_api_compat.array_namespace(np.empty(0))
+
+
+def namespace(array: Any) -> Any:
+    """Return the functions of an array's library, with the names of the array API standard.
+
+    Parameters
+    ----------
+    array : array
+        An array of NumPy, of PyTorch, or of another library of the standard.
+    """
+    if isinstance(array, np.ndarray):
+        return _NUMPY
+    return array_api_compat.array_namespace(array)
+
+
+def is_foreign(values: object) -> bool:
+    """Return whether an object is an array of another library than NumPy.
+
+    Parameters
+    ----------
+    values : object
+    """
+    if isinstance(values, np.ndarray | np.generic):
+        return False
+    return bool(array_api_compat.is_array_api_obj(values))
+
+
+def to_numpy(array: Any) -> Array:
+    """Return the values of an array as an array of NumPy, in the memory of the processor.
+
+    Parameters
+    ----------
+    array : array
+    """
+    if isinstance(array, np.ndarray):
+        return array
+    if array_api_compat.is_torch_array(array):
+        return np.asarray(array.detach().cpu().numpy())
+    if array_api_compat.is_cupy_array(array):
+        return np.asarray(array.get())
+    device = namespace(array).__array_namespace_info__().default_device()
+    return np.asarray(array_api_compat.to_device(array, device))
+
+
+def like(values: Any, array: Any) -> Any:
+    """Return values as an array of the library, the type and the device of another array.
+
+    Parameters
+    ----------
+    values : ndarray
+    array : array
+    """
+    if isinstance(array, np.ndarray):
+        return np.asarray(values, dtype=array.dtype)
+    xp, device = namespace(array), array_api_compat.device(array)
+    return xp.asarray(np.asarray(values), dtype=array.dtype, device=device)
+
+
+def indices_like(indices: Array, array: Any) -> Any:
+    """Return indices as an array of the library and the device of another array.
+
+    Parameters
+    ----------
+    indices : ndarray of int
+    array : array
+    """
+    if isinstance(array, np.ndarray):
+        return indices
+    xp = namespace(array)
+    return xp.asarray(indices.astype(np.int64), device=array_api_compat.device(array))
+
+
+def eye_like(array: Any) -> Any:
+    """Return the identity matrix of the size, the type and the device of a square matrix."""
+    n, dtype = array.shape[0], array.dtype
+    return namespace(array).eye(n, dtype=dtype, device=array_api_compat.device(array))
+
+
+def in_double(array: Any) -> Any:
+    """Return the values of an array in double precision."""
+    xp = namespace(array)
+    return xp.astype(array, xp.float64)
+
+
+def triangular_inverse(factor: Any) -> Any:
+    """Return the inverse of a lower triangular matrix of another library than NumPy.
+
+    Parameters
+    ----------
+    factor : array of shape (n, n)
+    """
+    xp = namespace(factor)
+    solve = getattr(xp.linalg, "solve_triangular", None)
+    # The standard has no solver of triangular systems.
+    if solve is not None:
+        return solve(factor, eye_like(factor), upper=False)
+    return xp.tril(xp.linalg.solve(factor, eye_like(factor)))
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether an error reports that the memory of a card is used up."""
+    return type(error).__name__ == "OutOfMemoryError" or "ALLOC_FAILED" in str(error)
+
+
+def overwritten(function: str, array: Any) -> Any:
+    """Apply an elementwise function; an array of NumPy is overwritten.
+
+    Parameters
+    ----------
+    function : str
+        Name of the function in the array API standard.
+    array : array
+
+    Examples
+    --------
+    >>> overwritten("sqrt", np.array([4.0, 9.0]))
+    array([2., 3.])
+    """
+    if isinstance(array, np.ndarray):
+        return getattr(np, function)(array, out=array)
+    return getattr(namespace(array), function)(array)
+
+
+def copied(array: Any) -> Any:
+    """Return a copy of an array."""
+    if isinstance(array, np.ndarray):
+        return array.copy()
+    return namespace(array).asarray(array, copy=True)
+
+
+def at_most(array: Any, bound: float) -> Any:
+    """Return the elementwise minimum of an array and a number.
+
+    Parameters
+    ----------
+    array : array
+    bound : float
+    """
+    if isinstance(array, np.ndarray):
+        return np.minimum(array, bound)
+    return namespace(array).clip(array, max=bound)
+
+
+def at_least_zero(array: Any) -> Any:
+    """Return the elementwise maximum of an array and zero."""
+    if isinstance(array, np.ndarray):
+        return np.maximum(array, 0.0)
+    return namespace(array).clip(array, min=0.0)
+
+
+def ratio(numerator: Any, denominator: Any) -> Any:
+    """Return quotients where the denominator is positive, and zeros elsewhere.
+
+    Parameters
+    ----------
+    numerator, denominator : array
+
+    Examples
+    --------
+    >>> ratio(np.array([1.0, 1.0]), np.array([2.0, 0.0]))
+    array([0.5, 0. ])
+    """
+    if isinstance(numerator, np.ndarray):
+        zeros = np.zeros_like(numerator)
+        return np.divide(numerator, denominator, out=zeros, where=denominator > 0.0)
+    xp, positive = namespace(numerator), denominator > 0.0
+    quotients = numerator / xp.where(positive, denominator, xp.ones_like(denominator))
+    return xp.where(positive, quotients, xp.zeros_like(quotients))

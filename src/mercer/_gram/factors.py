@@ -1,0 +1,151 @@
+"""Factors, inverses and eigenvectors of dense symmetric matrices, in memory or by a card."""
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh, get_lapack_funcs
+from scipy.linalg.lapack import dpotri
+
+from mercer._data.arrays import is_out_of_memory, to_numpy, triangular_inverse
+from mercer._data.types import Array
+from mercer._gram.devices import LEAST_ROWS, Device, device_with_room
+from mercer._gram.low_rank import why_indefinite
+
+
+def with_diagonal(K: Array, value: float | Array) -> Array:
+    """Return K + diag(value), or K + value I if it is a number, as a new array."""
+    system = K.copy()
+    system[np.diag_indices_from(system)] += value
+    return system
+
+
+def definite_factor(system: Array) -> Array:
+    """Return the lower Cholesky factor of a regularized Gram matrix.
+
+    Parameters
+    ----------
+    system : ndarray of shape (n_samples, n_samples)
+        May be overwritten.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is not positive definite, because of rounding, overflow or a negative
+        eigenvalue.
+    """
+    if (device := _device_for(system)) is not None:
+        found = _device_cholesky(system, device)
+        if found is not None:
+            return found
+    # LAPACK needs column-major order, which the transpose of a row-major symmetric matrix has.
+    columns = system.T if system.flags.c_contiguous else system
+    largest = np.abs(np.diag(columns)).max(initial=0.0)
+    factorize: Any = get_lapack_funcs("potrf", (columns,))
+    factor, n_done = factorize(columns, lower=True, overwrite_a=True)
+    if n_done == 0:
+        return np.asarray(factor)
+    # A diagonal entry minus the part that previous columns explain is not positive.
+    raise ValueError(why_indefinite(factor[n_done - 1, n_done - 1], largest))
+
+
+def symmetric_eigen(matrix: Array) -> tuple[Array, Array]:
+    """Return the ascending eigenvalues of a symmetric matrix, and its eigenvectors as columns.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_samples, n_samples)
+        May be overwritten.
+    """
+    if (device := _device_for(matrix)) is not None:
+        return _device_eigh(matrix, device)
+    values, vectors = eigh(matrix, driver="evd", overwrite_a=True, check_finite=False)
+    return values, vectors
+
+
+def _device_for(matrix: Array) -> Device | None:
+    """Return the device on which a matrix is factorized; None for the processor."""
+    if len(matrix) < LEAST_ROWS:
+        return None
+    # Factorizations need workspaces as large as the matrix.
+    purpose = f"the factorization of a matrix of {len(matrix):,} rows"
+    return device_with_room(4.0 * matrix.nbytes, purpose)
+
+
+def scaled_system(K: Array, scale: Array, value: float) -> Array:
+    """Return S K S + value I with S = diag(scale), as a new array."""
+    system = K * scale
+    system *= scale[:, None]
+    system[np.diag_indices_from(system)] += value
+    return np.asarray(system)
+
+
+def log_determinant(factor: Array) -> float:
+    """Return the log-determinant of a matrix, from its Cholesky factor."""
+    return 2.0 * float(np.log(np.diag(factor)).sum())
+
+
+def inverted(factor: Array, block: int = 128) -> Array:
+    """Return the inverse of a matrix, from its lower Cholesky factor.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (n_samples, n_samples)
+    block : int, default=128
+        The triangle is mirrored in blocks of this many rows, which stay in cache.
+    """
+    if (device := _device_for(factor)) is not None:
+        return _device_inverse(factor, device)
+    inverse, _ = dpotri(factor, lower=1)
+    for start in range(0, len(inverse), block):
+        stop = start + block
+        corner = inverse[start:stop, start:stop]
+        corner[:] = np.tril(corner) + np.tril(corner, -1).T
+        inverse[start:stop, stop:] = inverse[stop:, start:stop].T
+    return inverse.T
+
+
+def _device_cholesky(matrix: Array, device: Device) -> Array | None:
+    """Return the lower Cholesky factor of a matrix; None if it is not positive definite.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n, n)
+        Symmetric.
+    device : Device
+
+    Notes
+    -----
+    Transfers take O(n^2) time.
+    """
+    try:
+        factor = to_numpy(device.xp.linalg.cholesky(device.put(matrix)))
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise
+        return None
+    return factor if np.isfinite(np.diag(factor)).all() else None
+
+
+def _device_inverse(factor: Array, device: Device) -> Array:
+    """Return the inverse of A from its lower Cholesky factor.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (n, n)
+    device : Device
+    """
+    inverse = triangular_inverse(device.put(factor))
+    return to_numpy(inverse.T @ inverse)
+
+
+def _device_eigh(matrix: Array, device: Device) -> tuple[Array, Array]:
+    """Return ascending eigenvalues, and the eigenvectors as columns.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n, n)
+        Symmetric.
+    device : Device
+    """
+    values, vectors = device.xp.linalg.eigh(device.put(matrix))
+    return to_numpy(values), to_numpy(vectors)
