@@ -30,7 +30,7 @@ from mercer_command.costs import cost_section, read_costs
 from mercer_command.division import splits
 from mercer_command.figures import score_called
 from mercer_command.messages import collected_warnings, listing, postponed, shown
-from mercer_command.names import KINDS, LEARNERS
+from mercer_command.names import DEVICES, KINDS, LEARNERS
 from mercer_command.output import Section, Text, write_page
 from mercer_command.problem import Problem, as_problem
 from mercer_command.summary import summary_section
@@ -194,7 +194,11 @@ def _check(given: options.Options) -> None:
         streaming.check_cluster(given)
         distributed = given.cluster or given.workers
     skops = outputs[0] if saves_model else None
-    messages.check_packages(skops=skops, matplotlib=outputs[2], distributed=distributed)
+    device = messages.checked_name("device", getattr(given, "device", DEVICES[0]), DEVICES)
+    torch = device if device == "cuda" else None
+    messages.check_packages(
+        skops=skops, matplotlib=outputs[2], distributed=distributed, torch=torch
+    )
 
 
 def _problem(given: options.Fit | options.Compare) -> Problem:
@@ -239,7 +243,14 @@ def _fit(
 
         with collected_warnings(notes):
             trial = models.fit(
-                training, given.learner, given.seed, bar, save, metric=given.metric, costs=costs
+                training,
+                given.learner,
+                given.seed,
+                bar,
+                save,
+                metric=given.metric,
+                costs=costs,
+                device=given.device,
             )
         lead = summary_section(trial, problem, training.n_train, training.test)
         result = [lead, *sections.tested_sections(trial, warned=True)]

@@ -81,7 +81,7 @@ def compare(
     splits : sequence of (ndarray of int, ndarray of int)
         Rows to learn from and rows to test on, which are the same for all methods.
     given : Compare
-        Options; only the seed and the metric are used.
+        Options; only the seed, the metric and the device are used.
     bar : Bar
         Progress bar that shows the fits.
     on_split : callable
@@ -98,7 +98,7 @@ def compare(
         for m, name in enumerate(methods):
             bar.advance(1, f"{name}, split {r + 1} of {len(splits)}")
             try:
-                tested, *others = _measure(problem, name, rows, given.seed, metric)
+                tested, *others = _measure(problem, name, rows, given, metric)
             except ValueError as error:
                 raise InputError(f"method '{name}' failed: {one_line(error)}") from error
             metric, own = metric or tested.metric, tested.held_out[0].scores
@@ -112,11 +112,11 @@ def compare(
 
 
 def _measure(
-    problem: Problem, method: str, rows: tuple[Rows, Rows], seed: int, metric: str | None
+    problem: Problem, method: str, rows: tuple[Rows, Rows], given: Compare, metric: str | None
 ) -> tuple[ModelReport, float, float]:
     """Return the scores and the alignment on the test rows, and the fit time in seconds."""
     X, y, task, (train, test) = problem.features, problem.target, problem.task, rows
-    model = make_model(method, problem, train, seed)
+    model = make_model(method, problem, train, given.seed, given.device)
     start = perf_counter()
     model.fit(X.iloc[train], y[train], **fit_arguments(model, problem, train))
     seconds = perf_counter() - start

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 
-_EXTRAS = {"matplotlib": "plot", "dask": "dask", "distributed": "dask"}
+_EXTRAS = {"matplotlib": "plot", "dask": "dask", "distributed": "dask", "torch": "gpu"}
 """The extra that installs each of these packages; all other packages belong to `cli`."""
 
 

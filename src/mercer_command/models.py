@@ -102,6 +102,7 @@ def fit(
     *,
     metric: str | None = None,
     costs: Costs | None = None,
+    device: str = "cpu",
 ) -> Trial:
     """Learn from the training rows of a problem and test on its test rows.
 
@@ -121,10 +122,12 @@ def fit(
         Score that comes first; by default, one that suits the target.
     costs : Costs, default=None
         Costs of errors for two classes, by which the threshold is chosen.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        See `make_model`.
     """
     problem, train, source = training.problem, training.train, training.source
     X, y, task = problem.features, problem.target, problem.task
-    model = make_model(learner, problem, train, seed)
+    model = make_model(learner, problem, train, seed, device)
     group, known = problem.groups, fit_arguments(model, problem, train)
     if source is None:
         model.fit(X.iloc[train], y[train], **known)

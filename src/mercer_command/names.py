@@ -35,6 +35,9 @@ OTHERS = ("grid", "linear", "boosting", "forest", "lightgbm", "catboost")
 LEARNERS = tuple(name for name in DESCRIPTIONS if name not in OTHERS)
 """The methods that learn a kernel."""
 
+DEVICES = ("cpu", "cuda", "auto")
+"""Where large matrices are computed."""
+
 KINDS = {"ordinal": "classification", "count": "regression"}
 """The task of each kind of target that has a learner of the same name."""
 

@@ -42,6 +42,12 @@ Report = Annotated[
 ]
 Out = Annotated[Path | None, typer.Option(help="Save the tested model (skops).", metavar="FILE")]
 Seed = Annotated[int, typer.Option(help="Seed of the random splits.", min=0)]
+Device = Annotated[
+    str,
+    typer.Option(
+        help="cpu, cuda, or auto: a graphics card, by PyTorch, where there is one.", metavar="NAME"
+    ),
+]
 Cluster = Annotated[
     str | None,
     typer.Option(help="Read Parquet on the Dask cluster of this scheduler.", metavar="ADDRESS"),
@@ -104,6 +110,7 @@ class _Learning(Options):
     metric: Annotated[str | None, typer.Option(help=_METRIC_HELP, metavar="NAME")] = None
     report: Report = None
     seed: Seed = 0
+    device: Device = "cpu"
 
 
 @dataclass(frozen=True)

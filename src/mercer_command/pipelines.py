@@ -49,7 +49,9 @@ def fit_arguments(model: Pipeline, problem: Problem, rows: Rows) -> dict[str, Ar
     return {f"{name}__groups": problem.groups[rows]}
 
 
-def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> TableModel:
+def make_model(
+    name: str, problem: Problem, rows: Rows, seed: int = 0, device: str = "cpu"
+) -> TableModel:
     """Make a pipeline that prepares the columns of a table and fits the estimator of a method.
 
     Parameters
@@ -61,6 +63,8 @@ def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> TableM
         Positions of the rows to learn from, whose number bounds the number of folds.
     seed : int, default=0
         Seed of learners that draw random numbers.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where estimators that can use a graphics card compute.
 
     Returns
     -------
@@ -74,7 +78,8 @@ def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> TableM
     estimator = METHODS[name].estimator(problem.task, max(2, min(5, largest)))
     if problem.times is not None and takes(estimator, "cv"):
         estimator = estimator.set_params(cv=TimeSeriesSplit(max(2, min(5, len(rows) - 1))))
-    seeds = {"random_state", "learner__random_state"} & set(estimator.get_params())
+    settings = {"random_state": seed, "learner__random_state": seed, "device": device}
+    known = settings.keys() & estimator.get_params()
     target, used = problem.target_column, [one for one in problem.columns if one.is_used]
     is_number = problem.task == "regression" and target.role not in DATES
     reader = TableReader(
@@ -86,7 +91,7 @@ def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> TableM
         [
             ("reader", reader),
             ("columns", problem_encoder(problem, rows, seed)),
-            ("model", estimator.set_params(**dict.fromkeys(sorted(seeds), seed))),
+            ("model", estimator.set_params(**{key: settings[key] for key in sorted(known)})),
         ],
         limits=limits_of(problem.target[rows]) if is_number else None,
     )

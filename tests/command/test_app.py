@@ -203,6 +203,7 @@ class TestInvalidInput:
             ),
             (("kind", "--task", "ranking"), "choose from auto, classification, regression"),
             (("kind", "--learner", "alinf"), "no learner 'alinf' (did you mean 'alignf'?); choose"),
+            (("kind", "--device", "gpu"), "no device 'gpu' (did you mean 'cpu'?); choose from cpu"),
             (("kind", "--test-size", 2), "test-size"),
             (("kind", "--test-size", 0.01), "too few for 2 classes"),
             (("kind", "--out", "none/m.skops"), "the folder none for m.skops does not exist"),
@@ -246,6 +247,20 @@ class TestInvalidInput:
         assert f"the package '{package}' is missing" in line
         assert f'pip install "mercer[{extra}]"' in line
         assert not list(Path().glob("*.skops"))
+
+    def test_the_device_of_a_fit(
+        self, run: Run, classes: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        classes.to_csv("table.csv", index=False)
+        fit = ("fit", "table.csv", "--target", "kind", "--out", "m.skops")
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, "torch", None)
+            line = error_line(run(*fit, "--device", "cuda"))
+        assert "the package 'torch' is missing; install it with" in line
+        assert 'pip install "mercer[gpu]"' in line
+        result = run(*fit, "--device", "auto")
+        assert result.exit_code == 0, result.output
+        assert load_model(Path("m.skops"))[-1].device == "auto"
 
     def test_missing_typer(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
