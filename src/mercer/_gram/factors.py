@@ -1,15 +1,18 @@
 """Factors, inverses and eigenvectors of dense symmetric matrices, in memory or by a card."""
 
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
-from scipy.linalg import eigh, get_lapack_funcs
-from scipy.linalg.lapack import dpotri
 
 from mercer._data.arrays import is_out_of_memory, to_numpy, triangular_inverse
 from mercer._data.types import Array
 from mercer._gram.devices import LEAST_ROWS, Device, device_with_room
+from mercer._gram.lapack import lower_triangle, potrf, potri, trtri
 from mercer._gram.low_rank import why_indefinite
+from mercer._gram.tiles import spare_threads
+
+_THREADED_ROWS = 500
+"""Several threads factorize smaller matrices hardly faster than one."""
 
 
 def with_diagonal(K: Array, value: float | Array) -> Array:
@@ -40,10 +43,11 @@ def definite_factor(system: Array) -> Array:
     # LAPACK needs column-major order, which the transpose of a row-major symmetric matrix has.
     columns = system.T if system.flags.c_contiguous else system
     largest = np.abs(np.diag(columns)).max(initial=0.0)
-    factorize: Any = get_lapack_funcs("potrf", (columns,))
-    factor, n_done = factorize(columns, lower=True, overwrite_a=True)
+    factor = np.require(columns, requirements=("F", "W"))
+    with _threads_for(factor):
+        n_done = potrf(factor)
     if n_done == 0:
-        return np.asarray(factor)
+        return lower_triangle(factor)
     # A diagonal entry minus the part that previous columns explain is not positive.
     raise ValueError(why_indefinite(factor[n_done - 1, n_done - 1], largest))
 
@@ -54,12 +58,32 @@ def symmetric_eigen(matrix: Array) -> tuple[Array, Array]:
     Parameters
     ----------
     matrix : ndarray of shape (n_samples, n_samples)
-        May be overwritten.
     """
     if (device := _device_for(matrix)) is not None:
         return _device_eigh(matrix, device)
-    values, vectors = eigh(matrix, driver="evd", overwrite_a=True, check_finite=False)
+    with _threads_for(matrix):
+        # Unlike SciPy's function, this one lets other threads run.
+        values, vectors = np.linalg.eigh(matrix)
     return values, vectors
+
+
+def inverse_factor(factor: Array) -> Array:
+    """Return the inverse of a lower Cholesky factor.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (n_samples, n_samples)
+        In column-major order. It is overwritten.
+    """
+    inverse = np.require(factor, requirements=("F", "W"))
+    with _threads_for(inverse):
+        trtri(inverse)
+    return inverse
+
+
+def _threads_for(matrix: Array) -> AbstractContextManager[None]:
+    """Return a context in which a large matrix is factorized by all spare threads."""
+    return spare_threads() if len(matrix) >= _THREADED_ROWS else nullcontext()
 
 
 def _device_for(matrix: Array) -> Device | None:
@@ -95,7 +119,9 @@ def inverted(factor: Array, block: int = 128) -> Array:
     """
     if (device := _device_for(factor)) is not None:
         return _device_inverse(factor, device)
-    inverse, _ = dpotri(factor, lower=1)
+    inverse = np.array(factor, order="F")
+    with _threads_for(factor):
+        potri(inverse)
     for start in range(0, len(inverse), block):
         stop = start + block
         corner = inverse[start:stop, start:stop]

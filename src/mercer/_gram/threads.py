@@ -45,7 +45,7 @@ class _SharedLimit:
     """
 
     def __init__(self, limit: Callable[[], int]) -> None:
-        self._lock, self._n_inside = Lock(), 0
+        self._lock, self._n_inside, self._n_lifted = Lock(), 0, 0
         self._most = limit
         self._limit: Any = None
 
@@ -66,6 +66,31 @@ class _SharedLimit:
         # set.
         return None if blas_threads() == before else limit
 
+    @contextmanager
+    def lifted(self, most: int) -> Iterator[None]:
+        """Raise the limit to another number of threads while it is set, for this context.
+
+        Parameters
+        ----------
+        most : int
+        """
+        with self._lock:
+            self._n_lifted += 1
+            self._set(most)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._n_lifted -= 1
+                if not self._n_lifted:
+                    self._set(self._most())
+
+    def _set(self, n_threads: int) -> None:
+        """Set the number of threads, unless no limit is set."""
+        if self._n_inside and self._limit is not None:
+            for pool in _pools("blas").lib_controllers:
+                pool.set_num_threads(n_threads)
+
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._n_inside -= 1
@@ -78,6 +103,20 @@ _ONE_THREAD = _SharedLimit(lambda: 1)
 
 GIVEN_CORES = _SharedLimit(n_given_cores)
 """The limit to as many threads as the process may use cores; all fits enter this context."""
+
+
+@contextmanager
+def more_blas_threads(n_threads: int) -> Iterator[None]:
+    """Let the library use more threads than one in :func:`one_blas_thread`, for this context.
+
+    The number holds for all threads of the process. Outside that context, nothing changes.
+
+    Parameters
+    ----------
+    n_threads : int
+    """
+    with _ONE_THREAD.lifted(n_threads):
+        yield
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from threading import Lock
 from typing import TypeVar
 
 import numpy as np
@@ -14,7 +15,12 @@ from sklearn import get_config
 from mercer._data.types import Array
 from mercer._data.validation import warn
 from mercer._gram.memory import available_memory
-from mercer._gram.threads import blas_threads, n_given_cores, one_blas_thread
+from mercer._gram.threads import (
+    blas_threads,
+    more_blas_threads,
+    n_given_cores,
+    one_blas_thread,
+)
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
@@ -88,6 +94,35 @@ def tile_plan(n_samples: int, n_kernels: int = 1) -> list[Tile]:
     ]
 
 
+class _Shared:
+    """Threads that the tasks of one call of :func:`map_tiles` share.
+
+    Tasks that are left at the end use the threads of those that are done.
+    """
+
+    def __init__(self, n_threads: int, n_tasks: int) -> None:
+        self._lock, self._n_threads, self._n_left = Lock(), n_threads, n_tasks
+
+    @property
+    def each(self) -> int:
+        """Number of threads for each of the tasks that are not done."""
+        return max(self._n_threads // max(self._n_left, 1), 1)
+
+    @contextmanager
+    def task(self) -> Iterator[None]:
+        """Carry out a task in this context."""
+        token = _shared.set(self)
+        try:
+            yield
+        finally:
+            _shared.reset(token)
+            with self._lock:
+                self._n_left -= 1
+
+
+_shared: ContextVar[_Shared | None] = ContextVar("shared", default=None)
+"""The threads of the call to which the task in this thread belongs, else None."""
+
 _reserved: ContextVar[int | None] = ContextVar("reserved", default=None)
 """Number of threads for tiles while the linear-algebra library is limited to one, else None."""
 
@@ -95,8 +130,12 @@ _reserved: ContextVar[int | None] = ContextVar("reserved", default=None)
 def n_threads() -> int:
     """Return the number of threads of the linear-algebra library, which tiles use as well.
 
-    The number is at most the number of cores that this process may use.
+    The number is at most the number of cores that this process may use. In a task, it is the
+    number of threads that the other tasks leave.
     """
+    shared = _shared.get()
+    if shared is not None:
+        return shared.each
     reserved = _reserved.get()
     if reserved is not None:
         return reserved
@@ -109,7 +148,7 @@ def serial_algebra() -> Iterator[None]:
 
     Several threads of the library save no time on one tile, and wait milliseconds for each other.
     """
-    if _reserved.get() is not None:
+    if _reserved.get() is not None or _shared.get() is not None:
         yield
         return
     token = _reserved.set(n_threads())
@@ -118,6 +157,20 @@ def serial_algebra() -> Iterator[None]:
             yield
     finally:
         _reserved.reset(token)
+
+
+@contextmanager
+def spare_threads() -> Iterator[None]:
+    """Let the linear-algebra library use all threads that tiles and other tasks leave.
+
+    The context is for factorizations of large matrices, within :func:`serial_algebra` or tasks.
+    """
+    n_spare = n_threads()
+    if n_spare < 2:
+        yield
+        return
+    with more_blas_threads(n_spare):
+        yield
 
 
 def map_tiles(function: Callable[[Item], Result], plan: Sequence[Item]) -> Iterator[Result]:
@@ -133,17 +186,24 @@ def map_tiles(function: Callable[[Item], Result], plan: Sequence[Item]) -> Itera
     Notes
     -----
     The linear algebra of each thread runs on one core. At most two results per thread wait to be
-    consumed. Their order is fixed, so that sums over them are reproducible to the last bit.
+    consumed. Their order is fixed, so that sums over them are reproducible to the last bit. A
+    function may call `map_tiles` itself: its tasks then use the threads that others leave.
     """
     threads = n_threads() if len(plan) > 1 else 1
     if threads == 1:
         yield from map(function, plan)
         return
     waiting: deque[Future[Result]] = deque()
+    shared = _Shared(threads, len(plan))
+
+    def task(item: Item) -> Result:
+        with shared.task():
+            return function(item)
+
     with serial_algebra(), ThreadPoolExecutor(threads) as pool:
         try:
             for item in plan:
-                waiting.append(pool.submit(function, item))
+                waiting.append(pool.submit(task, item))
                 if len(waiting) > 2 * threads:
                     yield waiting.popleft().result()
             while waiting:

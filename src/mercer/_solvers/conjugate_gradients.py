@@ -266,8 +266,6 @@ def _root(matrix: Any) -> Any:
 def _cholesky(matrix: Any) -> Any:
     """Return the lower Cholesky factor, or None if the matrix is not positive definite."""
     try:
-        if isinstance(matrix, np.ndarray):
-            return scipy.linalg.cholesky(matrix, lower=True, check_finite=False)
         factor = namespace(matrix).linalg.cholesky(matrix)
     except (np.linalg.LinAlgError, RuntimeError) as error:
         if is_out_of_memory(error):

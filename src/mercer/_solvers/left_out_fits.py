@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_solve
-from scipy.linalg.lapack import dtrtri
 
 from mercer._data.resampling import Indices, Resampling, as_resampling
 from mercer._data.types import Array
 from mercer._data.weights import SampleWeights, as_weights
-from mercer._gram.factors import inverted
+from mercer._gram.factors import inverse_factor, inverted
 from mercer._solvers.ridge import Ridge, penalized_factor, refitted_residuals
 
 
@@ -64,9 +63,9 @@ def left_out_residuals(
     resampling = as_resampling(resampling, len(gram))
     factor, alpha = penalized_factor(gram, alpha, weights, constant=1.0)
     scaled = cho_solve((factor, True), weights.centered(targets), check_finite=False)
-    inverse_factor, _ = dtrtri(factor, lower=1, overwrite_c=1)
+    inverse = inverse_factor(factor)
     if resampling.one_at_a_time:
-        diagonal = np.einsum("ij,ij->j", inverse_factor, inverse_factor)
+        diagonal = np.einsum("ij,ij->j", inverse, inverse)
         return _left_out(diagonal, weights.scaled(scaled), alpha, weights)
 
     def of_batches(batches: Sequence[Indices]) -> Iterator[Array]:
@@ -75,7 +74,7 @@ def left_out_residuals(
                 anew = gram, targets, np.array([alpha]), weights
                 yield np.concatenate([refitted_residuals(*anew, part) for part in removed])
             else:
-                columns = (inverse_factor[:, part] for part in removed)
+                columns = (inverse[:, part] for part in removed)
                 blocks = np.array([part.T @ part for part in columns])
                 yield _left_out_together(blocks, scaled[removed], removed, alpha, weights)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve, eigvalsh
+from scipy.linalg import cho_solve
 
 from mercer._data.resampling import Indices, Resampling, as_resampling
 from mercer._data.sample import EncodedTarget
@@ -380,7 +380,7 @@ def penalized_factor(
     try:
         return factor(alpha), alpha
     except ValueError:
-        values = eigvalsh(weights.scaled_gram(gram), check_finite=False)
+        values = np.linalg.eigvalsh(weights.scaled_gram(gram))
         # Rounding of kernels to single precision is not an error, and only raises the penalty.
         if values[0] < -10.0 * float(np.finfo(np.float32).eps) * values[-1]:
             check_definite(values)

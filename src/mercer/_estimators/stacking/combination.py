@@ -18,6 +18,7 @@ from scipy.special import log_softmax, softmax
 from mercer._data.folds import N_FOLDS, Split, Splits
 from mercer._data.sample import EncodedTarget
 from mercer._data.types import Array, RandomState
+from mercer._data.validation import ROUNDING
 from mercer._data.weights import SampleWeights, as_weights
 
 _PENALTIES = (0.1, 0.25, 0.3)
@@ -197,7 +198,9 @@ def linear_combination(
     # The triangular factor has the same normal equations as the full matrix.
     factor = np.asarray(np.linalg.qr(np.column_stack(columns), mode="r"))
     found = lsq_linear(factor[:, :-1], factor[:, -1], bounds=(0.0, 1.0), method="bvls")
-    return LinearCombination(np.asarray(found.x))
+    # Deviations that are rounding errors would not change predictions at any weight.
+    sizes = np.linalg.norm(factor, axis=0)
+    return LinearCombination(np.where(sizes[:-1] > ROUNDING * sizes[-1], found.x, 0.0))
 
 
 def logistic_combination(

@@ -19,6 +19,7 @@ from mercer._estimators.stacking.stack_expansion import Member, gram_term
 from mercer._estimators.stacking.table_views import ViewName
 from mercer._gram.dense import UnitScale, unit_gram, unit_rows
 from mercer._gram.expansion import Term
+from mercer._gram.tiles import map_tiles
 from mercer._solvers.left_out_fits import left_out_fits, left_out_residuals
 from mercer._solvers.ridge import Ridge, fit_ridge
 from mercer.kernels import Kernel
@@ -98,7 +99,7 @@ class ViewedSample(Sample):
 
     def fitted(self, kept: Sequence[Evaluation], rows: Array) -> Sequence[Member]:
         """Fit predictors to all rows, on the kernels that were evaluated on some rows."""
-        return [found.fitted(self) for found in kept]
+        return list(map_tiles(lambda found: found.fitted(self), kept))
 
     def refined(
         self, found: Selection, members: Sequence[Any], combine: Combine, rows: Array
