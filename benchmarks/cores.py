@@ -1,13 +1,14 @@
 """Times of the operations of a fit, and of whole fits, by the number of threads.
 
-    python benchmarks/cores.py [operations] [fits] [--rows N] [--repeats R]
+    python benchmarks/cores.py [operations] [fits] [--rows N] [--repeats R] [--output FILE]
 
 The linear-algebra library, OpenMP and the threads of tiles are limited to 1, 2, 4, ... threads, up
 to the cores of the machine. Each line has the shortest time in milliseconds for each number of
 threads, and the largest ratio to the time on one thread, marked if it exceeds 1.1. Lines of fits
 also have the number of tasks that all cores hand to Python threads, their mean length, and the
 share of tasks that take less than a millisecond. The script ends with status 1 if more threads make
-anything slower.
+anything slower. Records are written to benchmarks/machines.jsonl, in place of those of the same
+machine; machines_page.py writes docs/machines.md from them.
 """
 
 from __future__ import annotations
@@ -19,17 +20,20 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
-from common import command_line, print_table, seconds
+from common import Record, command_line, print_table, read_records, seconds, write_records
+from machines_page import RECORDS, machine_name, write_page
 from sklearn.datasets import make_classification, make_friedman1
 from threadpoolctl import threadpool_limits
 
 import mercer
 from mercer._gram import tiles
 from mercer._gram.dense import to_unit_scale
+from mercer._gram.factors import definite_factor
 from mercer._solvers.conjugate_gradients import PreconditionedRidge
 from mercer._solvers.left_out_fits import left_out_residuals
 from mercer.kernels import Gaussian, Laplacian
@@ -46,6 +50,9 @@ FITS = {
     "KernelLogisticRegression()": (400,),
 }
 """Calls that make estimators, and numbers of rows."""
+
+BY_SCIPY = "by scipy.linalg"
+"""Functions that hold the interpreter's lock, for comparison: no fit hands them to threads."""
 
 Calls = dict[str, Callable[[], object]]
 
@@ -85,6 +92,14 @@ def operations(n_rows: int) -> Calls:
         ),
         "eigendecomposition, a quarter": partial(scipy.linalg.eigh, part),
     }
+    part[np.diag_indices(len(part))] += 0.1
+    eight = [part] * 8
+    calls["eight Cholesky factors side by side, a quarter"] = lambda: list(
+        tiles.map_tiles(lambda matrix: definite_factor(matrix.copy()), eight)
+    )
+    calls[f"the same {BY_SCIPY}"] = lambda: list(
+        tiles.map_tiles(partial(scipy.linalg.cholesky, lower=True), eight)
+    )
     for n_vectors in (1, 4, 12):
         vectors = np.ones((n_vectors, n_rows), dtype=np.float32)
         calls[f"Gram matrix by vectors, {n_vectors}"] = partial(np.matmul, vectors, single)
@@ -107,26 +122,39 @@ def fits() -> Calls:
     return calls
 
 
-def measure(calls: Calls, repeats: int, *, counts_tasks: bool) -> list[list[str]]:
-    """Return a line for each call: times by the number of threads, the ratio, and tasks."""
-    lines = []
+def measure(calls: Calls, repeats: int, *, counts_tasks: bool) -> list[Record]:
+    """Return a record for each call: times by the number of threads, and tasks."""
+    records = []
     for name, call in calls.items():
         times = []
         for n_threads in THREADS:
             with threadpool_limits(n_threads):
                 TimedThreads.lengths.clear()
                 times.append(min(seconds(call) for _ in range(repeats)))
-        ratio = max(times) / times[0]
-        cells = [name, *(f"{1e3 * spent:,.1f}" for spent in times), f"{ratio:.2f}"]
+        record: Record = {"name": name, "ms": [round(1e3 * spent, 2) for spent in times]}
         if counts_tasks:
-            lengths = 1e3 * np.array(TimedThreads.lengths or [np.nan])
-            cells += [
-                f"{len(TimedThreads.lengths) // repeats:,}",
-                f"{lengths.mean():.2f}",
-                f"{np.mean(lengths < 1.0):.0%}",
-            ]
-        lines.append([*cells, "slower" if ratio > 1.1 else ""])
-    return lines
+            lengths = 1e3 * np.array(TimedThreads.lengths or [0.0])
+            record |= {
+                "tasks": len(TimedThreads.lengths) // repeats,
+                "mean_ms": round(float(lengths.mean()), 3),
+                "short": round(float(np.mean(lengths < 1.0)), 3),
+            }
+        records.append(record)
+    return records
+
+
+def is_slower(record: Record) -> bool:
+    """Return whether more threads make a call slower, beyond noise."""
+    return max(record["ms"]) > 1.1 * record["ms"][0] and BY_SCIPY not in record["name"]
+
+
+def row(record: Record) -> list[str]:
+    """Return the line of a record."""
+    times = record["ms"]
+    cells = [record["name"], *(f"{ms:,.1f}" for ms in times), f"{max(times) / times[0]:.2f}"]
+    if "tasks" in record:
+        cells += [f"{record['tasks']:,}", f"{record['mean_ms']:.2f}", f"{record['short']:.0%}"]
+    return [*cells, "slower" if is_slower(record) else ""]
 
 
 def main() -> None:
@@ -135,20 +163,28 @@ def main() -> None:
     def add_options(parser: Any) -> None:
         parser.add_argument("--rows", type=int, default=5000, help="rows of operations")
         parser.add_argument("--repeats", type=int, default=3)
+        parser.add_argument("--output", type=Path, default=RECORDS)
 
     names, options = command_line(__doc__ or "", ("operations", "fits"), add_options)
     warnings.simplefilter("ignore")
     by_threads = [f"{n} threads" if n > 1 else "1 thread" for n in THREADS]
-    slower = False
+    found = list[Record]()
     for name in names:
         counted = name == "fits"
         calls = fits() if counted else operations(options.rows)
         tiles.ThreadPoolExecutor = TimedThreads if counted else ThreadPoolExecutor
-        lines = measure(calls, options.repeats, counts_tasks=counted)
+        records = measure(calls, options.repeats, counts_tasks=counted)
         tasks = ["tasks", "mean ms", "below 1 ms"] if counted else []
-        print_table(f"{name}, ms", ["", *by_threads, "ratio", *tasks, ""], lines)
-        slower |= any(line[-1] for line in lines)
-    sys.exit(int(slower))
+        print_table(f"{name}, ms", ["", *by_threads, "ratio", *tasks, ""], list(map(row, records)))
+        rows = None if counted else options.rows
+        about = {"what": name, "machine": machine_name(), "threads": THREADS, "rows": rows}
+        found += [about | record for record in records]
+    kinds = {(record["what"], record["machine"]) for record in found}
+    others = [r for r in read_records(options.output) if (r["what"], r["machine"]) not in kinds]
+    write_records(options.output, [*others, *found])
+    if options.output == RECORDS:
+        write_page()
+    sys.exit(int(any(map(is_slower, found))))
 
 
 if __name__ == "__main__":

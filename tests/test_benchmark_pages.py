@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import every_n_page, probabilities_page
+from benchmarks import every_n_page, machines_page, probabilities_page
 from benchmarks.trusted_page import SECTIONS, page, pooled
 
 ROOT = Path(__file__).parents[1]
@@ -26,6 +26,7 @@ def records(name: str) -> list[dict[str, Any]]:
         ("trusted_scores", page),
         ("probabilities", probabilities_page.page),
         ("every_n", every_n_page.page),
+        ("machines", machines_page.page),
     ],
 )
 def test_pages_are_what_the_records_say(name: str, written: Callable[[Any], str]) -> None:
@@ -37,6 +38,25 @@ def test_trusted_scores_have_a_row_for_each_record() -> None:
     assert {cell["part"] for cell in cells} == set(SECTIONS)
     rows = [line for line in page(cells).splitlines() if line.startswith("| ")]
     assert len(rows) == len(cells) + 2 * len(SECTIONS)
+
+
+def test_a_card_has_a_table_of_its_own() -> None:
+    card = {
+        "what": "card",
+        "machine": "a card, 80 GiB",
+        "torch": "2.9",
+        "name": "TwoStageRegressor()",
+        "rows": 36_000,
+        "card": 1.5,
+        "processor": None,
+        "card_error": 0.25,
+        "processor_error": None,
+        "difference": None,
+    }
+    text = machines_page.page([*records("machines"), card])
+    assert "### a card, 80 GiB" in text
+    assert "| TwoStageRegressor() | 36,000 | 1.50 |  | 0.2500 |  |  |" in text
+    assert "had no card" not in text
 
 
 def test_ratios_of_few_wrong_labels_are_damped() -> None:

@@ -67,16 +67,14 @@ def _function(name: str, n_arguments: int) -> Callable[..., None]:
 
     Functions of this type run without the interpreter's lock.
     """
-    capsule: Any = cython_lapack.__pyx_capi__[name]
-    api = ctypes.pythonapi
-    api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = (
-        ctypes.c_char_p,
-        [ctypes.py_object],
+    capsules: dict[str, Any] = vars(cython_lapack)["__pyx_capi__"]
+    capsule, api = capsules[name], ctypes.pythonapi
+    name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
+    pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", api)
     )
-    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
-    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    address = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)(address)
+    prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)
+    return prototype(pointer_of(capsule, name_of(capsule)))
 
 
 _LOWER = np.tril(np.ones((128, 128)))

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from threading import Lock
 from typing import TypeVar
@@ -108,14 +108,12 @@ class _Shared:
         """Number of threads for each of the tasks that are not done."""
         return max(self._n_threads // max(self._n_left, 1), 1)
 
-    @contextmanager
-    def task(self) -> Iterator[None]:
-        """Carry out a task in this context."""
-        token = _shared.set(self)
+    def call(self, function: Callable[[Item], Result], item: Item) -> Result:
+        """Carry out a task, in a context of its own."""
+        _shared.set(self)
         try:
-            yield
+            return function(item)
         finally:
-            _shared.reset(token)
             with self._lock:
                 self._n_left -= 1
 
@@ -187,7 +185,8 @@ def map_tiles(function: Callable[[Item], Result], plan: Sequence[Item]) -> Itera
     -----
     The linear algebra of each thread runs on one core. At most two results per thread wait to be
     consumed. Their order is fixed, so that sums over them are reproducible to the last bit. A
-    function may call `map_tiles` itself: its tasks then use the threads that others leave.
+    function may call `map_tiles` itself: its tasks then use the threads that others leave. Each
+    task has a copy of the context of the caller, such as the device.
     """
     threads = n_threads() if len(plan) > 1 else 1
     if threads == 1:
@@ -196,14 +195,10 @@ def map_tiles(function: Callable[[Item], Result], plan: Sequence[Item]) -> Itera
     waiting: deque[Future[Result]] = deque()
     shared = _Shared(threads, len(plan))
 
-    def task(item: Item) -> Result:
-        with shared.task():
-            return function(item)
-
     with serial_algebra(), ThreadPoolExecutor(threads) as pool:
         try:
             for item in plan:
-                waiting.append(pool.submit(task, item))
+                waiting.append(pool.submit(copy_context().run, shared.call, function, item))
                 if len(waiting) > 2 * threads:
                     yield waiting.popleft().result()
             while waiting:

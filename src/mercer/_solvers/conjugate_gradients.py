@@ -21,8 +21,7 @@ from mercer._data.arrays import (
     triangular_inverse,
 )
 from mercer._data.types import Array
-from mercer._gram.factors import with_diagonal
-from mercer._gram.threads import one_blas_thread
+from mercer._gram.factors import definite_factor, inverted, with_diagonal
 from mercer._gram.tiles import map_tiles
 
 _SHIFT = 4.0
@@ -183,11 +182,11 @@ class _Systems:
             weighted = like(roots[fit, others, None], factor) * left
             gram = in_double(whole - left.T @ left + weighted.T @ weighted)
             rounding = shift * _rounding(gram)
-            return [_prepared(_shifted(gram, alpha + rounding)) for alpha in alphas]
+            return [_inverse(_shifted(gram, alpha + rounding)) for alpha in alphas]
 
         mapped = map_tiles if isinstance(factor, np.ndarray) else map
         fits = list(mapped(factorized, range(len(roots))))
-        self.prepared = [one for of_fit in fits for one in of_fit]
+        self.inverses = [inverse for of_fit in fits for inverse in of_fit]
 
     def some(self, numbers: Array) -> _ActiveSystems:
         """Return some of the systems.
@@ -203,8 +202,8 @@ class _Systems:
         alphas = like(self.alphas[penalized, None], self.factor)
         same = np.flatnonzero(np.diff(penalized, prepend=-1, append=-1))
         parts = [slice(*ends) for ends in zip(same[:-1].tolist(), same[1:].tolist(), strict=True)]
-        prepared = [self.prepared[penalized[part.start]] for part in parts]
-        return _ActiveSystems(numbers, self.factor, roots, alphas, parts, prepared)
+        inverses = [self.inverses[penalized[part.start]] for part in parts]
+        return _ActiveSystems(numbers, self.factor, roots, alphas, parts, inverses)
 
 
 @dataclass(frozen=True)
@@ -220,8 +219,8 @@ class _ActiveSystems:
     alphas : array of shape (n_systems, 1)
     parts : sequence of slice
         Systems with the same fit and penalty.
-    prepared : sequence of array of shape (rank, rank)
-        For each part, F' D^2 F + a I as :func:`_prepared` returns it.
+    inverses : sequence of array of shape (rank, rank)
+        For each part, the inverse of F' D^2 F + a I.
     """
 
     numbers: Array
@@ -229,7 +228,7 @@ class _ActiveSystems:
     roots: Any
     alphas: Any
     parts: Sequence[slice]
-    prepared: Sequence[Any]
+    inverses: Sequence[Any]
 
     def apply(self, gram: Any, vectors: Any) -> Any:
         """Return the products of the matrices with one vector each.
@@ -241,10 +240,10 @@ class _ActiveSystems:
 
     def precondition(self, vectors: Any) -> Any:
         """Return the products of the inverse preconditioners with one vector each."""
-        projected = (self.roots * vectors) @ self.factor
-        with one_blas_thread():
-            for part, prepared in zip(self.parts, self.prepared, strict=True):
-                projected[part, :] = _solved_twice(projected[part, :], prepared)
+        projected, xp = (self.roots * vectors) @ self.factor, namespace(vectors)
+        for part, inverse in zip(self.parts, self.inverses, strict=True):
+            solved = in_double(projected[part, :]) @ inverse
+            projected[part, :] = xp.astype(solved, vectors.dtype)
         return (vectors - self.roots * (projected @ self.factor.T)) / self.alphas
 
 
@@ -288,29 +287,16 @@ def _solved(root: Any, sides: Any) -> Any:
     return triangular_inverse(root) @ sides
 
 
-def _prepared(matrix: Any) -> Any:
-    """Return what systems with a matrix are solved with, in single precision.
+def _inverse(matrix: Any) -> Any:
+    """Return the inverse of a positive definite matrix, in double precision.
 
-    In memory, this is the Cholesky factor in single precision. Solutions are those of a matrix that
-    is as close as rounding, so that the preconditioner remains definite. On a card, products are
-    much faster than the solution of triangular systems. There it is the inverse of the factor, in
-    double precision, because the inverse in single precision is less accurate.
+    Products with it are faster than the solution of triangular systems, above all on several cores
+    or on a card. In single precision, they would lose the digits that cancel in preconditioners.
     """
-    factor = _cholesky(matrix)
-    if factor is None:
-        raise np.linalg.LinAlgError("A preconditioner is not positive definite.")
-    if isinstance(factor, np.ndarray):
-        return factor.astype(np.float32)
-    return triangular_inverse(factor)
-
-
-def _solved_twice(vectors: Any, prepared: Any) -> Any:
-    """Return the solutions of systems whose right sides are rows; see :func:`_prepared`."""
-    if isinstance(vectors, np.ndarray):
-        factor = (prepared, True)
-        return scipy.linalg.cho_solve(factor, vectors.T, check_finite=False).T
-    solved = (in_double(vectors) @ prepared.T) @ prepared
-    return namespace(vectors).astype(solved, vectors.dtype)
+    if isinstance(matrix, np.ndarray):
+        return inverted(definite_factor(matrix))
+    root = triangular_inverse(namespace(matrix).linalg.cholesky(matrix))
+    return root.T @ root
 
 
 def _rounding(gram: Any) -> float:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -13,7 +14,6 @@ from mercer._data.types import Array, RandomState
 from mercer._data.validation import warn
 from mercer._estimators.stacking.candidates import Candidate
 from mercer._estimators.stacking.evaluation import Evaluation, RidgeSolver, Score, ViewedSample
-from mercer._gram.devices import computing_on, current_device
 from mercer._gram.tiles import map_tiles, serial_algebra
 from mercer._solvers.left_out import (
     ALPHA_GRID,
@@ -68,12 +68,10 @@ def evaluate(
     on_failure : callable, default=warn
         Called with a message if a candidate fails.
     """
-    device = current_device()
 
     def attempt(candidate: Candidate) -> list[Evaluation] | Exception:
         try:
-            with computing_on(device):
-                return _evaluated(candidate, table, others, known, random_state)
+            return _evaluated(candidate, table, others, known, random_state)
         except Exception as error:
             if is_out_of_memory(error):
                 raise
@@ -160,14 +158,14 @@ def _evaluated(
 ) -> list[Evaluation]:
     """Compute leave-one-out predictions with each kernel of a candidate."""
     target, keys = table.target, candidate.keys
-    if all(key in known for key in keys):
-        kernels: Sequence[Kernel] = [known[key] for key in keys]
-    else:
-        kernels = (table if others is None else others).learned(candidate)
     divided: list[Split] = []
     if candidate.uses_labels and others is None:
         divided = target.folds(2, random_state)
-    learned = [table.learned(candidate, rest) for rest, _ in divided]
+    learn = partial((table if others is None else others).learned, candidate)
+    if all(key in known for key in keys):
+        learn = partial(list, [known[key] for key in keys])
+    calls = [learn, *(partial(table.learned, candidate, rest) for rest, _ in divided)]
+    kernels, *learned = map_tiles(lambda call: call(), calls)
     found = []
     for position, (description, kernel) in enumerate(
         zip(candidate.descriptions, kernels, strict=True)

@@ -1,0 +1,97 @@
+"""The page docs/machines.md, from the records of cores.py and card.py."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.reporting.section import line, named_texts
+
+Record = dict[str, Any]
+TEXTS = named_texts(Path(__file__).with_suffix(".md"))
+RECORDS = Path(__file__).with_name("machines.jsonl")
+PAGE = Path(__file__).parents[1] / "docs" / "machines.md"
+
+
+def machine_name() -> str:
+    """The processor of this machine, and the number of cores that this process may use."""
+    names = [platform.processor() or platform.machine()]
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        known = [text.partition(":") for text in info.read_text().splitlines()]
+        names = [value.strip() for name, _, value in known if name.strip() == "model name"] or names
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count()
+    return f"{names[0]}, {cores} cores"
+
+
+def page(records: Sequence[Record]) -> str:
+    """The text of the page.
+
+    Parameters
+    ----------
+    records : sequence of dict
+    """
+    machines = dict.fromkeys(r["machine"] for r in records if r["what"] != "card")
+    cards = dict.fromkeys(r["machine"] for r in records if r["what"] == "card")
+    cores = "\n".join(_machine([r for r in records if r["machine"] == name]) for name in machines)
+    card = "\n".join(_card([r for r in records if r["machine"] == name]) for name in cards)
+    return TEXTS["page"].format(cores=cores.strip(), card=(card or TEXTS["no card"]).strip()) + "\n"
+
+
+def write_page() -> None:
+    """Write the page from the records of the project."""
+    # A script's own folder alone is on the path of a script.
+    from common import read_records
+
+    PAGE.write_text(page(read_records(RECORDS)))
+
+
+def _machine(records: Sequence[Record]) -> str:
+    """The tables of a machine with several cores."""
+    operations = [record for record in records if record["what"] == "operations"]
+    fits = [record for record in records if record["what"] == "fits"]
+    threads = records[0]["threads"]
+    return TEXTS["machine"].format(
+        machine=records[0]["machine"],
+        rows=f"{operations[0]['rows']:,}" if operations else "",
+        operations=_times(operations, threads),
+        most=threads[-1],
+        fits=_times(fits, threads, tasks=True),
+    )
+
+
+def _times(records: Sequence[Record], threads: Sequence[int], *, tasks: bool = False) -> str:
+    """The table of times by the number of threads."""
+    heads = [f"{number} threads" if number > 1 else "1 thread" for number in threads]
+    more = ["tasks", "mean, ms", "below 1 ms"] if tasks else []
+    rows = [line(["", *heads, "ratio", *more])]
+    rows.append(line(["---", *["---:"] * (len(heads) + 1 + len(more))]))
+    for record in records:
+        times = record["ms"]
+        cells = [record["name"], *(f"{ms:,.1f}" for ms in times), f"{max(times) / times[0]:.2f}"]
+        if tasks:
+            cells += [f"{record['tasks']:,}", f"{record['mean_ms']:.2f}", f"{record['short']:.0%}"]
+        rows.append(line(cells))
+    return "\n".join(rows)
+
+
+def _card(records: Sequence[Record]) -> str:
+    """The table of a graphics card."""
+    rows = []
+    for record in records:
+        measured = [record[name] for name in ("card", "processor")]
+        errors = [record[name] for name in ("card_error", "processor_error", "difference")]
+        cells = [record["name"], f"{record['rows']:,}"]
+        cells += ["" if spent is None else f"{spent:.2f}" for spent in measured]
+        cells += ["" if error is None else f"{error:.4f}" for error in errors]
+        rows.append(line(cells))
+    about = {"machine": records[0]["machine"], "torch": records[0]["torch"]}
+    return TEXTS["card"].format(rows="\n".join(rows), **about)
+
+
+if __name__ == "__main__":
+    write_page()
