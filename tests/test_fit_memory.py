@@ -17,7 +17,7 @@ from mercer import (
     MKLClassifier,
     UniformCombination,
 )
-from mercer._gram import tiles
+from mercer._gram import memory
 from mercer.kernels import Gaussian, Linear
 
 MATRICES = {
@@ -38,7 +38,7 @@ def test_gram_matrices_beyond_memory_are_refused(
 ) -> None:
     model, matrices = MATRICES[name]
     X, y = problem("binary")
-    monkeypatch.setattr(tiles, "available_memory", lambda: 8.0 * matrices * len(X) ** 2 - 1.0)
+    monkeypatch.setattr(memory, "available_memory", lambda: 8.0 * matrices * len(X) ** 2 - 1.0)
     with pytest.raises(MemoryError, match=rf"60 rows .* for {matrices} Gram .*fit fewer rows"):
         clone(model).fit(X, y)
     assert not hasattr(model, "kernel_")
@@ -63,7 +63,7 @@ def test_a_gram_matrix_beyond_memory_is_refused_before_the_fit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     X, y = problem("binary")
-    monkeypatch.setattr(tiles, "available_memory", lambda: 8.0 * len(X) ** 2 - 1.0)
+    monkeypatch.setattr(memory, "available_memory", lambda: 8.0 * len(X) ** 2 - 1.0)
     learner = UniformCombination()
     with pytest.raises(MemoryError, match=r"60 rows need about 0\.03 MiB .* for a Gram matrix"):
         learner.fit_transform(X, y)

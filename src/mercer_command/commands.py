@@ -242,16 +242,7 @@ def _fit(
                     written["model"] = given.out
 
         with collected_warnings(notes):
-            trial = models.fit(
-                training,
-                given.learner,
-                given.seed,
-                bar,
-                save,
-                metric=given.metric,
-                costs=costs,
-                device=given.device,
-            )
+            trial = models.fit(training, given, bar, save, costs)
         lead = summary_section(trial, problem, training.n_train, training.test)
         result = [lead, *sections.tested_sections(trial, warned=True)]
         if costs is not None and trial.y is not None:

@@ -14,7 +14,7 @@ from mercer.preprocessing import convert
 from mercer_command.columns import DATES, Choice, recognize_columns
 from mercer_command.contributions import ColumnImportance, columns_that_matter
 from mercer_command.costs import Costs
-from mercer_command.options import Explain
+from mercer_command.options import Explain, Fit
 from mercer_command.output import Bar
 from mercer_command.pipelines import fit_arguments, learned_alignment, make_model
 from mercer_command.predictions import needed_columns
@@ -95,14 +95,10 @@ class Trial:
 
 def fit(
     training: Training,
-    learner: str,
-    seed: int,
+    given: Fit,
     bar: Bar,
     on_fitted: Callable[[TableModel], None],
-    *,
-    metric: str | None = None,
     costs: Costs | None = None,
-    device: str = "cpu",
 ) -> Trial:
     """Learn from the training rows of a problem and test on its test rows.
 
@@ -111,23 +107,18 @@ def fit(
     training : Training
         Training and test rows. If there is a source, the encoder of the columns is fitted to the
         training rows of the sample, and the predictor to all training rows.
-    learner : str
-        One of `mercer_command.names.LEARNERS`.
-    seed : int
+    given : Fit
+        Options; the learner, the seed, the device and the metric are used.
     bar : Bar
         Progress bar that shows the steps.
     on_fitted : callable
         Called with the model as soon as it is fitted.
-    metric : str, default=None
-        Score that comes first; by default, one that suits the target.
     costs : Costs, default=None
         Costs of errors for two classes, by which the threshold is chosen.
-    device : {"cpu", "cuda", "auto"}, default="cpu"
-        See `make_model`.
     """
     problem, train, source = training.problem, training.train, training.source
     X, y, task = problem.features, problem.target, problem.task
-    model = make_model(learner, problem, train, seed, device)
+    model = make_model(given.learner, problem, train, given.seed, given.device)
     group, known = problem.groups, fit_arguments(model, problem, train)
     if source is None:
         model.fit(X.iloc[train], y[train], **known)
@@ -147,15 +138,15 @@ def fit(
         y_test,
         None if group is None else group[training.test],
         train=(seen.iloc[train], y[train], *known.values()),
-        metric=metric,
+        metric=given.metric,
         later=problem.times is not None,
-        random_state=seed,
+        random_state=given.seed,
     )
     if source is not None:
         told = f"Simple predictors learned from a sample of {len(train):,} training rows"
         tested = replace(tested, n_train=training.n_train, remarks=(*tested.remarks, told))
     bar.step("measuring the importance of columns")
-    found = columns_that_matter(model, X_test, y_test, task, seed=seed)
+    found = columns_that_matter(model, X_test, y_test, task, seed=given.seed)
     unit = unit_of(problem.target_column.role)
     trial = Trial(model, problem.name, task, unit, X_test, y_test, found, tested)
     return replace(trial, alignment=_alignment_lines(trial, X_test, y_test))

@@ -15,7 +15,7 @@ from mercer import (
     TwoStageRegressor,
     UniformCombination,
 )
-from mercer._gram import tiles
+from mercer._gram import memory
 from mercer.inspection import shapley_values
 from mercer.kernels import Gaussian, Laplacian
 
@@ -96,6 +96,6 @@ def test_explanations_are_those_of_the_machine(name: str) -> None:
 
 @pytest.mark.parametrize("model", MACHINES)
 def test_fits_beyond_memory_are_refused(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiles, "available_memory", lambda: 8.0 * 5 * 120**2 - 1.0)
+    monkeypatch.setattr(memory, "available_memory", lambda: 8.0 * 5 * 120**2 - 1.0)
     with pytest.raises(MemoryError, match=r"120 rows .* for 5 Gram"):
         model.fit(X, LABELS)

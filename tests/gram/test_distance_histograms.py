@@ -25,7 +25,8 @@ from mercer.kernels import (
     Matern,
     RationalQuadratic,
 )
-from mercer.kernels._radial import Distance, Radial
+from mercer.kernels._radial import Radial
+from mercer.kernels._structure import Distance
 
 EUCLIDEAN = Distance()
 

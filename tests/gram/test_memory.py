@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mercer import TwoStageRegressor
-from mercer._gram import memory, tiles
+from mercer._gram import memory
 
 GIB = 2**30
 NO_LIMIT = 9223372036854771712
@@ -84,14 +84,14 @@ def test_files_of_another_form_are_no_limits(root: Path) -> None:
 
 
 def test_a_fit_in_a_container_does_not_plan_for_the_machine(root: Path) -> None:
-    tiles.check_gram_memory(30_000)
+    memory.check_gram_memory(30_000)
     write(root, "proc/self/cgroup", "0::/")
     group_2(root, "", 2, 0.5)
     message = (
         "30,000 rows need about 6.7 GiB of memory for a Gram matrix, and 1.5 GiB are available"
     )
     with pytest.raises(MemoryError, match=message):
-        tiles.check_gram_memory(30_000)
+        memory.check_gram_memory(30_000)
     group_2(root, "", 2, 2.0)
     with pytest.raises(MemoryError, match=r"and 0\.00 MiB are available"):
         TwoStageRegressor().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])

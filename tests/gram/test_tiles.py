@@ -15,10 +15,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from threadpoolctl import OpenBLASController, threadpool_info, threadpool_limits
 
-from mercer._gram import threads, tiles
+from mercer._gram import memory, threads
 from mercer._gram.samples import Samples, centered_features
 from mercer._gram.tiles import map_tiles, serial_algebra, tile_plan
-from mercer.kernels._radial import Distance
+from mercer.kernels._structure import Distance
 
 
 @given(n=st.integers(1, 900), p=st.sampled_from([1, 20, 5000]))
@@ -170,29 +170,29 @@ def test_distances_of_several_norms_and_columns(container: Any, keep: bool) -> N
 
 
 def test_the_kernel_of_many_new_rows_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiles, "available_memory", lambda: 2.0**30)
-    tiles.check_rows_memory(10_000, 3000)
+    monkeypatch.setattr(memory, "available_memory", lambda: 2.0**30)
+    memory.check_rows_memory(10_000, 3000)
     message = (
         "1,000,000 new rows need about 22 GiB of memory for their kernel with 3,000 training "
         "samples, and 1.0 GiB are available; pass fewer rows at a time"
     )
     with pytest.raises(MemoryError, match=message):
-        tiles.check_rows_memory(1_000_000, 3000)
+        memory.check_rows_memory(1_000_000, 3000)
 
 
 def test_memory_that_a_gram_matrix_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiles, "available_memory", lambda: 16e6)
-    tiles.check_gram_memory(1000)
+    monkeypatch.setattr(memory, "available_memory", lambda: 16e6)
+    memory.check_gram_memory(1000)
     message = "1,001 rows need about 8 MiB of memory for a Gram matrix, and 15 MiB are available"
     with pytest.warns(UserWarning, match=message):
-        tiles.check_gram_memory(1001)
+        memory.check_gram_memory(1001)
     with pytest.raises(MemoryError, match="for 3 Gram matrices, and 15 MiB are available; use x"):
-        tiles.check_gram_memory(1415, 3, "use x")
+        memory.check_gram_memory(1415, 3, "use x")
     with pytest.raises(MemoryError):
-        tiles.check_gram_memory(1415)
-    monkeypatch.setattr(tiles, "available_memory", lambda: 0.0)
+        memory.check_gram_memory(1415)
+    monkeypatch.setattr(memory, "available_memory", lambda: 0.0)
     with pytest.raises(MemoryError, match="grow them on at most 0 rows"):
-        tiles.check_memory_of_rows(10, 80, "trees", "grow them on at most {:,} rows")
-    monkeypatch.setattr(tiles, "available_memory", lambda: None)
-    tiles.check_gram_memory(10**9)
-    tiles.check_memory_of_rows(10**9, 80, "trees", "grow them on at most {:,} rows")
+        memory.check_memory_of_rows(10, 80, "trees", "grow them on at most {:,} rows")
+    monkeypatch.setattr(memory, "available_memory", lambda: None)
+    memory.check_gram_memory(10**9)
+    memory.check_memory_of_rows(10**9, 80, "trees", "grow them on at most {:,} rows")

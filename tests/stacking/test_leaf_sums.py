@@ -20,7 +20,7 @@ from mercer._blocks.tables import block_source
 from mercer._data.sample import encode_target
 from mercer._data.weights import SampleWeights
 from mercer._estimators.stacking.leaf_sums import LeafEquations, add_leaves, ridge_on_leaves
-from mercer._gram import tiles
+from mercer._gram import memory
 from mercer._nystroem.features import Moments
 from mercer._solvers.sparse_ridge import ridge_on_sparse_features
 from mercer.kernels import Forest
@@ -199,7 +199,7 @@ def test_numbers_of_samples_that_are_none_are_refused(wrong: Any) -> None:
 def test_trees_that_do_not_fit_into_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     learned: list[Any] = []
     monkeypatch.setattr("mercer._estimators.stacking.kernel_stacking.evaluate", learned.append)
-    monkeypatch.setattr(tiles, "available_memory", lambda: 8.0 * (5 * 3 + 100) * 450 + 1.0)
+    monkeypatch.setattr(memory, "available_memory", lambda: 8.0 * (5 * 3 + 100) * 450 + 1.0)
     with pytest.raises(
         MemoryError, match=r"500 rows need .* for trees, .*; set max_tree_samples to at most 450\."
     ):

@@ -10,8 +10,7 @@ from mercer._blocks.blocks import BlockSource
 from mercer._data.types import PerSample, Table
 from mercer._data.validation import check_choice, check_has_rows, check_number
 from mercer._gram.devices import current_device
-from mercer._gram.memory import available_memory
-from mercer._gram.tiles import check_gram_memory, working_memory
+from mercer._gram.memory import available_memory, check_gram_memory, working_memory
 
 _PAIRED_ON_CARD = 100_000
 """On a card with enough memory, all rows of tables of up to this many rows are centers."""

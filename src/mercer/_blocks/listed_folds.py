@@ -9,7 +9,7 @@ import numpy as np
 from mercer._data.folds import Split, Splits
 from mercer._data.resampling import Resampling
 from mercer._data.types import Array
-from mercer._gram.tiles import working_memory
+from mercer._gram.memory import working_memory
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from mercer._data.types import Array
+from mercer._data.types import AnyArray, Array
 
 array_api_compat: Any = import_module("sklearn.externals.array_api_compat")
 """The functions of all libraries by the names of the standard, as scikit-learn contains them."""
 
 _NUMPY = array_api_compat.array_namespace(np.empty(0))
+"""The functions of NumPy by the names of the standard, which its older versions lack in part."""
 
 
-def namespace(array: Any) -> Any:
+def namespace(array: AnyArray) -> Any:
     """Return the functions of an array's library, with the names of the array API standard.
 
     Parameters
@@ -38,7 +39,7 @@ def is_foreign(values: object) -> bool:
     return bool(array_api_compat.is_array_api_obj(values))
 
 
-def to_numpy(array: Any) -> Array:
+def to_numpy(array: AnyArray) -> Array:
     """Return the values of an array as an array of NumPy, in the memory of the processor.
 
     Parameters
@@ -55,7 +56,7 @@ def to_numpy(array: Any) -> Array:
     return np.asarray(array_api_compat.to_device(array, device))
 
 
-def like(values: Any, array: Any) -> Any:
+def like(values: AnyArray, array: AnyArray) -> AnyArray:
     """Return values as an array of the library, the type and the device of another array.
 
     Parameters
@@ -69,7 +70,7 @@ def like(values: Any, array: Any) -> Any:
     return xp.asarray(np.asarray(values), dtype=array.dtype, device=device)
 
 
-def indices_like(indices: Array, array: Any) -> Any:
+def indices_like(indices: Array, array: AnyArray) -> AnyArray:
     """Return indices as an array of the library and the device of another array.
 
     Parameters
@@ -83,19 +84,19 @@ def indices_like(indices: Array, array: Any) -> Any:
     return xp.asarray(indices.astype(np.int64), device=array_api_compat.device(array))
 
 
-def eye_like(array: Any) -> Any:
+def eye_like(array: AnyArray) -> AnyArray:
     """Return the identity matrix of the size, the type and the device of a square matrix."""
     n, dtype = array.shape[0], array.dtype
     return namespace(array).eye(n, dtype=dtype, device=array_api_compat.device(array))
 
 
-def in_double(array: Any) -> Any:
+def in_double(array: AnyArray) -> AnyArray:
     """Return the values of an array in double precision."""
     xp = namespace(array)
     return xp.astype(array, xp.float64)
 
 
-def triangular_inverse(factor: Any) -> Any:
+def triangular_inverse(factor: AnyArray) -> AnyArray:
     """Return the inverse of a lower triangular matrix of another library than NumPy.
 
     Parameters
@@ -115,7 +116,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     return type(error).__name__ == "OutOfMemoryError" or "ALLOC_FAILED" in str(error)
 
 
-def overwritten(function: str, array: Any) -> Any:
+def overwritten(function: str, array: AnyArray) -> AnyArray:
     """Apply an elementwise function; an array of NumPy is overwritten.
 
     Parameters
@@ -134,14 +135,14 @@ def overwritten(function: str, array: Any) -> Any:
     return getattr(namespace(array), function)(array)
 
 
-def copied(array: Any) -> Any:
+def copied(array: AnyArray) -> AnyArray:
     """Return a copy of an array."""
     if isinstance(array, np.ndarray):
         return array.copy()
     return namespace(array).asarray(array, copy=True)
 
 
-def at_most(array: Any, bound: float) -> Any:
+def at_most(array: AnyArray, bound: float) -> AnyArray:
     """Return the elementwise minimum of an array and a number.
 
     Parameters
@@ -154,14 +155,14 @@ def at_most(array: Any, bound: float) -> Any:
     return namespace(array).clip(array, max=bound)
 
 
-def at_least_zero(array: Any) -> Any:
+def at_least_zero(array: AnyArray) -> AnyArray:
     """Return the elementwise maximum of an array and zero."""
     if isinstance(array, np.ndarray):
         return np.maximum(array, 0.0)
     return namespace(array).clip(array, min=0.0)
 
 
-def ratio(numerator: Any, denominator: Any) -> Any:
+def ratio(numerator: AnyArray, denominator: AnyArray) -> AnyArray:
     """Return quotients where the denominator is positive, and zeros elsewhere.
 
     Parameters

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 Array: TypeAlias = npt.NDArray[Any]
 """A dense array."""
 
+AnyArray: TypeAlias = Any
+"""A dense array of NumPy, or of another library of the array API standard, on any device."""
+
 Features: TypeAlias = Any
 """A table of samples: a dense array, a sparse matrix or a data frame."""
 

@@ -16,9 +16,9 @@ from mercer._data.validation import check_target_values, table_advice
 from mercer._data.weights import SampleWeights, UnitWeights, with_class_weights
 from mercer._estimators.fits import CallbackSupportMixin
 from mercer._gram.dense import as_stack, check_stack
+from mercer._gram.memory import check_gram_memory, check_rows_memory
 from mercer._gram.new_rows import validated_rows_of
 from mercer._gram.samples import Samples
-from mercer._gram.tiles import check_gram_memory, check_rows_memory
 from mercer._search.records import KernelTermsMixin
 from mercer._search.targets import Target, Task, target_of
 from mercer.kernels import Gaussian, Kernel, Precomputed, as_dictionary, as_kernel

@@ -23,10 +23,11 @@ from mercer._estimators.kernel_estimator import (
     kernel_rows,
     training_data,
 )
+from mercer._gram.memory import check_gram_memory
 from mercer._gram.moments import Moments, moments
 from mercer._gram.own_kernels import warn_of_indefinite
 from mercer._gram.samples import Samples
-from mercer._gram.tiles import check_gram_memory, serial_algebra
+from mercer._gram.tiles import serial_algebra
 from mercer._search.records import LearnedKernel, Step
 from mercer._search.targets import TASKS, Target, Task, check_output_kernel
 from mercer.kernels import Kernel, WeightedSum

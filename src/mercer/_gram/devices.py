@@ -15,7 +15,7 @@ import numpy as np
 from mercer._data.arrays import array_api_compat
 from mercer._data.types import Array
 from mercer._data.validation import check_choice, warn
-from mercer._gram.tiles import memory_size
+from mercer._gram.memory import memory_size
 
 DEVICES = ("cpu", "cuda", "auto")
 """Values of the parameter `device`."""

@@ -8,7 +8,8 @@ import numpy as np
 from mercer._data.types import Array
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile, map_tiles
-from mercer.kernels._radial import Distance, Radial
+from mercer.kernels._radial import Radial
+from mercer.kernels._structure import Distance
 
 FINE_BITS = 11
 """Binary logarithm of the number of cells per octave in meshes for certificates. It makes the

@@ -78,6 +78,7 @@ def _function(name: str, n_arguments: int) -> Callable[..., None]:
 
 
 _LOWER = np.tril(np.ones((128, 128)))
+"""Factors of the values of a block on the diagonal, which stays in the cache."""
 
 
 def lower_triangle(columns: Array) -> Array:

@@ -1,8 +1,12 @@
-"""Memory that a process can allocate, given its machine and its container."""
+"""Memory that a process can allocate, and checks that arrays fit into it before any work."""
 
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
+
+from sklearn import get_config
+
+from mercer._data.validation import warn
 
 _ROOT = Path("/")
 """The folder in which Linux mounts `proc` and `sys`."""
@@ -83,3 +87,141 @@ def _lines(file: Path) -> list[str]:
         return file.read_text().splitlines()
     except OSError:
         return []
+
+
+def working_memory() -> float:
+    """Return how many bytes temporary arrays may take, by scikit-learn's `working_memory`."""
+    return float(get_config()["working_memory"]) * 2**20
+
+
+def check_gram_memory(
+    n_samples: int, n_matrices: int = 1, advice: str = "", *, announcer: str = ""
+) -> None:
+    """Raise an error if Gram matrices of a number of samples do not fit into memory.
+
+    Parameters
+    ----------
+    n_samples : int
+    n_matrices : int, default=1
+        Number of n_samples x n_samples matrices in double precision that will be in memory.
+    advice : str, default=""
+        A remedy, which ends the message.
+    announcer : str, default=""
+        Name of an estimator for which the required memory is printed; nothing is printed if empty.
+
+    Raises
+    ------
+    MemoryError
+        If they take more memory than is available.
+
+    Warns
+    -----
+    UserWarning
+        If they take more than half of it.
+
+    Examples
+    --------
+    >>> check_gram_memory(1000)
+    >>> check_gram_memory(1000, 4, announcer="MKLRegressor")
+    [MKLRegressor] 1,000 rows need about 31 MiB of memory for 4 Gram matrices
+    """
+    several = "a Gram matrix" if n_matrices == 1 else f"{n_matrices} Gram matrices"
+    _check(f"{n_samples:,} rows", 8.0 * n_matrices * float(n_samples) ** 2, several, advice)
+    if announcer and n_matrices:
+        needed = memory_size(8.0 * n_matrices * float(n_samples) ** 2)
+        print(  # noqa: T201
+            f"[{announcer}] {n_samples:,} rows need about {needed} of memory for {several}"
+        )
+
+
+def check_rows_memory(n_new: int, n_fitted: int) -> None:
+    """Raise an error if a kernel on new rows does not fit into memory.
+
+    Parameters
+    ----------
+    n_new : int
+        Number of new rows.
+    n_fitted : int
+        Number of training samples.
+
+    Raises
+    ------
+    MemoryError
+        If the matrix takes more memory than is available.
+
+    Warns
+    -----
+    UserWarning
+        If it takes more than half of it.
+
+    Examples
+    --------
+    >>> check_rows_memory(1000, 200)
+    """
+    purpose = f"their kernel with {n_fitted:,} training samples"
+    advice = "pass fewer rows at a time"
+    _check(f"{n_new:,} new rows", 8.0 * float(n_new) * n_fitted, purpose, advice)
+
+
+def check_memory_of_rows(n_rows: int, bytes_each: int, purpose: str, advice: str) -> None:
+    """Raise an error if arrays with given bytes per row do not fit into memory.
+
+    Parameters
+    ----------
+    n_rows : int
+    bytes_each : int
+        Number of bytes for each row.
+    purpose : str
+        Purpose of the arrays, for messages.
+    advice : str
+        A remedy, in which {} stands for the number of rows that fit.
+
+    Raises
+    ------
+    MemoryError
+        If they take more memory than is available.
+
+    Warns
+    -----
+    UserWarning
+        If they take more than half of it.
+
+    Examples
+    --------
+    >>> check_memory_of_rows(1000, 80, "trees", "grow them on at most {:,} rows")
+    """
+    available = available_memory()
+    fitting = n_rows if available is None else int(available // bytes_each)
+    _check(f"{n_rows:,} rows", float(n_rows * bytes_each), purpose, advice.format(fitting))
+
+
+def memory_size(n_bytes: float) -> str:
+    """Return a number of bytes as text with a suitable unit.
+
+    Parameters
+    ----------
+    n_bytes : float
+
+    Examples
+    --------
+    >>> memory_size(8e8), memory_size(8e10)
+    ('763 MiB', '75 GiB')
+    """
+    gib = n_bytes / 2**30
+    if gib < 1.0:
+        return f"{n_bytes / 2**20:,.{0 if n_bytes > 2**20 else 2}f} MiB"
+    return f"{gib:,.{0 if gib >= 10.0 else 1}f} GiB"
+
+
+def _check(rows: str, needed: float, purpose: str, advice: str, large_part: float = 0.5) -> None:
+    """Raise if the arrays do not fit into memory; warn if they take a large part of it."""
+    available = available_memory()
+    if available is None or needed <= large_part * available:
+        return
+    message = (
+        f"{rows} need about {memory_size(needed)} of memory for {purpose}, and "
+        f"{memory_size(available)} are available"
+    )
+    if needed > available:
+        raise MemoryError(f"{message}; {advice}." if advice else f"{message}.")
+    warn(f"{message}.")

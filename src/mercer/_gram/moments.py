@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._data.types import Array
+from mercer._gram.memory import working_memory
 from mercer._gram.samples import Samples, centered_features, check_finite
-from mercer._gram.tiles import Tile, map_tiles, rounding, working_memory
+from mercer._gram.tiles import Tile, map_tiles, rounding
 from mercer.kernels._composition import inner_product_columns
 from mercer.kernels._kernel import Kernel
 

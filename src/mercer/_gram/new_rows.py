@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from mercer._data.types import Array, Features
 from mercer._data.validation import ROUNDING
-from mercer._gram.tiles import working_memory
+from mercer._gram.memory import working_memory
 from mercer.kernels import Kernel
 from mercer.kernels._distances import distances_to, squared_distances
 from mercer.kernels._kernel import check_takes

@@ -12,12 +12,13 @@ import scipy.sparse as sp
 from mercer._data.folds import evenly_spaced
 from mercer._data.types import Array, Features
 from mercer._data.weights import SampleWeights, as_weights
-from mercer._gram.tiles import Tile, kept, tile_plan, working_memory
+from mercer._gram.memory import working_memory
+from mercer._gram.tiles import Tile, kept, tile_plan
 from mercer.kernels._composition import radial_groups
 from mercer.kernels._distances import center_of, centered_distances, inner, products, rows_squared
 from mercer.kernels._kernel import Kernel, gram_tile, gram_tile_vjp, stack_values
-from mercer.kernels._radial import Distance, RadialFunction
-from mercer.kernels._structure import InnerProduct
+from mercer.kernels._radial import RadialFunction
+from mercer.kernels._structure import Distance, InnerProduct
 
 CONSTANT = 1e-14
 """A column that differs from its mean by at most this relative amount is constant."""

@@ -16,7 +16,8 @@ from mercer._data.sample import TargetEncoding
 from mercer._data.types import Array, Features, RandomState
 from mercer._data.weights import UnitWeights
 from mercer._gram.dense import to_unit_scale
-from mercer._gram.tiles import serial_algebra, working_memory
+from mercer._gram.memory import working_memory
+from mercer._gram.tiles import serial_algebra
 from mercer._nystroem.kernel_columns import KernelColumns
 from mercer._solvers.ridge import check_definite
 from mercer.kernels import Kernel

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
 from mercer._data.arrays import like, namespace, to_numpy
-from mercer._data.types import Array, Features
+from mercer._data.types import AnyArray, Array, Features
 from mercer._gram.devices import TILE_BYTES, Device, device_with_room
 from mercer._gram.tiles import CACHED_VALUES, Tile, map_tiles, serial_algebra, tile_plan
 from mercer.kernels import Kernel
@@ -33,7 +33,7 @@ class PairedGram(NamedTuple):
         The number by which the centered matrix was divided.
     """
 
-    values: Any
+    values: AnyArray
     means: Array
     scale: float
 
@@ -99,7 +99,7 @@ def _in_memory(kernel: Kernel, X: Features) -> Array:
     return gram
 
 
-def _on_device(kernel: Kernel, X: Features, device: Device) -> Any:
+def _on_device(kernel: Kernel, X: Features, device: Device) -> AnyArray:
     """Return the kernel between all rows minus its offset, in single precision, on a device."""
     n_rows, xp = X.shape[0], device.xp
     gram = device.zeros((n_rows, n_rows), xp.float32)
@@ -111,7 +111,7 @@ def _on_device(kernel: Kernel, X: Features, device: Device) -> Any:
 
 def values_on_device(
     kernel: Kernel, X: Features, device: Device, Z: Features | None = None
-) -> Callable[[slice], Any]:
+) -> Callable[[slice], AnyArray]:
     """Return a function from rows of `X` to the kernel's values, minus its offset, on a device.
 
     Parameters
@@ -135,7 +135,7 @@ def values_on_device(
     return lambda rows: device.put(shifted(X[rows]))
 
 
-def _center(gram: Any, means: Array, overall: float, scale: float) -> None:
+def _center(gram: AnyArray, means: Array, overall: float, scale: float) -> None:
     """Center a Gram matrix, divide it by a scale and add one, in place.
 
     The constant is a feature of unit scale for the intercept, which each fold fits separately.

@@ -14,7 +14,7 @@ from mercer._data.folds import evenly_spaced
 from mercer._data.sample import Sample, TargetEncoding
 from mercer._data.types import Array, RandomState
 from mercer._data.weights import as_weights
-from mercer._gram.tiles import check_gram_memory
+from mercer._gram.memory import check_gram_memory
 from mercer._nystroem.all_rows import FIT_TOLERANCE, AllRows
 from mercer._nystroem.feature_ridge import ridge_at
 from mercer._nystroem.features import (

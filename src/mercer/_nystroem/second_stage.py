@@ -4,31 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from mercer._blocks.tables import DrawnSample
-from mercer._data.arrays import to_numpy
 from mercer._data.folds import sample_rows
 from mercer._data.sample import TargetEncoding
 from mercer._data.types import Array, Features, RandomState
-from mercer._gram.devices import TILE_BYTES, current_device
+from mercer._gram.devices import current_device
 from mercer._gram.expansion import THE_TABLE, KernelTerm
 from mercer._gram.tiles import map_tiles
 from mercer._model_selection.calibration import Calibration, calibrate
 from mercer._model_selection.scoring import PredictionScorer
 from mercer._nystroem.all_rows import ridge_on_all_rows
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice, ridge_on_features
-from mercer._nystroem.features import (
-    NormalEquations,
-    choose_centers,
-    nystroem_features,
-)
-from mercer._nystroem.kernel_columns import KernelColumns
-from mercer._nystroem.paired_gram import values_on_device
+from mercer._nystroem.features import NormalEquations, choose_centers, nystroem_features
+from mercer._nystroem.kernel_columns import MANY_VALUES, KernelColumns
 from mercer.kernels import Kernel
-
-_MANY_VALUES = 10**6
-"""Predictions of fewer kernel values take the processor about ten milliseconds."""
 
 FEW_ROWS = 1000
 """Up to this many rows, fits with all rows as centers use features in double precision, which take
@@ -187,18 +177,13 @@ class NystroemModel:
 
 def _values(columns: KernelColumns, fit: LinearFit, X: Features) -> Array:
     """Evaluate a linear function, in threads or on a card, in O(n m d) for m centers."""
-    n_rows, none = X.shape[0], np.empty((0, len(fit.intercept)))
+    n_rows = X.shape[0]
     device = current_device()
-    if device is not None and n_rows * columns.n_centers >= _MANY_VALUES:
-        values = values_on_device(columns.kernel, X, device, columns.centers)
-        coefficients = device.put(fit.coefficients)
-        intercept = fit.intercept - columns.means @ fit.coefficients
-        batches = gen_batches(n_rows, max(TILE_BYTES // (8 * columns.n_centers), 1))
-        parts = [to_numpy(values(rows) @ coefficients) for rows in batches]
-        return np.concatenate([none, *parts]) + intercept
+    if device is not None and n_rows * columns.n_centers >= MANY_VALUES:
+        return columns.products_on(device, X, fit.coefficients) + fit.intercept
     tiles = list(columns.tiles(n_rows))
     found = map_tiles(lambda rows: fit.predict(columns(X[rows])), tiles)
-    return np.concatenate([none, *found])
+    return np.concatenate([np.empty((0, len(fit.intercept))), *found])
 
 
 def _out_of_fold(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._data.types import Array, Features
+from mercer._data.types import AnyArray, Array, Features
 from mercer._gram.devices import LEAST_ROWS, Device, current_device, device_with_room
 from mercer.kernels._distances import inner
 from mercer.kernels._kernel import Kernel
@@ -29,8 +29,8 @@ class DeviceSum:
         Namespace of the library of the arrays.
     """
 
-    values: list[Any]
-    gradients: list[Callable[[Any], Array]]
+    values: list[AnyArray]
+    gradients: list[Callable[[AnyArray], Array]]
     offsets: list[float]
     weights: list[float]
     xp: Any
@@ -54,7 +54,7 @@ class DeviceSum:
         return cls(values, gradients, offsets, weights.tolist(), device.xp)
 
     @property
-    def gram(self) -> Any:
+    def gram(self) -> AnyArray:
         """The Gram matrix of the sum."""
         total = self.weights[0] * (self.values[0] + self.offsets[0])
         rest = zip(self.weights[1:], self.offsets[1:], self.values[1:], strict=True)
@@ -62,7 +62,7 @@ class DeviceSum:
             total += weight * (values + offset)
         return total
 
-    def contracted(self, P: Any) -> Array:
+    def contracted(self, P: AnyArray) -> Array:
         """Return the derivatives of <P, K> in all log-parameters, then <P, K>, of each kernel.
 
         Parameters

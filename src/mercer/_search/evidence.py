@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy.linalg import cho_solve
 
 from mercer._data.arrays import eye_like, like, namespace, to_numpy, triangular_inverse
-from mercer._data.types import Array
+from mercer._data.types import AnyArray, Array
 from mercer._data.weights import SampleWeights
 from mercer._gram.factors import definite_factor, inverted, log_determinant, with_diagonal
 from mercer._gram.kernel_products import base_grams
@@ -96,7 +96,7 @@ class GaussianEvidence:
         value = self._value(amplitude, log_determinant(factor), noise)
         return self._slopes(value, amplitude, inverted(factor), alpha, noise)
 
-    def slopes_on_device(self, K: Any, noise: float) -> Slopes:
+    def slopes_on_device(self, K: AnyArray, noise: float) -> Slopes:
         """Return what `slopes` returns, for a matrix on a card and weights of one.
 
         Parameters
@@ -116,7 +116,7 @@ class GaussianEvidence:
         return self._slopes(value, amplitude, inverse, alpha, noise)
 
     def _slopes(
-        self, value: float, amplitude: float, inverse: Any, alpha: Any, noise: float
+        self, value: float, amplitude: float, inverse: AnyArray, alpha: AnyArray, noise: float
     ) -> Slopes:
         """Return the derivatives, given A^-1, which is overwritten, and A^-1 Y."""
         (n, multiple), total = self.Y.shape, self.weights.total

@@ -20,7 +20,8 @@ from mercer._gram.tiles import Tile, kept, map_tiles
 from mercer._search.targets import Target
 from mercer.kernels._distances import inner
 from mercer.kernels._kernel import Kernel
-from mercer.kernels._radial import Distance, RadialFunction
+from mercer.kernels._radial import RadialFunction
+from mercer.kernels._structure import Distance
 
 
 class Objective(ABC):

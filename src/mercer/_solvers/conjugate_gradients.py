@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -20,7 +19,7 @@ from mercer._data.arrays import (
     to_numpy,
     triangular_inverse,
 )
-from mercer._data.types import Array
+from mercer._data.types import AnyArray, Array
 from mercer._gram.factors import definite_factor, inverted, with_diagonal
 from mercer._gram.tiles import map_tiles
 
@@ -64,7 +63,7 @@ class PreconditionedRidge:
     array([1. , 0.5], dtype=float32)
     """
 
-    def __init__(self, gram: Any, columns: Array) -> None:
+    def __init__(self, gram: AnyArray, columns: Array) -> None:
         self.gram, xp = gram, namespace(gram)
         # Rows are copied one after the other by libraries without indexing by arrays.
         some = xp.take(gram, indices_like(columns, gram), axis=0)
@@ -113,7 +112,7 @@ class PreconditionedRidge:
         return np.asarray(shaped.transpose(0, 1, 3, 2))
 
     def _iterated(
-        self, systems: _Systems, residual: Any, tol: float, max_iter: int
+        self, systems: _Systems, residual: AnyArray, tol: float, max_iter: int
     ) -> Array | None:
         """Return the solutions; None if rounding makes a preconditioner indefinite.
 
@@ -167,14 +166,14 @@ class _Systems:
     """
 
     def __init__(
-        self, factor: Any, roots: Array, alphas: Array, n_outputs: int, shift: float
+        self, factor: AnyArray, roots: Array, alphas: Array, n_outputs: int, shift: float
     ) -> None:
         self.factor, self.roots, self.n_outputs = factor, like(roots, factor), n_outputs
         self.alphas = np.tile(alphas, len(roots)).astype(np.float32)
         self.fit = np.repeat(np.arange(len(roots)), len(alphas))
         xp, whole = namespace(factor), factor.T @ factor
 
-        def factorized(fit: int) -> Sequence[Any]:
+        def factorized(fit: int) -> Sequence[AnyArray]:
             # Most fits leave out few samples, and products of these are faster than products of the
             # rest.
             others = np.flatnonzero(roots[fit] != 1.0)
@@ -224,13 +223,13 @@ class _ActiveSystems:
     """
 
     numbers: Array
-    factor: Any
-    roots: Any
-    alphas: Any
+    factor: AnyArray
+    roots: AnyArray
+    alphas: AnyArray
     parts: Sequence[slice]
-    inverses: Sequence[Any]
+    inverses: Sequence[AnyArray]
 
-    def apply(self, gram: Any, vectors: Any) -> Any:
+    def apply(self, gram: AnyArray, vectors: AnyArray) -> AnyArray:
         """Return the products of the matrices with one vector each.
 
         The Gram matrix is symmetric, so that vectors may stand on its left. A product with few
@@ -238,7 +237,7 @@ class _ActiveSystems:
         """
         return self.roots * ((self.roots * vectors) @ gram) + self.alphas * vectors
 
-    def precondition(self, vectors: Any) -> Any:
+    def precondition(self, vectors: AnyArray) -> AnyArray:
         """Return the products of the inverse preconditioners with one vector each."""
         projected, xp = (self.roots * vectors) @ self.factor, namespace(vectors)
         for part, inverse in zip(self.parts, self.inverses, strict=True):
@@ -247,7 +246,7 @@ class _ActiveSystems:
         return (vectors - self.roots * (projected @ self.factor.T)) / self.alphas
 
 
-def _root(matrix: Any) -> Any:
+def _root(matrix: AnyArray) -> AnyArray:
     """Return a Cholesky factor of a matrix whose values are rounded to single precision.
 
     The smallest eigenvalues may be negative because of rounding, or because the kernel is
@@ -262,7 +261,7 @@ def _root(matrix: Any) -> Any:
     return xp.astype(factor, matrix.dtype)
 
 
-def _cholesky(matrix: Any) -> Any:
+def _cholesky(matrix: AnyArray) -> AnyArray:
     """Return the lower Cholesky factor, or None if the matrix is not positive definite."""
     try:
         factor = namespace(matrix).linalg.cholesky(matrix)
@@ -273,21 +272,21 @@ def _cholesky(matrix: Any) -> Any:
     return factor if float(factor[-1, -1]) > 0.0 else None
 
 
-def _shifted(matrix: Any, value: float) -> Any:
+def _shifted(matrix: AnyArray, value: float) -> AnyArray:
     """Return A + a I as a new array."""
     if isinstance(matrix, np.ndarray):
         return with_diagonal(matrix, value)
     return matrix + float(value) * eye_like(matrix)
 
 
-def _solved(root: Any, sides: Any) -> Any:
+def _solved(root: AnyArray, sides: AnyArray) -> AnyArray:
     """Return the solution of a lower triangular system."""
     if isinstance(root, np.ndarray):
         return scipy.linalg.solve_triangular(root, sides, lower=True, check_finite=False)
     return triangular_inverse(root) @ sides
 
 
-def _inverse(matrix: Any) -> Any:
+def _inverse(matrix: AnyArray) -> AnyArray:
     """Return the inverse of a positive definite matrix, in double precision.
 
     Products with it are faster than the solution of triangular systems, above all on several cores
@@ -299,13 +298,13 @@ def _inverse(matrix: Any) -> Any:
     return root.T @ root
 
 
-def _rounding(gram: Any) -> float:
+def _rounding(gram: AnyArray) -> float:
     """Return the rounding error of eigenvalues of products summed in single precision."""
     xp = namespace(gram)
     return float(np.finfo(np.float32).eps) * float(xp.sum(xp.linalg.diagonal(gram)))
 
 
-def _products(first: Any, second: Any) -> Array:
+def _products(first: AnyArray, second: AnyArray) -> Array:
     """Return inner products of rows, shape (n_rows,)."""
     if isinstance(first, np.ndarray):
         return np.einsum("ij,ij->i", first, second, dtype=np.float64)

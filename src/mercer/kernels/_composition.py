@@ -14,8 +14,8 @@ from mercer._data.arrays import is_foreign, namespace
 from mercer._data.types import Array, Features
 from mercer.kernels._distances import products, squared_distances
 from mercer.kernels._kernel import Kernel, stack_values
-from mercer.kernels._radial import Distance, Radial, RadialFunction
-from mercer.kernels._structure import InnerProduct, PrecomputedGram, Structure
+from mercer.kernels._radial import Radial, RadialFunction
+from mercer.kernels._structure import Distance, InnerProduct, PrecomputedGram, Structure
 
 
 class Composite(Kernel):

@@ -29,23 +29,7 @@ from mercer.kernels._distances import (
 )
 from mercer.kernels._kernel import N_STARTS, GramTiles, Kernel
 from mercer.kernels._minkowski import weighted_squares
-from mercer.kernels._structure import Columns, Structure
-
-
-@dataclass(frozen=True)
-class Distance:
-    """A distance between two samples, |x - z|_p = (sum_j |x_j - z_j|^p)^(1/p).
-
-    Attributes
-    ----------
-    columns : tuple of int, or None
-        Columns j on which it is measured, None for all.
-    norm : float, default=2.0
-        Exponent p: the distance is Euclidean for two, and the sum of absolute differences for one.
-    """
-
-    columns: Columns = None
-    norm: float = 2.0
+from mercer.kernels._structure import Columns, Distance, Structure
 
 
 class Radial(Kernel):

@@ -37,8 +37,8 @@ from mercer._estimators.kernel_estimator import (
     training_data,
 )
 from mercer._gram.kernel_products import base_grams
+from mercer._gram.memory import working_memory
 from mercer._gram.samples import Samples, check_finite
-from mercer._gram.tiles import working_memory
 from mercer.kernels import Gaussian, Kernel
 from mercer.kernels._column_names import with_names
 from mercer.kernels._conversion import KernelSource

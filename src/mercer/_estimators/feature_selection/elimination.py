@@ -13,7 +13,8 @@ from mercer._search.targets import Target
 from mercer.kernels import Gaussian, Kernel, Linear
 from mercer.kernels._distances import inner, median_distance
 from mercer.kernels._minkowski import slices
-from mercer.kernels._radial import Distance, Radial, RadialFunction
+from mercer.kernels._radial import Radial, RadialFunction
+from mercer.kernels._structure import Distance
 
 _SERIES_LIMIT = 2.0
 """Up to this squared scaled value, the series of the exponential is accurate to all digits."""

@@ -11,8 +11,9 @@ import scipy.sparse as sp
 from mercer._data.types import Array, Features
 from mercer._data.weights import SampleWeights
 from mercer._gram.low_rank import pivoted_cholesky
+from mercer._gram.memory import working_memory
 from mercer._gram.samples import centered_features
-from mercer._gram.tiles import TILE_BYTES, map_tiles, working_memory
+from mercer._gram.tiles import TILE_BYTES, map_tiles
 
 _TRACE = 1e-9
 """The trace of a factored Gram matrix may be too small by at most this fraction."""

@@ -10,8 +10,8 @@ from sklearn.linear_model import lars_path_gram
 
 from mercer._data.types import Array
 from mercer._data.validation import ARITHMETIC
+from mercer._gram.memory import working_memory
 from mercer._gram.samples import CONSTANT
-from mercer._gram.tiles import working_memory
 from mercer._search.weights.alignment_weights import best_nonnegative
 
 _ROUNDING = 1e-10

@@ -27,8 +27,9 @@ from mercer._estimators.two_stage.learner_choice import isotropic_learners
 from mercer._estimators.two_stage.second_stage_expansion import of_kernel, second_stage_expansion
 from mercer._gram.dense import UnitScale, to_unit_scale, unit_gram, unit_rows
 from mercer._gram.expansion import KernelExpansion, Scale, of_rows_as_they_are
+from mercer._gram.memory import check_rows_memory
 from mercer._gram.sample_expansion import expansion_at_samples
-from mercer._gram.tiles import check_rows_memory, serial_algebra
+from mercer._gram.tiles import serial_algebra
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._solvers.glm import GLM, GLMFit
 from mercer._solvers.grids import as_grid

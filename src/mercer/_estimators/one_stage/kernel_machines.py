@@ -19,9 +19,9 @@ from mercer._estimators.fits import with_callbacks
 from mercer._estimators.kernel_estimator import TrainingData, new_samples
 from mercer._estimators.one_stage.base import Classifier, LearnedMachines, OneStage, Regressor
 from mercer._gram.expansion import KernelExpansion, Scale
+from mercer._gram.memory import check_rows_memory
 from mercer._gram.new_rows import validated_rows_of
 from mercer._gram.sample_expansion import expansion_at_samples
-from mercer._gram.tiles import check_rows_memory
 from mercer._model_selection.calibration import (
     Calibration,
     calibrated_expansion,

@@ -20,7 +20,7 @@ from mercer._estimators.stacking.leaf_sums import LeafEquations, LeafSums
 from mercer._estimators.stacking.table_views import ViewName
 from mercer._estimators.stacking.tree_rows import TreeRows
 from mercer._gram.expansion import FeatureTerm, Term
-from mercer._gram.tiles import check_gram_memory, working_memory
+from mercer._gram.memory import check_gram_memory, working_memory
 from mercer._gram.tree_terms import TreeTerm, tree_term
 from mercer._nystroem.features import Moments
 from mercer._solvers.left_out import relative_loss

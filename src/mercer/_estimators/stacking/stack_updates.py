@@ -13,7 +13,7 @@ from mercer._data.weights import as_weights
 from mercer._estimators.stacking.evaluation import GramMember, ViewedSample
 from mercer._estimators.stacking.stack_expansion import Member
 from mercer._estimators.stacking.table_views import TableViews, ViewName
-from mercer._gram.tiles import check_gram_memory
+from mercer._gram.memory import check_gram_memory
 from mercer._model_selection.updates import SUMS_NEEDED, UpdatesMixin
 
 

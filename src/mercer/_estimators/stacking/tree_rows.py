@@ -12,7 +12,7 @@ from mercer._data.sample import TargetEncoding
 from mercer._data.types import Array, Features, RandomState
 from mercer._estimators.learners.forest_kernel import grow
 from mercer._estimators.stacking.leaf_sums import ridge_on_leaves, with_last_class
-from mercer._gram.tiles import check_memory_of_rows, working_memory
+from mercer._gram.memory import check_memory_of_rows, working_memory
 from mercer.kernels import Forest
 from mercer.kernels._leaves import indicator_groups
 

@@ -32,7 +32,7 @@ from mercer._estimators.two_stage.second_stages import ExactStage, GivenStage
 from mercer._estimators.two_stage.two_stage import TwoStage
 from mercer._gram.dense import unit_gram
 from mercer._gram.device_calls import on_device
-from mercer._gram.tiles import check_gram_memory
+from mercer._gram.memory import check_gram_memory
 from mercer._model_selection.intervals import residual_intervals
 from mercer._nystroem.row_sums import joined
 from mercer._solvers.grids import as_grid
