@@ -153,7 +153,8 @@ def row(record: Record) -> list[str]:
     times = record["ms"]
     cells = [record["name"], *(f"{ms:,.1f}" for ms in times), f"{max(times) / times[0]:.2f}"]
     if "tasks" in record:
-        cells += [f"{record['tasks']:,}", f"{record['mean_ms']:.2f}", f"{record['short']:.0%}"]
+        lengths = [f"{record['mean_ms']:.2f}", f"{record['short']:.0%}"]
+        cells += [f"{record['tasks']:,}", *(lengths if record["tasks"] else ["", ""])]
     return [*cells, "slower" if is_slower(record) else ""]
 
 

@@ -39,7 +39,7 @@ def page(records: Sequence[Record]) -> str:
     cards = dict.fromkeys(r["machine"] for r in records if r["what"] == "card")
     cores = "\n".join(_machine([r for r in records if r["machine"] == name]) for name in machines)
     card = "\n".join(_card([r for r in records if r["machine"] == name]) for name in cards)
-    return TEXTS["page"].format(cores=cores.strip(), card=(card or TEXTS["no card"]).strip()) + "\n"
+    return TEXTS["page"].format(cores=cores.strip(), card=(card or TEXTS["none"]).strip()) + "\n"
 
 
 def write_page() -> None:
@@ -68,14 +68,15 @@ def _times(records: Sequence[Record], threads: Sequence[int], *, tasks: bool = F
     """The table of times by the number of threads."""
     heads = [f"{number} threads" if number > 1 else "1 thread" for number in threads]
     more = ["tasks", "mean, ms", "below 1 ms"] if tasks else []
-    rows = [line(["", *heads, "ratio", *more])]
-    rows.append(line(["---", *["---:"] * (len(heads) + 1 + len(more))]))
+    rows = [line("", *heads, "ratio", *more)]
+    rows.append(line("---", *["---:"] * (len(heads) + 1 + len(more))))
     for record in records:
         times = record["ms"]
         cells = [record["name"], *(f"{ms:,.1f}" for ms in times), f"{max(times) / times[0]:.2f}"]
         if tasks:
-            cells += [f"{record['tasks']:,}", f"{record['mean_ms']:.2f}", f"{record['short']:.0%}"]
-        rows.append(line(cells))
+            lengths = [f"{record['mean_ms']:.2f}", f"{record['short']:.0%}"]
+            cells += [f"{record['tasks']:,}", *(lengths if record["tasks"] else ["", ""])]
+        rows.append(line(*cells))
     return "\n".join(rows)
 
 
@@ -88,7 +89,7 @@ def _card(records: Sequence[Record]) -> str:
         cells = [record["name"], f"{record['rows']:,}"]
         cells += ["" if spent is None else f"{spent:.2f}" for spent in measured]
         cells += ["" if error is None else f"{error:.4f}" for error in errors]
-        rows.append(line(cells))
+        rows.append(line(*cells))
     about = {"machine": records[0]["machine"], "torch": records[0]["torch"]}
     return TEXTS["card"].format(rows="\n".join(rows), **about)
 

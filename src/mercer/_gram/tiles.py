@@ -29,6 +29,10 @@ TILE_BYTES = 4 * 2**20
 CACHED_VALUES = 2**16
 """An array of about this many values, and a few temporary ones, fit in the cache of a core."""
 
+_FEW_VALUES, _FEW_TILES = 300_000, 8
+"""Tiles with fewer values together, and fewer tiles, are computed one after the other: threads
+would take longer to start than they save (benchmarks/cores.py, 400 rows)."""
+
 _ROWS = 64
 """The number of rows of a tile is a multiple of this."""
 
@@ -187,7 +191,7 @@ def map_tiles(function: Callable[[Item], Result], plan: Sequence[Item]) -> Itera
     task has a copy of the context of the caller, such as the device.
     """
     threads = n_threads() if len(plan) > 1 else 1
-    if threads == 1:
+    if threads == 1 or _is_small(plan):
         yield from map(function, plan)
         return
     waiting: deque[Future[Result]] = deque()
@@ -204,6 +208,13 @@ def map_tiles(function: Callable[[Item], Result], plan: Sequence[Item]) -> Itera
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def _is_small(plan: Sequence[Item]) -> bool:
+    """Return whether the tiles of a plan together have too few values for threads."""
+    shapes = [item.shape for item in plan[:_FEW_TILES] if isinstance(item, Tile)]
+    few = 0 < len(shapes) < _FEW_TILES
+    return few and sum(rows * columns for rows, columns in shapes) < _FEW_VALUES
 
 
 def assembled(plan: Sequence[Tile], n_samples: int, block: Callable[[Tile], Array]) -> Array:
