@@ -236,6 +236,19 @@ def test_a_fit_goes_on_in_memory_if_the_card_is_full(error):
     assert calls == [card, None]
 
 
+def test_products_on_a_card_keep_all_digits_of_single_precision():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    torch.set_float32_matmul_precision("high")
+    try:
+        with as_card("torch") as card:
+            assert computed_on(card, torch.get_float32_matmul_precision) == "highest"
+            with pytest.raises(ZeroDivisionError):
+                computed_on(card, lambda: 1 / 0)
+        assert torch.get_float32_matmul_precision() == "high"
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
 def test_an_interrupted_fit_frees_its_memory(error, monkeypatch):
     released, array = [], SimpleNamespace()

@@ -38,7 +38,7 @@ def computed_on(device: Device | None, function: Callable[[], Result]) -> Result
     if device is None:
         return function()
     try:
-        with computing_on(device):
+        with computing_on(device), device.in_full_precision():
             return function()
     except BaseException as error:
         # The local variables of the calls that have ended refer to arrays on the device.

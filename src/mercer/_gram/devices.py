@@ -73,6 +73,24 @@ class Device:
         kept = cuda.memory_reserved(self.device) - cuda.memory_allocated(self.device)
         return float(cuda.mem_get_info(self.device)[0] + kept)
 
+    @contextmanager
+    def in_full_precision(self) -> Iterator[None]:
+        """Compute products in single precision with all of its digits, within the context.
+
+        Programs that train neural networks often let PyTorch drop digits, by
+        ``torch.set_float32_matmul_precision("high")``. The setting belongs to the process.
+        """
+        if not self.xp.__name__.endswith("torch"):
+            yield
+            return
+        torch = _torch()
+        before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("highest")
+        try:
+            yield
+        finally:
+            torch.set_float32_matmul_precision(before)
+
     def release(self) -> None:
         """Return memory that the library keeps for later arrays to the card."""
         if str(self.device).startswith("cuda"):

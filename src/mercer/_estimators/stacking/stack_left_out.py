@@ -22,8 +22,7 @@ from mercer._estimators.stacking.deferred import Once
 from mercer._estimators.stacking.evaluation import Selection, ViewedSample
 from mercer._estimators.stacking.ridges import kernels_learned_from
 from mercer._estimators.stacking.scores import final_score
-from mercer._gram.device_calls import fitted_device
-from mercer._gram.devices import computing_on
+from mercer._gram.device_calls import computed_on, fitted_device
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.residual_scale import HeldOutResiduals
 from mercer._nystroem.second_stage import all_rows_are_centers
@@ -93,8 +92,7 @@ class LeftOutFits:
     def __call__(self) -> LeftOut:
         """Compute the predictions and the results derived from them."""
         stack, target = self.stack, self.table.target
-        with computing_on(fitted_device(stack)):
-            return self._computed(stack, target)
+        return computed_on(fitted_device(stack), lambda: self._computed(stack, target))
 
     def _computed(self, stack: Any, target: EncodedTarget) -> LeftOut:
         choose = self.table.without(self.found, self._select, stack._combined)
