@@ -117,7 +117,9 @@ def test_two_fits_at_once():
         fits = pool.map(lambda data: mercer.TwoStageRegressor(device="cuda").fit(*data), tables)
         found = [fit.predict(X[:10]) for fit in fits]
         expected = [model.fit(*data).predict(X[:10]) for data in tables]
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    # Each fit changes the number of threads of the other's products, and thereby their rounding,
+    # which small penalties magnify.
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_many_rows_are_predicted_on_a_card(monkeypatch):
