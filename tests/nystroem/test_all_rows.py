@@ -175,3 +175,26 @@ def test_values_that_are_not_finite_are_refused() -> None:
     data, encoding = drawn(Y)
     with pytest.raises(ValueError, match="NaN or infinity"):
         ridge_on_all_rows(Broken(1.0), data, encoding, ALPHAS, random_state=0)
+
+
+@pytest.mark.parametrize(("noise", "smallest"), [(0.0, 1e-3), (3.0, 0.03)])
+def test_small_penalties_are_compared_as_long_as_costs_fall(
+    noise: float, smallest: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They take the most iterations, and are rarely the best for responses with noise."""
+    tried = list[float]()
+    solved = AllRows._solved
+
+    def recorded(self: AllRows, alphas: Array, *others: Any) -> tuple[Array, Array]:
+        tried.extend(alphas)
+        return solved(self, alphas, *others)
+
+    monkeypatch.setattr(AllRows, "_solved", recorded)
+    y = np.sin(2.0 * X[:, 0]) * X[:, 1] + noise * np.random.default_rng(1).normal(size=N)
+    data, encoding = drawn(y)
+    rows = AllRows(KERNEL, data, encoding, 0)
+    alpha, cost = rows.best_alpha()
+    assert min(tried) < 1.1 * smallest if noise == 0.0 else min(tried) > smallest
+    everything = rows.best_alpha(10.0 ** np.arange(-3.0, 3.0))
+    assert cost <= everything[1]
+    assert 0.25 < alpha / everything[0] < 4.0

@@ -19,8 +19,12 @@ from mercer._nystroem.paired_gram import paired_gram
 from mercer._solvers.conjugate_gradients import PreconditionedRidge
 from mercer.kernels import Kernel
 
-_PENALTIES = 10.0 ** np.arange(-3.0, 3.0)
-"""Penalties that are compared on a part of the rows, for a kernel of unit scale."""
+_PENALTIES = 10.0 ** np.arange(-1.0, 2.0)
+"""Penalties that are compared first on a part of the rows, for a kernel of unit scale."""
+
+_LEAST_PENALTY = 1e-3
+"""Smaller penalties down to about this one are compared as long as costs fall. They take conjugate
+gradients the most iterations."""
 
 AROUND = 10.0 ** np.array([-0.5, 0.5])
 """Multiples of the best of `_PENALTIES`, which are compared next."""
@@ -136,10 +140,10 @@ class AllRows:
         Parameters
         ----------
         alphas : ndarray of shape (n_alphas,), default=None
-            Penalties to compare; by default, powers of ten and two penalties around the best one.
-            Larger penalties are tried as long as costs fall, up to the sum of the matrix's
-            eigenvalues, at which predictions are at most half as far from the mean as without a
-            penalty.
+            Penalties to compare; by default, powers of ten, downhill from 0.1, 1 and 10, and two
+            penalties around the best one. Larger penalties are tried as long as costs fall, up to
+            the sum of the matrix's eigenvalues, at which predictions are at most half as far from
+            the mean as without a penalty.
         max_iter : int, default=100
             Maximum number of iterations. Fits that need more are compared without convergence.
         """
@@ -165,6 +169,10 @@ class AllRows:
         while best() == max(costs) < len(self.data):
             compare(best() * AROUND[-1:])
         if alphas is None:
+            least, n_known = 2.0 * self._mean_weight * _LEAST_PENALTY, 0
+            while best() == min(costs) > least and n_known < len(costs):
+                n_known = len(costs)
+                compare(np.array([0.1 * best()]))
             compare(best() * AROUND)
         return best() / self._mean_weight, costs[best()]
 

@@ -13,15 +13,16 @@ from mercer._data.types import Array, Features, RandomState
 from mercer._estimators.stacking.evaluation import Combine, Evaluation
 from mercer._estimators.stacking.leaf_members import LeafEvaluation
 from mercer._estimators.stacking.table_views import ViewName
+from mercer._nystroem.all_rows import AllRows, penalties_for
 from mercer._nystroem.feature_ridge import ridge_on_features
 from mercer._nystroem.features import NormalEquations, choose_centers, nystroem_features
 from mercer._nystroem.second_stage import NystroemModel
 from mercer.kernels import Kernel
 
-_CENTERS_OF_MANY, _CENTERS = 300, 1000
-"""Numbers of centers of trial fits. Beside leaves of many rows, weights hardly change with more
-than 300 centers. Differences between kernels, by contrast, show only with more than 300 centers
-(benchmarks/every_n.py, adult)."""
+_CENTERS_OF_MANY = 300
+"""Number of centers of trial fits to many rows. Beside leaves of many rows, weights hardly change
+with more centers. Differences between kernels, by contrast, show only with more (adult in
+benchmarks/every_n.py): trial fits to fewer rows are to all pairs of rows."""
 
 
 def worth_all_rows(
@@ -78,12 +79,13 @@ def worth_all_rows(
         return list(kept)
     drawn = drawn_in(leaves[0].candidate.view)
     rows = np.arange(len(drawn))
-    n_centers, least = _CENTERS_OF_MANY, least_share
+    n_centers: int | None = _CENTERS_OF_MANY
+    least = least_share
     if drawn.source.count_rows() < many_times * len(drawn):
         if target.codes is None or len(kept) - len(leaves) < 2:
             return list(kept)
         rows = sample_rows(len(drawn), max_samples, target.codes, random_state)
-        n_centers, least = _CENTERS, little
+        n_centers, least = None, little
     inside = target.take(rows)
     means = inside.mean if drawn.listed is None else inside.left_out_means
     deviations = []
@@ -92,8 +94,12 @@ def worth_all_rows(
             deviations.append(e.deviations[rows])
             continue
         some = drawn_in(e.candidate.view).take(rows)
-        centers = choose_centers(some.X, n_centers, random_state)
-        deviations.append(_predicted(e.kernel, centers, some, inside.encoding) - means)
+        if n_centers is None:
+            predicted = _predicted_by_pairs(e.kernel, some, inside.encoding, random_state)
+        else:
+            centers = choose_centers(some.X, n_centers, random_state)
+            predicted = _predicted(e.kernel, centers, some, inside.encoding)
+        deviations.append(predicted - means)
     shares = combine(deviations, inside).shares(deviations, inside.weights)
     return [
         e
@@ -115,3 +121,12 @@ def _predicted(
     choice = ridge_on_features(sums, features, mean_weight=weight, listed=own.listed)
     model = NystroemModel(features.columns, encoding, choice, rows.y.ndim == 1)
     return model.out_of_fold(own.X, own)
+
+
+def _predicted_by_pairs(
+    kernel: Kernel, rows: DrawnSample, encoding: TargetEncoding, random_state: RandomState
+) -> Array:
+    """Return out-of-fold predictions of rows, by fits to all pairs of these rows alone."""
+    pairs = AllRows(kernel, rows.apart(np.arange(len(rows))), encoding, random_state)
+    alpha, _ = pairs.best_alpha()
+    return pairs.choose(penalties_for(alpha, pairs.data, scored=False))[1]
