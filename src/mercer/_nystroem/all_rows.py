@@ -337,7 +337,9 @@ def ridge_on_all_rows(
     Notes
     -----
     Conjugate gradients take a few dozen iterations, each in O(n^2) time for each fold and penalty.
-    The matrix takes 4 n^2 bytes.
+    The matrix takes 4 n^2 bytes. Exact left-out errors from a Cholesky factor in single precision,
+    and the inverse of the factor, would take O(2 n^3 / 3) for each penalty: with 10,000 rows about
+    as long as 100 iterations (benchmarks/cores.py), which only responses almost without noise need.
     """
     part = part_of(data, encoding, random_state) if alphas is None else data
     rows = AllRows(kernel, part, encoding, random_state, tol)
