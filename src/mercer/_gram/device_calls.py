@@ -86,7 +86,7 @@ def fitted_on_device(
 
 
 def on_device(method: Method) -> Method:
-    """Return a method of predictions that computes on the device of the estimator or of `X`.
+    """Return a method of a fitted estimator that computes on the device of the estimator or of `X`.
 
     If `X` is an array of another library and scikit-learn's `array_api_dispatch` is set, the result
     is one, too, on the same device. An estimator that was fitted on a card predicts on the
@@ -100,10 +100,10 @@ def on_device(method: Method) -> Method:
 
     @wraps(method)
     def predict(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        device = device_of(X) if _is_converted(X) else None
-        found = computed_on(
-            device or fitted_device(self), lambda: method(self, _converted(X), *args, **kwargs)
-        )
+        device = (device_of(X) if _is_converted(X) else None) or fitted_device(self)
+        given = [_converted(value) for value in (X, *args)]
+        named = {key: _converted(value) for key, value in kwargs.items()}
+        found = computed_on(device, lambda: method(self, *given, **named))
         return _as_given(found, X) if _is_converted(X) else found
 
     return cast(Method, predict)
@@ -142,8 +142,7 @@ def _converted(values: Any) -> Any:
 
 
 def _as_given(found: Any, X: Any) -> Any:
-    """Return numbers as an array of the library and on the device of `X`; labels as they are."""
-    found = np.asarray(found)
-    if found.dtype.kind not in "biuf":
+    """Return numbers as an array of the library and on the device of `X`; others as they are."""
+    if not isinstance(found, np.ndarray) or found.dtype.kind not in "biuf":
         return found
     return namespace(X).asarray(found, device=array_api_compat.device(X))

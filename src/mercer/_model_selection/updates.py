@@ -20,6 +20,7 @@ from mercer._data.sample import Sample
 from mercer._data.types import Array, ClassWeight, Features, PerSample, Table
 from mercer._data.validation import check_target_values, check_weights
 from mercer._data.weights import UnitWeights, as_weights, with_class_weights
+from mercer._gram.device_calls import on_device
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 
 LEVEL = 0.01
@@ -51,6 +52,7 @@ class UpdatesMixin:
     _left_out_residuals: Callable[[], Array | None]
     _sums: Any = None
 
+    @on_device
     def update(self, X: Features, y: npt.ArrayLike, sample_weight: PerSample = None) -> Self:
         """Fit the same kernels at the same penalties to the old and new rows, exactly.
 
@@ -129,6 +131,7 @@ class UpdatesMixin:
             self.needs_refit_ = bool(found.pvalue < LEVEL)
         return self
 
+    @on_device
     def prepare_updates(
         self, X: Features, y: npt.ArrayLike, sample_weight: PerSample = None
     ) -> Self:
