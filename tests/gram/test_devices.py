@@ -244,6 +244,13 @@ def test_products_on_a_card_keep_all_digits_of_single_precision():
             assert computed_on(card, torch.get_float32_matmul_precision) == "highest"
             with pytest.raises(ZeroDivisionError):
                 computed_on(card, lambda: 1 / 0)
+            # Of two fits, the one that began first ends first.
+            first, second = card.in_full_precision(), card.in_full_precision()
+            first.__enter__()
+            second.__enter__()
+            first.__exit__(None, None, None)
+            assert torch.get_float32_matmul_precision() == "highest"
+            second.__exit__(None, None, None)
         assert torch.get_float32_matmul_precision() == "high"
     finally:
         torch.set_float32_matmul_precision("highest")

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib.util import find_spec
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -78,24 +79,46 @@ class Device:
         """Compute products in single precision with all of its digits, within the context.
 
         Programs that train neural networks often let PyTorch drop digits, by
-        ``torch.set_float32_matmul_precision("high")``. The setting belongs to the process.
+        ``torch.set_float32_matmul_precision("high")``.
         """
         if not self.xp.__name__.endswith("torch"):
             yield
             return
-        torch = _torch()
-        before = torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision("highest")
-        try:
+        with _FULL_PRECISION:
             yield
-        finally:
-            torch.set_float32_matmul_precision(before)
 
     def release(self) -> None:
         """Return memory that the library keeps for later arrays to the card."""
         if str(self.device).startswith("cuda"):
             _torch().cuda.empty_cache()
 
+
+class _FullPrecision:
+    """PyTorch's setting for products in single precision, which belongs to the process.
+
+    The first thread that enters the context sets it, and the last one that leaves it restores the
+    setting of before, because fits in several threads begin and end in any order.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._n_inside, self._before = Lock(), 0, "highest"
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._n_inside:
+                self._before = _torch().get_float32_matmul_precision()
+                _torch().set_float32_matmul_precision("highest")
+            self._n_inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if not self._n_inside:
+                _torch().set_float32_matmul_precision(self._before)
+
+
+_FULL_PRECISION = _FullPrecision()
+"""The setting, with the number of fits and predictions that need it."""
 
 _CURRENT: ContextVar[Device | None] = ContextVar("device", default=None)
 """The device of the fit or the prediction that runs in this thread; None for the processor."""
