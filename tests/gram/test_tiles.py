@@ -1,5 +1,6 @@
 """Tiles of Gram matrices, and the threads that compute them."""
 
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event
@@ -15,9 +16,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from threadpoolctl import OpenBLASController, threadpool_info, threadpool_limits
 
-from mercer._gram import memory, threads
+from mercer._gram import memory, threads, tiles
+from mercer._gram.devices import Device, computing_on, current_device
 from mercer._gram.samples import Samples, centered_features
-from mercer._gram.tiles import map_tiles, serial_algebra, tile_plan
+from mercer._gram.tiles import map_tiles, n_threads, serial_algebra, spare_threads, tile_plan
 from mercer.kernels._structure import Distance
 
 
@@ -196,3 +198,86 @@ def test_memory_that_a_gram_matrix_may_take(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(memory, "available_memory", lambda: None)
     memory.check_gram_memory(10**9)
     memory.check_memory_of_rows(10**9, 80, "trees", "grow them on at most {:,} rows")
+
+
+def test_the_last_task_has_the_threads_of_those_that_are_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tiles, "n_given_cores", lambda: 4)
+    monkeypatch.setattr(tiles, "blas_threads", lambda: [4])
+    done, seen = Event(), dict[int, list[int]]()
+
+    def task(number: int) -> int:
+        seen[number] = [n_threads()]
+        if number == 1:
+            done.wait(10.0)
+            seen[number].append(n_threads())
+            inner = list(map_tiles(lambda _: n_threads(), range(2)))
+            # Two tasks share what the outer tasks leave.
+            assert inner[0] in (2, 4)
+            assert max(inner) <= 4
+        return number
+
+    outer = map_tiles(task, [0, 1])
+    assert next(outer) == 0
+    done.set()
+    assert list(outer) == [1]
+    assert seen[1][1] == 4
+    assert n_threads() == 4
+
+
+def test_tasks_have_the_context_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles, "n_threads", lambda: 2)
+    device = Device(np, "a card")
+    with computing_on(device):
+        assert list(map_tiles(lambda _: current_device(), range(3))) == [device] * 3
+    assert list(map_tiles(lambda _: current_device(), range(3))) == [None] * 3
+
+
+def test_tiles_of_few_values_stay_in_the_calling_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles, "n_threads", lambda: 2)
+    for n_samples, alone in ((400, True), (1000, False)):
+        plan = tile_plan(n_samples)
+        assert len(plan) > 1
+        names = set(map_tiles(lambda _: threading.get_ident(), plan))
+        assert (names == {threading.get_ident()}) == alone
+
+
+@pytest.mark.usefixtures("three_threads")
+def test_spare_threads_are_lent_to_the_library_and_taken_back() -> None:
+    spare = n_threads()
+    with serial_algebra():
+        assert pool_sizes("blas") == {1}
+        with spare_threads(), spare_threads():
+            assert pool_sizes("blas") == {spare}
+        assert pool_sizes("blas") == {1}
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(lent, spare).result(60) == {spare}
+        assert pool_sizes("blas") == {1}
+    assert pool_sizes("blas") == {3}
+    with spare_threads():
+        assert pool_sizes("blas") == {3}
+
+
+def lent(n_threads: int) -> set[int]:
+    """The numbers of threads while another thread than the first lends some."""
+    with threads.more_blas_threads(n_threads):
+        return pool_sizes("blas")
+
+
+@pytest.mark.usefixtures("three_threads")
+def test_a_limit_of_two_threads_that_leave_together_is_restored() -> None:
+    """The last one may not be the one that set the limit."""
+    for _ in range(20):
+        together = [Barrier(2), Barrier(2)]
+
+        def limited_together(together: list[Barrier]) -> None:
+            with serial_algebra():
+                together[0].wait(60)
+                assert pool_sizes("blas") == {1}
+                together[1].wait(60)
+
+        with ThreadPoolExecutor(2) as pool:
+            for run in [pool.submit(limited_together, together) for _ in range(2)]:
+                run.result(60)
+        assert pool_sizes("blas") == {3}

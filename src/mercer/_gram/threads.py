@@ -36,7 +36,8 @@ class _SharedLimit:
     """A limit on the number of threads of the linear-algebra library, for the whole process.
 
     The first thread that enters the context sets the limit, and the last thread that leaves it
-    restores the previous limits, because fits in several threads begin and end in any order.
+    restores the previous numbers, because fits in several threads begin and end in any order.
+    Numbers that another limit has set meanwhile are not changed.
 
     Parameters
     ----------
@@ -47,24 +48,15 @@ class _SharedLimit:
     def __init__(self, limit: Callable[[], int]) -> None:
         self._lock, self._n_inside, self._n_lifted = Lock(), 0, 0
         self._most = limit
-        self._limit: Any = None
+        self._before, self._now = list[int](), 0
 
     def __enter__(self) -> None:
         with self._lock:
             if not self._n_inside:
-                self._limit = self._lowered(self._most())
+                self._before, self._now = blas_threads(), 0
+                if max(self._before, default=1) > (most := self._most()):
+                    self._set(most)
             self._n_inside += 1
-
-    @staticmethod
-    def _lowered(most: int) -> Any:
-        """Limit the library, and return the limit that is to be ended; None if none was set."""
-        before = blas_threads()
-        if max(before, default=1) <= most:
-            return None
-        limit = _pools("blas").limit(limits=most)
-        # In newer versions of threadpoolctl, no other thread can change limits that one thread has
-        # set.
-        return None if blas_threads() == before else limit
 
     @contextmanager
     def lifted(self, most: int) -> Iterator[None]:
@@ -76,26 +68,39 @@ class _SharedLimit:
         """
         with self._lock:
             self._n_lifted += 1
-            self._set(most)
+            if self._n_inside and self._now:
+                self._set(most)
         try:
             yield
         finally:
             with self._lock:
                 self._n_lifted -= 1
-                if not self._n_lifted:
+                if not self._n_lifted and self._n_inside and self._now:
                     self._set(self._most())
 
     def _set(self, n_threads: int) -> None:
-        """Set the number of threads, unless no limit is set."""
-        if self._n_inside and self._limit is not None:
-            for pool in _pools("blas").lib_controllers:
-                pool.set_num_threads(n_threads)
+        """Set the number of threads of libraries that had as many or more before."""
+        for pool, before in zip(_pools("blas").lib_controllers, self._before, strict=True):
+            _set_threads(pool, min(n_threads, before))
+        self._now = n_threads
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._n_inside -= 1
-            if not self._n_inside and self._limit is not None:
-                self._limit.restore_original_limits()
+            if self._n_inside or not self._now:
+                return
+            for pool, before in zip(_pools("blas").lib_controllers, self._before, strict=True):
+                if pool.num_threads == min(self._now, before):
+                    _set_threads(pool, before)
+
+
+def _set_threads(pool: Any, n_threads: int) -> None:
+    """Set the number of threads of a library, whichever thread of the process has set it before.
+
+    In newer versions of threadpoolctl, a number that one thread has set is silently kept if another
+    thread sets it. A limit of several threads would then remain after the last one has left it.
+    """
+    getattr(pool, "_real_set_num_threads", pool.set_num_threads)(n_threads)
 
 
 _ONE_THREAD = _SharedLimit(lambda: 1)
