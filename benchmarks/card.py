@@ -5,10 +5,9 @@
 `same` fits one given kernel at one penalty on both, and prints how far predictions and left-out
 predictions differ. `small` and `large` fit default estimators to 1,000, 3,000 and 10,000 rows on
 both, and to 36,000 and 100,000 rows on the card. Everything is to take less than five minutes. The
-script ends with status 1 if predictions with the same kernel and penalty
-differ, or if errors on the card are higher by more than a tenth. Records are written to
-benchmarks/machines.jsonl, in place of those of the same card; machines_page.py writes
-docs/machines.md from them.
+script ends with status 1 if predictions with the same kernel and penalty differ, or if errors on
+the card are higher by more than a tenth. Records are written to benchmarks/machines.jsonl, in place
+of those of the same card; machines_page.py writes docs/machines.md from them.
 """
 
 from __future__ import annotations

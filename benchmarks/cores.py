@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg
 from common import Record, command_line, print_table, read_records, seconds, write_records
-from machines_page import RECORDS, machine_name, write_page
+from machines_page import RECORDS, cells, machine_name, write_page
 from sklearn.datasets import make_classification, make_friedman1
 from threadpoolctl import threadpool_limits
 
@@ -158,16 +158,6 @@ def is_slower(record: Record) -> bool:
     return max(record["ms"]) > 1.1 * record["ms"][0] and BY_SCIPY not in record["name"]
 
 
-def row(record: Record) -> list[str]:
-    """Return the line of a record."""
-    times = record["ms"]
-    cells = [record["name"], *(f"{ms:,.1f}" for ms in times), f"{max(times) / times[0]:.2f}"]
-    if "tasks" in record:
-        lengths = [f"{record['mean_ms']:.2f}", f"{record['short']:.0%}"]
-        cells += [f"{record['tasks']:,}", *(lengths if record["tasks"] else ["", ""])]
-    return [*cells, "slower" if is_slower(record) else ""]
-
-
 def main() -> None:
     """Print the times, and end with status 1 if more threads make anything slower."""
 
@@ -186,9 +176,10 @@ def main() -> None:
         tiles.ThreadPoolExecutor = TimedThreads if counted else ThreadPoolExecutor
         records = measure(calls, options.repeats, counts_tasks=counted)
         tasks = ["tasks", "mean ms", "below 1 ms"] if counted else []
-        print_table(f"{name}, ms", ["", *by_threads, "ratio", *tasks, ""], list(map(row, records)))
-        rows = None if counted else options.rows
-        about = {"what": name, "machine": machine_name(), "threads": THREADS, "rows": rows}
+        rows = [[*cells(record), "slower" if is_slower(record) else ""] for record in records]
+        print_table(f"{name}, ms", ["", *by_threads, "ratio", *tasks, ""], rows)
+        about: Record = {"what": name, "machine": machine_name(), "threads": THREADS}
+        about["rows"] = None if counted else options.rows
         found += [about | record for record in records]
     kinds = {(record["what"], record["machine"]) for record in found}
     others = [r for r in read_records(options.output) if (r["what"], r["machine"]) not in kinds]

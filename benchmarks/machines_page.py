@@ -70,14 +70,17 @@ def _times(records: Sequence[Record], threads: Sequence[int], *, tasks: bool = F
     more = ["tasks", "mean, ms", "below 1 ms"] if tasks else []
     rows = [line("", *heads, "ratio", *more)]
     rows.append(line("---", *["---:"] * (len(heads) + 1 + len(more))))
-    for record in records:
-        times = record["ms"]
-        cells = [record["name"], *(f"{ms:,.1f}" for ms in times), f"{max(times) / times[0]:.2f}"]
-        if tasks:
-            lengths = [f"{record['mean_ms']:.2f}", f"{record['short']:.0%}"]
-            cells += [f"{record['tasks']:,}", *(lengths if record["tasks"] else ["", ""])]
-        rows.append(line(*cells))
-    return "\n".join(rows)
+    return "\n".join([*rows, *(line(*cells(record)) for record in records)])
+
+
+def cells(record: Record) -> list[str]:
+    """The texts of a record of cores.py: name, times, ratio, and tasks if they were counted."""
+    times = record["ms"]
+    found = [record["name"], *(f"{ms:,.1f}" for ms in times), f"{max(times) / times[0]:.2f}"]
+    if "tasks" in record:
+        lengths = [f"{record['mean_ms']:.2f}", f"{record['short']:.0%}"]
+        found += [f"{record['tasks']:,}", *(lengths if record["tasks"] else ["", ""])]
+    return found
 
 
 def _card(records: Sequence[Record]) -> str:
@@ -86,10 +89,10 @@ def _card(records: Sequence[Record]) -> str:
     for record in records:
         measured = [record[name] for name in ("card", "processor")]
         errors = [record[name] for name in ("card_error", "processor_error", "difference")]
-        cells = [record["name"], f"{record['rows']:,}"]
-        cells += ["" if spent is None else f"{spent:.2f}" for spent in measured]
-        cells += ["" if error is None else f"{error:.4f}" for error in errors]
-        rows.append(line(*cells))
+        texts = [record["name"], f"{record['rows']:,}"]
+        texts += ["" if spent is None else f"{spent:.2f}" for spent in measured]
+        texts += ["" if error is None else f"{error:.4f}" for error in errors]
+        rows.append(line(*texts))
     about = {"machine": records[0]["machine"], "torch": records[0]["torch"]}
     return TEXTS["card"].format(rows="\n".join(rows), **about)
 

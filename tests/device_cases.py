@@ -29,9 +29,9 @@ class Counted(Device):
     free: float | None = None
     n_arrays: int = 0
 
-    def put(self, values: Any, dtype: Any = None) -> Any:
+    def put(self, values: Any) -> Any:
         object.__setattr__(self, "n_arrays", self.n_arrays + 1)
-        return super().put(values, dtype)
+        return super().put(values)
 
     @property
     def free_memory(self) -> float | None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from device_cases import LIBRARIES, Counted, as_card, device_in_memory
 
-from mercer._data.arrays import at_least_zero, at_most, overwritten, ratio, to_numpy
+from mercer._data.arrays import at_most, overwritten, ratio, to_numpy
 from mercer._gram import devices, factors
 from mercer._gram.device_calls import computed_on
 from mercer._gram.devices import computing_on, current_device, device_named, device_with_room
@@ -114,7 +114,6 @@ def test_elementwise_functions_agree(device):
     for found, expected in [
         (overwritten("expm1", device.put(values)), np.expm1(values)),
         (at_most(there, 1.0), at_most(values, 1.0)),
-        (at_least_zero(there), at_least_zero(values)),
         (ratio(there, there), np.array([0.0, 0.0, 1.0, 1.0])),
     ]:
         np.testing.assert_allclose(to_numpy(found), expected)

@@ -18,7 +18,11 @@ from mercer._estimators.stacking.candidates import Candidate
 from mercer._estimators.stacking.combination import linear_combination
 from mercer._estimators.stacking.evaluation import Evaluation, RidgeSolver
 from mercer._estimators.stacking.leaf_members import LeafEvaluation
-from mercer._estimators.stacking.trial_fits import _predicted, worth_all_rows
+from mercer._estimators.stacking.trial_fits import (
+    _predicted_by_features,
+    _predicted_by_pairs,
+    worth_all_rows,
+)
 from mercer.kernels import Forest, Gaussian, OnColumns
 
 N, N_DRAWN = 1500, 250
@@ -136,16 +140,16 @@ def test_groups_are_left_out_as_wholes() -> None:
     assert stack().fit(table, y, groups=groups).loo_score_ < 0.1
 
 
+@pytest.mark.parametrize("predicted", [_predicted_by_features, _predicted_by_pairs])
 @pytest.mark.parametrize("grouped", [False, True])
-def test_the_label_of_a_row_has_no_part_in_its_prediction(grouped: bool) -> None:
+def test_the_label_of_a_row_has_no_part_in_its_prediction(grouped: bool, predicted: Any) -> None:
     drawn = drawn_rows_of(SMOOTH + 10.0 * NOISE, np.arange(N_DRAWN) // 5 if grouped else None)
     y = drawn.y
     target = encode_target(y, classification=False)
-    settings = (Gaussian(2.0), drawn.X[:100])
-    before = _predicted(*settings, drawn, target.encoding)
+    before = predicted(Gaussian(2.0), drawn, target.encoding, 0)
     changed = y.copy()
     changed[7] += 0.01
-    after = _predicted(*settings, replace(drawn, y=changed), target.encoding)
+    after = predicted(Gaussian(2.0), replace(drawn, y=changed), target.encoding, 0)
     own = np.arange(5, 10) if grouped else [7]
     # So small a change does not change the penalty, which is chosen by all rows.
     assert np.abs(after - before)[own].max() < 1e-12

@@ -155,13 +155,6 @@ def at_most(array: AnyArray, bound: float) -> AnyArray:
     return namespace(array).clip(array, max=bound)
 
 
-def at_least_zero(array: AnyArray) -> AnyArray:
-    """Return the elementwise maximum of an array and zero."""
-    if isinstance(array, np.ndarray):
-        return np.maximum(array, 0.0)
-    return namespace(array).clip(array, min=0.0)
-
-
 def ratio(numerator: AnyArray, denominator: AnyArray) -> AnyArray:
     """Return quotients where the denominator is positive, and zeros elsewhere.
 

@@ -100,11 +100,12 @@ def on_device(method: Method) -> Method:
 
     @wraps(method)
     def predict(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        device = (device_of(X) if _is_converted(X) else None) or fitted_device(self)
+        is_converted = _is_converted(X)
+        device = (device_of(X) if is_converted else None) or fitted_device(self)
         given = [_converted(value) for value in (X, *args)]
         named = {key: _converted(value) for key, value in kwargs.items()}
         found = computed_on(device, lambda: method(self, *given, **named))
-        return _as_given(found, X) if _is_converted(X) else found
+        return _as_given(found, X) if is_converted else found
 
     return cast(Method, predict)
 

@@ -47,18 +47,16 @@ class Device:
     xp: Any
     device: Any
 
-    def put(self, values: Array, dtype: Any = None) -> Any:
+    def put(self, values: Array) -> Any:
         """Copy an array of NumPy to the device.
 
         Parameters
         ----------
         values : ndarray
-        dtype : dtype of the library, default=None
-            The type of the values if None.
         """
         # Some libraries do not accept arrays with negative strides.
         values = np.ascontiguousarray(values)
-        return self.xp.asarray(values, dtype=dtype, device=self.device, copy=True)
+        return self.xp.asarray(values, device=self.device, copy=True)
 
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Return zeros on the device."""

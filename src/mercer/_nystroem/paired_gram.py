@@ -17,7 +17,7 @@ from mercer.kernels import Kernel
 
 _ARRAYS = 1.5
 """Size of all arrays of a fit on a card, in units of the size of the Gram matrix: of the matrix,
-the factor and the inverse roots of preconditioners, and the vectors."""
+the factor and the inverses of preconditioners, and the vectors."""
 
 
 class PairedGram(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._data.arrays import at_least_zero, like, namespace, to_numpy
+from mercer._data.arrays import like, namespace, to_numpy
 from mercer._data.types import Array, Features
 from mercer.kernels._minkowski import minkowski_squared, slices
 
@@ -218,7 +218,7 @@ def recompute_cancelled(
     """
     if not isinstance(squared, np.ndarray):
         # In single precision, in which such matrices are used, rounding is larger.
-        squared[:, :] = at_least_zero(squared)
+        squared[:, :] = namespace(squared).clip(squared, min=0.0)
         return
     if start is not None:
         rows = np.arange(X.shape[0])

@@ -36,6 +36,8 @@ class Linear(Kernel):
     2
     """
 
+    accepts_array_api = True
+
     _: KW_ONLY
     per_feature: bool = False
 
@@ -51,8 +53,6 @@ class Linear(Kernel):
     def structure(self) -> Structure:
         """The inner product of all columns."""
         return InnerProduct()
-
-    accepts_array_api = True
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
         return products(X, X if Z is None else Z)
@@ -85,6 +85,8 @@ class Polynomial(Kernel):
     array([[ 4.,  9.],
            [ 9., 25.]])
     """
+
+    accepts_array_api = True
 
     degree: int = 2
     _: KW_ONLY
@@ -137,8 +139,6 @@ class Polynomial(Kernel):
         inner_products *= self.gamma
         inner_products += self.coef0
         return inner_products
-
-    accepts_array_api = True
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
         base = self._base(products(X, X if Z is None else Z))

@@ -40,14 +40,14 @@ class Matern(Stationary):
            [0.524, 1.   ]])
     """
 
+    accepts_array_api = True
+
     _: KW_ONLY
     nu: float = 1.5
 
     def describe(self) -> str:
         """Return the name, smoothness and width."""
         return super().describe().replace("Matern", f"Matern {self.nu:g}", 1)
-
-    accepts_array_api = True
 
     def _from_scaled(self, u: Array) -> Array:
         a = at_most((2.0 * self._smoothness() * u) ** 0.5, NOTHING_BEYOND)
@@ -122,6 +122,8 @@ class RationalQuadratic(Stationary):
            [0.5, 1. ]])
     """
 
+    accepts_array_api = True
+
     _: KW_ONLY
     alpha: float = 1.0
 
@@ -137,8 +139,6 @@ class RationalQuadratic(Stationary):
         if not (np.isfinite(self.alpha) and self.alpha > 0):
             raise ValueError(f"alpha must be positive and finite; got {self.alpha!r}.")
         return float(self.alpha)
-
-    accepts_array_api = True
 
     def _from_scaled(self, u: Array) -> Array:
         alpha = self._checked_alpha()
@@ -190,6 +190,7 @@ class Dirichlet(Radial):
     """
 
     band_limited = True
+
     frequency: float = 1.0
     _: KW_ONLY
     bounds: Bounds = "data"

@@ -9,7 +9,7 @@ import numpy as np
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import sample_rows
 from mercer._data.sample import EncodedTarget, TargetEncoding
-from mercer._data.types import Array, Features, RandomState
+from mercer._data.types import Array, RandomState
 from mercer._estimators.stacking.evaluation import Combine, Evaluation
 from mercer._estimators.stacking.leaf_members import LeafEvaluation
 from mercer._estimators.stacking.table_views import ViewName
@@ -79,13 +79,12 @@ def worth_all_rows(
         return list(kept)
     drawn = drawn_in(leaves[0].candidate.view)
     rows = np.arange(len(drawn))
-    n_centers: int | None = _CENTERS_OF_MANY
-    least = least_share
+    predicted, least = _predicted_by_features, least_share
     if drawn.source.count_rows() < many_times * len(drawn):
         if target.codes is None or len(kept) - len(leaves) < 2:
             return list(kept)
         rows = sample_rows(len(drawn), max_samples, target.codes, random_state)
-        n_centers, least = None, little
+        predicted, least = _predicted_by_pairs, little
     inside = target.take(rows)
     means = inside.mean if drawn.listed is None else inside.left_out_means
     deviations = []
@@ -94,12 +93,7 @@ def worth_all_rows(
             deviations.append(e.deviations[rows])
             continue
         some = drawn_in(e.candidate.view).take(rows)
-        if n_centers is None:
-            predicted = _predicted_by_pairs(e.kernel, some, inside.encoding, random_state)
-        else:
-            centers = choose_centers(some.X, n_centers, random_state)
-            predicted = _predicted(e.kernel, centers, some, inside.encoding)
-        deviations.append(predicted - means)
+        deviations.append(predicted(e.kernel, some, inside.encoding, random_state) - means)
     shares = combine(deviations, inside).shares(deviations, inside.weights)
     return [
         e
@@ -108,12 +102,12 @@ def worth_all_rows(
     ]
 
 
-def _predicted(
-    kernel: Kernel, centers: Features, rows: DrawnSample, encoding: TargetEncoding
+def _predicted_by_features(
+    kernel: Kernel, rows: DrawnSample, encoding: TargetEncoding, random_state: RandomState
 ) -> Array:
-    """Return out-of-fold predictions of rows, by fits to these rows alone."""
+    """Return out-of-fold predictions of rows, by fits to these rows alone on few centers."""
     own = rows.apart(np.arange(len(rows)))
-    features = nystroem_features(kernel, centers)
+    features = nystroem_features(kernel, choose_centers(rows.X, _CENTERS_OF_MANY, random_state))
     statistic = NormalEquations(
         features, encoding, own.weights, groups=own.groups, listed=own.listed
     )
