@@ -1,4 +1,4 @@
-"""Ridge regression on leaves as a member of stacks: honest errors, folds, files, and its limits."""
+"""Members of stacks on trees: honest errors, folds, files, and limits of ridges on leaves."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer._blocks.tables import drawn_rows
 from mercer._data.sample import encode_target
 from mercer._estimators.stacking import tree_rows
-from mercer._estimators.stacking.leaf_members import _folds, leaves_of_boosted_trees
+from mercer._estimators.stacking.leaf_members import leaves_of_boosted_trees, tree_folds
 from mercer._estimators.stacking.leaf_sums import ridge_on_leaves
 from mercer._estimators.stacking.tree_rows import TreeRows
 from mercer.kernels import Forest, Gaussian
@@ -28,7 +28,7 @@ STEPS = 2.0 * (X[:, 0] > 0.2) - (X[:, 1] > -0.3) * (X[:, 2] > 0.0)
 Y = STEPS + 0.2 * RNG.normal(size=len(X))
 LABELS = np.array(["low", "middle", "high"])[np.digitize(Y, [-0.4, 1.0])]
 TRAIN, NEW = slice(0, N), slice(N, None)
-LEAVES = "leaves of boosted trees"
+LEAVES, TREES = "leaves of boosted trees", "boosted trees"
 
 
 def stack(kind: Any, **settings: Any) -> Any:
@@ -46,7 +46,7 @@ def classification() -> Any:
 
 
 def weight_of_leaves(model: Any) -> float:
-    [weight] = [c.weight for c in model.candidates_ if c.description == LEAVES]
+    [weight] = [c.weight for c in model.candidates_ if c.description in (LEAVES, TREES)]
     return float(weight)
 
 
@@ -153,7 +153,7 @@ def test_few_of_many_rows_are_predicted_by_trees_of_all_others(
     settings: Any = {"max_rows": n_drawn, "random_state": 0}
     drawn = drawn_rows(KernelStackingRegressor(), X[TRAIN], Y[TRAIN], None, groups, **settings)
     sample = drawn.resized(N, 0)
-    found = _folds(sample, drawn)
+    found = tree_folds(sample, drawn)
     assert len(found) == n_folds
     assert_array_equal(sum(inside.astype(int) for inside, _ in found), np.ones(n_drawn))
     names = np.arange(N) if groups is None else groups
@@ -215,5 +215,11 @@ def test_trees_of_many_rows_are_fewer_and_larger(
     monkeypatch.setattr(tree_rows, "_MANY_ROWS", N)
     kind: Any = KernelStackingRegressor if y is Y else KernelStackingClassifier
     model = stack(kind).fit(X[TRAIN], y[TRAIN])
-    [trees] = [c.kernel for c in model.candidates_ if c.description == LEAVES]
-    assert (trees.ensemble.max_iter, trees.ensemble.max_leaf_nodes) == (n_iterations, n_leaves)
+    [trees] = [c.kernel for c in model.candidates_ if c.description in (LEAVES, TREES)]
+    assert trees.ensemble.max_leaf_nodes == n_leaves
+    # For classes, the number of iterations is chosen.
+    chosen = range(n_iterations if y is Y else 10, n_iterations + 1)
+    assert trees.ensemble.max_iter in chosen
+    if y is not Y:
+        member = next(m for m in model._members if m.kernel is trees)
+        assert member.growth.most_iterations == n_iterations

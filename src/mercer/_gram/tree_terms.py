@@ -106,14 +106,40 @@ def tree_term(term: FeatureTerm) -> TreeTerm | None:
         return None
     if (arrays := as_tree_arrays(kernel.ensemble)) is None:
         return None
-    numbers = arrays.leaf_numbers()
-    firsts, n_trees = kernel.first_features, len(kernel.cuts)
     value = np.zeros((len(arrays.feature), term.coefficients.shape[1]))
+    for leaves, own in _leaves_of_trees(kernel, arrays):
+        # Indicators are divided by the square root of the number of trees, and a mean over trees by
+        # the number itself.
+        value[leaves] = term.coefficients[own] * np.sqrt(len(kernel.cuts))
+    return TreeTerm(replace(arrays, value=value), term.view, kernel.indicators)
+
+
+def own_coefficients(kernel: Forest) -> Array:
+    """Return the ensemble's own predictions as coefficients of the kernel's features.
+
+    Parameters
+    ----------
+    kernel : Forest
+        Kernel with leaves, of boosted trees without splits by sets of categories.
+
+    Returns
+    -------
+    ndarray of shape (n_leaves, n_outputs)
+        For boosted classifiers, coefficients of the decision function.
+    """
+    arrays = as_tree_arrays(kernel.ensemble)
+    assert arrays is not None
+    found = np.zeros((int(kernel.first_features[-1]), arrays.value.shape[1]))
+    for nodes, own in _leaves_of_trees(kernel, arrays):
+        found[own] = arrays.value[nodes] / np.sqrt(len(arrays.starts) - 1)
+    return found
+
+
+def _leaves_of_trees(kernel: Forest, arrays: TreeArrays) -> Iterator[tuple[Array, Array]]:
+    """Yield, for each tree, the nodes that are leaves and the features that indicate them."""
+    assert kernel.cuts is not None
+    numbers, firsts = arrays.leaf_numbers(), kernel.first_features
     for tree, cuts in enumerate(kernel.cuts):
         nodes = np.arange(arrays.starts[tree], arrays.starts[tree + 1])
         leaves = nodes[arrays.children[nodes, 0] < 0]
-        own = firsts[tree] + leaves_of(numbers[leaves], cuts).astype(np.intp)
-        # Indicators are divided by the square root of the number of trees, and a mean over trees by
-        # the number itself.
-        value[leaves] = term.coefficients[own] * np.sqrt(n_trees)
-    return TreeTerm(replace(arrays, value=value), term.view, kernel.indicators)
+        yield leaves, firsts[tree] + leaves_of(numbers[leaves], cuts).astype(np.intp)

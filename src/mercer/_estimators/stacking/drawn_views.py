@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,14 +28,16 @@ from mercer._estimators.stacking.evaluation import (
 )
 from mercer._estimators.stacking.kernel_sums import with_sums
 from mercer._estimators.stacking.leaf_members import (
-    DESCRIPTION,
-    LeafEvaluation,
+    EvaluationOfTrees,
     LeafMember,
     leaves_of_boosted_trees,
+    tree_folds,
 )
 from mercer._estimators.stacking.nystroem_members import NystroemMember
 from mercer._estimators.stacking.ridges import evaluate, left_out_message
 from mercer._estimators.stacking.table_views import TableViews, ViewEncoder, ViewName
+from mercer._estimators.stacking.tree_members import TreeMember, boosted_trees
+from mercer._estimators.stacking.tree_rows import TreeRows
 from mercer._estimators.stacking.trial_fits import worth_all_rows
 from mercer._gram.devices import current_device
 from mercer._nystroem.second_stage import fit_nystroem
@@ -54,6 +56,9 @@ widths that are learned from more rows predict better."""
 _SEEN_PARTS = 2
 """Candidates are evaluated on a third of the groups, with kernels learned from the others. Each
 half of these others is predicted with kernels learned from all remaining groups."""
+
+
+AnyMember: TypeAlias = NystroemMember | LeafMember | TreeMember
 
 
 @dataclass(frozen=True)
@@ -127,14 +132,14 @@ class DrawnViews(ViewedSample):
         combine: Combine,
         on_failure: Callable[[str], None],
     ) -> Selection:
-        """Add the leaves of boosted trees to the selection, and sums of kernels for responses.
+        """Add boosted trees to the selection, and sums of kernels for responses.
 
-        Kernels with little weight beside the leaves are dropped; see :func:`worth_all_rows`.
+        Kernels with little weight beside the trees are dropped; see :func:`worth_all_rows`.
         """
-        leaves = self._leaves(on_failure)
-        evaluations, kept = [*chosen.evaluations, *leaves], [*chosen.kept, *leaves]
+        trees = self._on_trees(on_failure)
+        evaluations, kept = [*chosen.evaluations, *trees], [*chosen.kept, *trees]
         if self.adds_kernels:
-            known = [*(e.deviations for e in chosen.kept), *(e.deviations[rows] for e in leaves)]
+            known = [*(e.deviations for e in chosen.kept), *(e.deviations[rows] for e in trees)]
             kept = with_sums(kept, known, self.take(rows), combine)
             evaluations += [e for e in kept if all(e is not other for other in evaluations)]
         settings: Any = {"least_share": self.least_share, "random_state": self.random_state}
@@ -149,19 +154,24 @@ class DrawnViews(ViewedSample):
         """
         return self.target.encoding.classes is None
 
-    def _leaves(self, on_failure: Callable[[str], None]) -> list[LeafEvaluation]:
-        """Evaluate ridge regression on leaves of boosted trees; return no evaluation on failure."""
+    def _on_trees(self, on_failure: Callable[[str], None]) -> Sequence[EvaluationOfTrees]:
+        """Evaluate boosted trees for classes, and their leaves for responses; none on failure."""
         if not self.max_tree_samples:
             return []
-        view, state = next(iter(self.X)), self.random_state
+        view, target, state = next(iter(self.X)), self.target, self.random_state
         try:
-            rows, predicted = self._tree_rows(view), self._drawn_in(view)
-            return [leaves_of_boosted_trees(view, rows, predicted, self.target, state)]
+            sample, predicted = self._tree_rows(view), self._drawn_in(view)
+            if target.codes is None:
+                return [leaves_of_boosted_trees(view, sample, predicted, target, state)]
+            pairs = tree_folds(sample, predicted)
+            splits = [(np.flatnonzero(train), np.flatnonzero(inside)) for inside, train in pairs]
+            rows = TreeRows.of(sample, target.encoding, state)
+            return boosted_trees(view, rows, predicted.X, target, splits)
         except Exception as error:
-            on_failure(left_out_message([DESCRIPTION], error))
+            on_failure(left_out_message(["boosted trees"], error))
             return []
 
-    def fitted(self, kept: Sequence[Evaluation], rows: Array) -> list[NystroemMember | LeafMember]:
+    def fitted(self, kept: Sequence[Evaluation], rows: Array) -> list[AnyMember]:
         """Fit ridge regressions on Nyström features of all rows; see :class:`ViewedSample`."""
         members = [found.on_all_rows(self.member) for found in kept]
         # The best members come first: if one of them is better on features, the others are assumed

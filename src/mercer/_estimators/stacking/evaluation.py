@@ -194,6 +194,7 @@ class GramMember:
     kernel: Kernel
     unit: UnitScale
     predictor: Predictor
+    keeps_rows: ClassVar[bool] = True
 
     def deviations(self, X: Features, Z: Features) -> Array:
         """Return predictions for new samples minus the mean, in the encoding of the target.

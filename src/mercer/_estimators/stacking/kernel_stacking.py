@@ -48,6 +48,7 @@ from mercer._estimators.stacking.stack_expansion import Member, StackExpansionMi
 from mercer._estimators.stacking.stack_left_out import LeftOutFits, StackLeftOutMixin
 from mercer._estimators.stacking.stack_updates import StackUpdatesMixin
 from mercer._estimators.stacking.table_views import SeveralViews, TableViews, ViewName
+from mercer._estimators.stacking.tree_members import ViewsWithTrees, may_grow_trees
 from mercer._estimators.stacking.tree_rows import tree_samples
 from mercer._gram.dense import unit_gram
 from mercer._gram.new_rows import fitting_rows
@@ -213,9 +214,12 @@ class KernelStacking(
         if (far := self._views.of_distances) not in names:
             names = [*names, far]
         views = self._views.transforms(data.X, names)
-        if not isinstance(data, DrawnSample):
-            return ViewedSample(views, data.y, target.weights, target=target)
         grows_trees = has_default(self.candidates) and not self._views.is_sparse
+        if not isinstance(data, DrawnSample):
+            if not grows_trees or not may_grow_trees(target, self.max_tree_samples):
+                return ViewedSample(views, data.y, target.weights, target=target)
+            state = self.random_state
+            return ViewsWithTrees(views, data.y, target.weights, target=target, random_state=state)
         return DrawnViews(
             views,
             data.y,

@@ -1,11 +1,14 @@
-"""Members of stacks for large tables: ridge regressions on the leaves of boosted trees."""
+"""Members of stacks for large tables: ridge regressions on the leaves of boosted trees.
+
+Classes have the log-odds of the trees instead; see `tree_members`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -37,8 +40,8 @@ DESCRIPTION = "leaves of boosted trees"
 
 
 @dataclass(frozen=True)
-class LeafMember:
-    """Ridge regression on leaf indicators of trees that were grown on some of the rows.
+class LeafFunction:
+    """A linear function of leaf indicators of trees.
 
     Attributes
     ----------
@@ -49,18 +52,12 @@ class LeafMember:
     coefficients : ndarray of shape (n_leaves, n_outputs)
     intercept : ndarray of shape (n_outputs,)
         Intercept minus the mean of the target.
-    mean : ndarray of shape (n_outputs,)
-        Mean of the target.
-    alpha : float
-        The penalty.
     """
 
     view: ViewName
     kernel: Forest
     coefficients: Array
     intercept: Array
-    mean: Array
-    alpha: float
 
     def deviations(self, X: Features, Z: Features) -> Array:
         """Return predictions for new samples minus the mean; see :meth:`GramMember.deviations`."""
@@ -90,6 +87,23 @@ class LeafMember:
         """Return a predictor of one output, on which a single training sample has little effect."""
         return lambda X: self.deviations(X, Z)[:, [output]]
 
+
+@dataclass(frozen=True)
+class LeafMember(LeafFunction):
+    """Ridge regression on leaf indicators of trees that were grown on some of the rows.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_outputs,)
+        Mean of the target.
+    alpha : float
+        The penalty.
+    """
+
+    mean: Array
+    alpha: float
+    keeps_rows: ClassVar[bool] = False
+
     def row_sums(
         self, rows: Sample, encoding: TargetEncoding, random_state: RandomState
     ) -> LeafSums:
@@ -107,8 +121,22 @@ class LeafMember:
 
 
 @dataclass(frozen=True)
-class LeafEvaluation(Evaluation):
-    """A ridge regression on leaves, with predictions of rows by trees grown without them.
+class EvaluationOfTrees(Evaluation):
+    """A member on trees, with predictions of all rows by trees that were grown without them."""
+
+    @property
+    def learned_from_some(self) -> bool:
+        """Whether the kernel was learned from some of the rows that it predicts."""
+        return False
+
+    def out_of_fold(self, predicted: Callable[[], Array]) -> Array:
+        """Return the deviations, unchanged; see :class:`Evaluation`."""
+        return self.deviations
+
+
+@dataclass(frozen=True)
+class LeafEvaluation(EvaluationOfTrees):
+    """A ridge regression on leaves.
 
     Attributes
     ----------
@@ -118,18 +146,9 @@ class LeafEvaluation(Evaluation):
 
     member: Callable[[], LeafMember] = field(kw_only=True)
 
-    @property
-    def learned_from_some(self) -> bool:
-        """Whether the kernel was learned from some of the rows that it predicts."""
-        return False
-
     def on_all_rows(self, member: Callable[[Kernel, Candidate], Any]) -> LeafMember:
         """Return the member; see :class:`Evaluation`."""
         return self.member()
-
-    def out_of_fold(self, predicted: Callable[[], Array]) -> Array:
-        """Return the deviations, unchanged; see :class:`Evaluation`."""
-        return self.deviations
 
 
 def leaves_of_boosted_trees(
@@ -161,7 +180,7 @@ def leaves_of_boosted_trees(
     Raises
     ------
     ValueError
-        If no fold has rows to hold out and two rows (of two classes) to learn from.
+        If no fold has rows to hold out and two rows to learn from.
 
     Notes
     -----
@@ -210,7 +229,7 @@ def _out_of_fold(
     """
     total, counts = np.zeros_like(target.values), np.zeros(len(predicted))
     alphas, means, n_grown, known = _PENALTIES, target.left_out_means, 0, None
-    for inside, train in _folds(sample, predicted):
+    for inside, train in tree_folds(sample, predicted):
         part = rows.take(np.flatnonzero(train))
         counts[inside] += 1.0
         if not part.is_learnable:
@@ -228,8 +247,7 @@ def _out_of_fold(
             if np.count_nonzero(~train) <= few * len(train):
                 known = kernel, _completed(kernel, leaves, rows.X, train)
     if not n_grown:
-        needed = "two rows" if rows.codes is None else "rows of two classes"
-        raise ValueError(f"no fold leaves {needed} to grow trees on")
+        raise ValueError("no fold leaves two rows to grow trees on")
     return total / np.where(counts > 0.0, counts, np.nan)[:, None], alphas, known
 
 
@@ -242,8 +260,17 @@ def _completed(kernel: Forest, leaves: Array, X: Features, known: Array) -> Arra
     return found
 
 
-def _folds(sample: DrawnSample, predicted: DrawnSample) -> list[tuple[Array, Array]]:
-    """Return masks, for each fold, of rows to predict and of sample rows to grow trees on."""
+def tree_folds(sample: DrawnSample, predicted: DrawnSample) -> list[tuple[Array, Array]]:
+    """Return masks, for each fold, of rows to predict and of sample rows to grow trees on.
+
+    Parameters
+    ----------
+    sample : DrawnSample
+        The rows on which trees are grown.
+    predicted : DrawnSample
+        The rows of the same table that are predicted. They are a single fold if at most a fifth of
+        the sample is predicted, or shares groups with predicted rows.
+    """
     if predicted.listed is None:
         names, own = sample.positions, predicted.positions
         if sample.groups is not None and predicted.groups is not None:
@@ -287,6 +314,6 @@ def _grown_on(random_state: RandomState) -> Learn:
 
     def learn(X: Features, y: Array, target: EncodedTarget) -> list[Kernel]:
         ones = np.ones(X.shape[0])
-        return [TreeRows(X, target.values, target.codes, ones, random_state).grown()[0]]
+        return [TreeRows(X, target.values, None, ones, random_state).grown()[0]]
 
     return learn

@@ -226,23 +226,5 @@ class LeafSums:
     def solved(self, penalties: Array) -> tuple[Array, Array]:
         """Compute coefficients and intercepts at some penalties; see :func:`ridge_on_sums`."""
         assert self.kernel.cuts is not None
-        classes, n_trees = self.encoding.classes, len(self.kernel.cuts)
-        n_solved = self.encoding.n_outputs - (classes is not None)
-        found = ridge_on_sums(self.sums, n_trees, penalties, n_solved, tol=_TOLERANCE)
-        return found if classes is None else with_last_class(*found)
-
-
-def with_last_class(coefficients: Array, intercepts: Array) -> tuple[Array, Array]:
-    """Add the last class to fits to class indicators, which sum to one over classes.
-
-    Parameters
-    ----------
-    coefficients : ndarray of shape (..., n_outputs)
-    intercepts : ndarray of shape (..., n_outputs)
-    """
-    last = -coefficients.sum(axis=-1, keepdims=True)
-    rest = 1.0 - intercepts.sum(axis=-1, keepdims=True)
-    return (
-        np.concatenate([coefficients, last], axis=-1),
-        np.concatenate([intercepts, rest], axis=-1),
-    )
+        n_trees = len(self.kernel.cuts)
+        return ridge_on_sums(self.sums, n_trees, penalties, self.encoding.n_outputs, tol=_TOLERANCE)

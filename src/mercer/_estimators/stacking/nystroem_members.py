@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,6 +36,7 @@ class NystroemMember:
     kernel: Kernel
     model: NystroemModel
     mean: Array
+    keeps_rows: ClassVar[bool] = False
 
     def deviations(self, X: Features, Z: Features) -> Array:
         """Return predictions for new samples minus the mean; see :meth:`GramMember.deviations`."""

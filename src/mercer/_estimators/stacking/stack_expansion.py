@@ -39,6 +39,11 @@ class Member(Protocol):
         """The kernel."""
         ...
 
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether the stack stores all rows, to which the member is fitted anew in updates."""
+        ...
+
     def deviations(self, X: Features, Z: Features) -> Array:
         """Return predictions minus the mean; see :meth:`GramMember.deviations`."""
         ...

@@ -122,8 +122,9 @@ class LeftOutFits:
         if self.learned_apart:
             apart = inside.others(some)
         known = kernels_learned_from(train[some], self.chosen.evaluations, self.rows)
-        settings = {"others": apart, "known": known, "on_failure": lambda message: None}
-        return stack._select(self.candidates, inside.take(some), **settings)
+        settings: Any = {"others": apart, "known": known, "on_failure": lambda message: None}
+        found = stack._select(self.candidates, inside.take(some), **settings)
+        return inside.revised(found, some, stack._combined, settings["on_failure"])
 
 
 _NAMES = {"loo_predictions_", "loo_score_", "_held_out", "_scaled"}

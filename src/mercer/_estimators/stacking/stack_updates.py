@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from mercer._data.sample import EncodedTarget, Sample, encode_target
 from mercer._data.types import Array, Features, RandomState
 from mercer._data.weights import as_weights
-from mercer._estimators.stacking.evaluation import GramMember, ViewedSample
+from mercer._estimators.stacking.evaluation import ViewedSample
 from mercer._estimators.stacking.stack_expansion import Member
 from mercer._estimators.stacking.table_views import TableViews, ViewName
 from mercer._gram.memory import check_gram_memory
@@ -32,7 +32,7 @@ class StackUpdatesMixin(UpdatesMixin):
     @property
     def _keeps_rows(self) -> bool:
         """Whether members are fitted to Gram matrices of all rows, which the stack stores."""
-        return all(isinstance(member, GramMember) for member in self._members)
+        return all(member.keeps_rows for member in self._members)
 
     def _check_updates(self, n_new: int) -> None:
         if getattr(self, "_is_multilabel", False):

@@ -11,7 +11,7 @@ from mercer._data.folds import sample_rows
 from mercer._data.sample import EncodedTarget, TargetEncoding
 from mercer._data.types import Array, RandomState
 from mercer._estimators.stacking.evaluation import Combine, Evaluation
-from mercer._estimators.stacking.leaf_members import LeafEvaluation
+from mercer._estimators.stacking.leaf_members import EvaluationOfTrees
 from mercer._estimators.stacking.table_views import ViewName
 from mercer._nystroem.all_rows import AllRows, penalties_for
 from mercer._nystroem.feature_ridge import ridge_on_features
@@ -74,7 +74,7 @@ def worth_all_rows(
     to all rows, and its fit to all rows takes a pass or a search for widths. Its out-of-fold
     predictions, by a fit to drawn rows on some centers, show what it adds to the others.
     """
-    leaves = [e for e in kept if isinstance(e, LeafEvaluation)]
+    leaves = [e for e in kept if isinstance(e, EvaluationOfTrees)]
     if not leaves or len(leaves) == len(kept):
         return list(kept)
     drawn = drawn_in(leaves[0].candidate.view)
@@ -89,7 +89,7 @@ def worth_all_rows(
     means = inside.mean if drawn.listed is None else inside.left_out_means
     deviations = []
     for e in kept:
-        if isinstance(e, LeafEvaluation):
+        if isinstance(e, EvaluationOfTrees):
             deviations.append(e.deviations[rows])
             continue
         some = drawn_in(e.candidate.view).take(rows)
@@ -98,7 +98,7 @@ def worth_all_rows(
     return [
         e
         for e, share in zip(kept, shares, strict=True)
-        if share > least or isinstance(e, LeafEvaluation)
+        if share > least or isinstance(e, EvaluationOfTrees)
     ]
 
 
