@@ -16,7 +16,7 @@ from experiments.reporting.section import line, named_texts
 Record = dict[str, Any]
 TEXTS = named_texts(Path(__file__).with_suffix(".md"))
 
-STACK, CATBOOST = "stacking", "CatBoost"
+STACK, LIGHTGBM, CATBOOST = "stacking", "LightGBM", "CatBoost"
 OFFSET = 0.005
 """Added to fractions of wrong labels in ratios, so that few of them do not make large ones."""
 
@@ -31,8 +31,8 @@ def page(records: Sequence[Record]) -> str:
     cells = means(records)
     methods = list(dict.fromkeys(record["method"] for record in records))
     others = [method for method in methods if method != STACK]
-    ratios, errors = _ratios(cells, others), _errors(cells, methods)
-    return TEXTS["page"].format(offset=100 * OFFSET, ratios=ratios, errors=errors)
+    parts = {"ratios": _ratios(cells, others), "spread": _spread(cells), "losses": _losses(cells)}
+    return TEXTS["page"].format(offset=100 * OFFSET, errors=_errors(cells, methods), **parts)
 
 
 def means(records: Sequence[Record]) -> dict[tuple[str, int], dict[str, Record]]:
@@ -100,13 +100,65 @@ def _ratios(cells: dict[tuple[str, int], dict[str, Record]], others: list[str]) 
     """Geometric means of ratios over tables, for each number of rows."""
     header = ["rows", "tables", *(f"{what} / {o}" for what in ("error", "fit") for o in others)]
     lines = [line(*header), line(*["---:"] * len(header))]
-    for size in dict.fromkeys(found[STACK]["size"] for found in cells.values()):
+    for size in _sizes(cells):
         of_rows = [found for found in cells.values() if found[STACK]["size"] == size]
         row = [size, str(len(of_rows))]
         for name, other in [(n, o) for n in ("error", "fit") for o in others]:
             values = [ratio(f[STACK], f[other], name) for f in of_rows if other in f]
             row.append(f"{np.exp(np.mean(np.log(values))):.3f}" if values else "")
         lines.append(line(*row))
+    return "\n".join(lines)
+
+
+def _of_size(
+    cells: dict[tuple[str, int], dict[str, Record]], size: str, task: str, *others: str
+) -> list[dict[str, Record]]:
+    """The tables of a task at a number of rows for which all these methods are measured."""
+    return [
+        found
+        for found in cells.values()
+        if found[STACK]["size"] == size
+        and found[STACK]["task"] == task
+        and all(other in found for other in others)
+    ]
+
+
+def _sizes(cells: dict[tuple[str, int], dict[str, Record]]) -> list[str]:
+    return list(dict.fromkeys(found[STACK]["size"] for found in cells.values()))
+
+
+def _spread(cells: dict[tuple[str, int], dict[str, Record]]) -> str:
+    """Ratios of errors to CatBoost's: means, medians, and means without single tables."""
+    header = ["rows", "target", "tables", "geometric mean", "median", "without the best table"]
+    header += ["without the worst", "best", "worst"]
+    lines = [line(*header), line(*["---:"] * len(header))]
+    for size in _sizes(cells):
+        for task, target in (("regression", "responses"), ("classification", "classes")):
+            found = _of_size(cells, size, task, CATBOOST)
+            values = np.sort([ratio(f[STACK], f[CATBOOST], "error") for f in found])
+            if len(values) < 2:
+                continue
+            logs = np.log(values)
+            numbers = np.exp([logs.mean(), np.median(logs), logs[1:].mean(), logs[:-1].mean()])
+            shown = [f"{number:.3f}" for number in (*numbers, values[0], values[-1])]
+            lines.append(line(size, target, str(len(values)), *shown))
+    return "\n".join(lines)
+
+
+def _losses(cells: dict[tuple[str, int], dict[str, Record]]) -> str:
+    """Ratios of log-losses of classes to those of LightGBM, CatBoost, and the better of both."""
+    header = ["rows", "tables", "/ LightGBM", "/ CatBoost", "/ the better", "worst of these"]
+    lines = [line(*header), line(*["---:"] * len(header))]
+    for size in _sizes(cells):
+        found = _of_size(cells, size, "classification", LIGHTGBM, CATBOOST)
+        if not found:
+            continue
+        stack, light, cat = (
+            np.log([f[method]["log_loss"] for f in found]) for method in (STACK, LIGHTGBM, CATBOOST)
+        )
+        better = stack - np.minimum(light, cat)
+        means_of = ((stack - light).mean(), (stack - cat).mean(), better.mean(), better.max())
+        lines.append(line(size, str(len(found)), *(f"{np.exp(m):.3f}" for m in means_of)))
     return "\n".join(lines)
 
 

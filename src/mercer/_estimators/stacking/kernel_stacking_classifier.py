@@ -80,11 +80,10 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         samples if there are at least as many and samples are left out one at a time; on Nyström
         features, from up to twice as many.
     max_tree_samples : int or "auto", default="auto"
-        Maximum number of samples on which trees are grown; the leaves of trees are a candidate from
-        3,000 samples on. Each sample takes some 8 (5 n_features + 100) bytes of memory. "auto"
-        stands for 500,000, or for as many as fit scikit-learn's `working_memory`. Ridge regression
-        on the leaves is fitted to all samples if two matrices with a row and a column for each leaf
-        also fit this memory: up to 410 MB, times k^2 for k responses.
+        Maximum number of samples on which trees are grown; boosted trees are a candidate from 1,000
+        samples on. Each sample takes some 8 (5 n_features + 100) bytes of memory. "auto" stands for
+        500,000, or for as many as fit scikit-learn's `working_memory`. An exact fit to more samples
+        has no trees.
     cv : int, cross-validation generator, iterable or None, default=None
         How samples are left out to choose kernels, penalties and weights, and for
         `loo_predictions_`. None leaves out one sample, or one group, at a time. A number of folds
@@ -110,8 +109,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         The candidates, with attributes `description`, `kernel`, `alpha`, `loo_error`, `weight` and
         `score` (None without `scoring`). The error of a ridge regression is the mean squared
         leave-one-out error of class indicators, divided by the error of the class frequencies. The
-        error of a machine, or of logistic regression, is the fraction of samples that it
-        misclassifies.
+        error of a machine, of logistic regression or of trees is the fraction of samples that it
+        misclassifies. Trees have no penalty: `alpha` is NaN.
     kernels_ : list of Kernel
         The kernels that are kept.
     weights_ : ndarray of shape (n_kernels,)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeAlias
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from mercer._data.types import Array, Features, RandomState
+from mercer._data.weights import SampleWeights, as_weights
 from mercer._estimators.stacking.tree_rows import TreeRows
 from mercer.kernels._leaves import openmp_threads, with_numbers
 
@@ -80,20 +82,27 @@ class TreeGrowth:
         """Grow trees on some rows, or further trees of an ensemble that was grown on them.
 
         Half of the columns are drawn for each split, because trees that differ more have a lower
-        log-loss.
+        log-loss. The penalty on the values of leaves bounds the log-odds of classes of few rows.
         """
         trees = known or HistGradientBoostingClassifier(
             learning_rate=self.learning_rate,
             max_leaf_nodes=self.max_leaf_nodes,
             max_features=0.5,
+            min_samples_leaf=5,
+            l2_regularization=1.0,
             early_stopping=False,
             warm_start=True,
             random_state=self.random_state,
         )
         table = with_numbers(rows.X, rows.indicators)
         with openmp_threads(1):
-            trees.set_params(max_iter=n_iterations).fit(table, rows.codes, rows.weights)
+            trees.set_params(max_iter=n_iterations)
+            trees.fit(table, rows.codes, **_relative(rows).fit_params)
         return trees
+
+
+def _relative(rows: TreeRows) -> SampleWeights:
+    return as_weights(rows.weights, len(rows.weights)).relative()
 
 
 def log_odds(raw: Array, trees: Trees, n_classes: int) -> Array:
@@ -165,9 +174,14 @@ class Fold:
         """
         if self.is_empty:
             return np.zeros((len(self._X), self._n_classes))
-        self._trees = self._growth.grown(self._rows, n_iterations, self._trees)
+        if self._trees is None or self._trees.max_iter < n_iterations:
+            # Weighted columns are divided into bins so slowly that trees are grown only once.
+            once = not _relative(self._rows).is_unit
+            n_grown = self._growth.most_iterations if once else n_iterations
+            self._trees = self._growth.grown(self._rows, n_grown, self._trees)
         with openmp_threads(1):
-            raw = self._trees.decision_function(self._X)
+            stages = self._trees.staged_decision_function(self._X)
+            raw = next(islice(stages, n_iterations - 1, None))
         return log_odds(raw, self._trees, self._n_classes) - levels(self._rows, self._n_classes)
 
 
