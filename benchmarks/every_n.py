@@ -8,9 +8,10 @@ The first two write a line to every_n.jsonl, or the file that `--output` names, 
 method to a split of a table, and leave out those that are there; the last writes docs/every_n.md
 and its figure.
 The tables have more than 14,000 rows. Training rows are stratified by class; the test has up to
-10,000 of the other rows, a tenth of them where all others are for training. LightGBM and CatBoost
-take categories as they are, the stack what `table_encoder` makes of them. All methods have their
-defaults and one thread. Methods whose package is missing are skipped.
+10,000 of the other rows, a tenth of them where all others are for training. Two tables in order of
+time are also split by time: the last tenth is the test. LightGBM and CatBoost take categories as
+they are, the stack what `table_encoder` makes of them. All methods have their defaults and one
+thread. Methods whose package is missing are skipped.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from common import Record, read_records, write_records
-from every_n_page import CATBOOST, LIGHTGBM, figure, page
+from every_n_page import CATBOOST, LATER, LIGHTGBM, figure, page
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -40,6 +41,7 @@ from mercer.preprocessing import table_encoder
 RECORDS = Path(__file__).with_suffix(".jsonl")
 PAGE = Path(__file__).parents[1] / "docs" / "every_n.md"
 FIGURE = PAGE.parent / "images" / "every_n.png"
+IN_TIME_ORDER = ("bike", "elec")
 LARGE = (
     "adult",
     "bike",
@@ -51,6 +53,7 @@ LARGE = (
     "pol",
     "protein",
     "telescope",
+    *(name + LATER for name in IN_TIME_ORDER),
 )
 MOST_TEST_ROWS = 10_000
 ROWS = ("400", "1000", "3000", "10000", "all")
@@ -114,12 +117,19 @@ def measured(estimator: Any, method: str, split: list[Any], task: str) -> dict[s
     return found | {"error": float(np.mean(predicted != y_new)), "log_loss": loss}
 
 
+def later_split(X: pd.DataFrame, y: Any, rows: int, seed: int) -> list[Any]:
+    """Training rows drawn from the first nine tenths of the rows, and the last tenth for a test."""
+    n_earlier = len(y) - len(y) // 10
+    train = np.sort(np.random.default_rng(seed).permutation(n_earlier)[:rows])
+    return [X.iloc[train], X.iloc[n_earlier:], y[train], y[n_earlier:]]
+
+
 def measure(tables: list[str], sizes: list[str], n_splits: int, output: Path) -> None:
     """Fit every method to every split that has no record."""
     names = ("table", "rows", "split", "method")
     done = {tuple(record[name] for name in names) for record in read_records(output)}
     for name, size, seed in product(tables, sizes, range(n_splits)):
-        table, whole = load_table(name), size == "all"
+        table, whole = load_table(name.removesuffix(LATER)), size == "all"
         n_rows = len(table.target)
         rows = n_rows - n_rows // 10 if whole else int(size)
         target, classes = table.target, table.task == "classification"
@@ -130,14 +140,17 @@ def measure(tables: list[str], sizes: list[str], n_splits: int, output: Path) ->
             key = (name, rows, seed, method)
             if key in done:
                 continue
-            split = train_test_split(
-                table.frame,
-                target,
-                train_size=rows,
-                test_size=min(len(target) - rows, MOST_TEST_ROWS),
-                random_state=seed,
-                stratify=target if classes else None,
-            )
+            if name.endswith(LATER):
+                split = later_split(table.frame, target, rows, seed)
+            else:
+                split = train_test_split(
+                    table.frame,
+                    target,
+                    train_size=rows,
+                    test_size=min(len(target) - rows, MOST_TEST_ROWS),
+                    random_state=seed,
+                    stratify=target if classes else None,
+                )
             with warnings.catch_warnings(), threadpool_limits(1):
                 warnings.simplefilter("ignore")
                 found = measured(estimator, method, split, table.task)

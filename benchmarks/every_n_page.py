@@ -17,6 +17,9 @@ Record = dict[str, Any]
 TEXTS = named_texts(Path(__file__).with_suffix(".md"))
 
 STACK, LIGHTGBM, CATBOOST = "stacking", "LightGBM", "CatBoost"
+LATER = ", later"
+"""End of the names of tables whose test rows are later than the training rows."""
+
 OFFSET = 0.005
 """Added to fractions of wrong labels in ratios, so that few of them do not make large ones."""
 
@@ -31,7 +34,10 @@ def page(records: Sequence[Record]) -> str:
     cells = means(records)
     methods = list(dict.fromkeys(record["method"] for record in records))
     others = [method for method in methods if method != STACK]
-    parts = {"ratios": _ratios(cells, others), "spread": _spread(cells), "losses": _losses(cells)}
+    later = {key: found for key, found in cells.items() if key[0].endswith(LATER)}
+    drawn = {key: found for key, found in cells.items() if key not in later}
+    parts = {"ratios": _ratios(drawn, others), "spread": _spread(drawn), "losses": _losses(drawn)}
+    parts["later"] = _later(later, others)
     return TEXTS["page"].format(offset=100 * OFFSET, errors=_errors(cells, methods), **parts)
 
 
@@ -69,7 +75,7 @@ def figure(records: Sequence[Record]) -> Figure:
     points: dict[str, list[tuple[int, float]]] = defaultdict(list)
     by_size: dict[str, list[tuple[int, float]]] = defaultdict(list)
     for (table, rows), found in cells.items():
-        if STACK in found and CATBOOST in found:
+        if STACK in found and CATBOOST in found and not table.endswith(LATER):
             point = rows, ratio(found[STACK], found[CATBOOST], "error")
             points[table].append(point)
             by_size[found[STACK]["size"]].append(point)
@@ -159,6 +165,19 @@ def _losses(cells: dict[tuple[str, int], dict[str, Record]]) -> str:
         better = stack - np.minimum(light, cat)
         means_of = ((stack - light).mean(), (stack - cat).mean(), better.mean(), better.max())
         lines.append(line(size, str(len(found)), *(f"{np.exp(m):.3f}" for m in means_of)))
+    return "\n".join(lines)
+
+
+def _later(cells: dict[tuple[str, int], dict[str, Record]], others: list[str]) -> str:
+    """Ratios of errors, and of log-losses, on tables whose test rows are later ones."""
+    header = ["table", "rows", *(f"{what} / {o}" for what in ("error", "log-loss") for o in others)]
+    lines = [line(*header), line("---", *["---:"] * (len(header) - 1))]
+    for (table, rows), found in cells.items():
+        shown = [table.removesuffix(LATER), f"{rows:,}"]
+        for name in ("error", "log_loss"):
+            known = [other if other in found and name in found[STACK] else "" for other in others]
+            shown += [f"{ratio(found[STACK], found[o], name):.3f}" if o else "" for o in known]
+        lines.append(line(*shown))
     return "\n".join(lines)
 
 

@@ -143,17 +143,20 @@ def kernel_section(trial: Trial, learner: str = "") -> Section:
         lengths = [c.weight for c in found]
         header = ["Candidate", "Penalty", "Rel. error", "Weight"]
         errors = [
-            f"{c.loo_error:.1%}" if c.description.startswith("support") else f"{c.loo_error:#.3g}"
+            f"{c.loo_error:.1%}"
+            if c.description.startswith(("support", "boosted"))
+            else f"{c.loo_error:#.3g}"
             for c in found
         ]
         rows = [
-            [c.description, f"{c.alpha:.3g}", error, f"{c.weight:.3f}"]
+            [c.description, "" if isnan(c.alpha) else f"{c.alpha:.3g}", error, f"{c.weight:.3f}"]
             for c, error in zip(found, errors, strict=True)
         ]
         told = (
             "Rel. error: the mean squared leave-one-out error, divided by the error of the mean or "
-            "of class frequencies; of a machine, the share of wrong rows out of fold. Weights do "
-            "not follow errors alone: kernels that err on different rows complement each other."
+            "of class frequencies; of a machine or of trees, the share of wrong rows out of fold. "
+            "Weights do not follow errors alone: kernels that err on different rows complement "
+            "each other."
         )
     else:
         shares = np.abs(terms.shares)

@@ -126,7 +126,7 @@ def test_labels_of_a_fold_do_not_change_its_predictions(y: np.ndarray) -> None:
 
     def deviations(labels: np.ndarray) -> np.ndarray:
         rows, _ = rows_of(labels)
-        fold = Fold(rows.take(train), inside, X[TRAIN], shape[1], growth)
+        fold = Fold(rows, (train, inside), X[TRAIN], shape[1], growth)
         return out_of_fold([fold], shape, 20)
 
     other = y.copy()
@@ -142,7 +142,7 @@ def test_iterations_are_added_until_the_loss_rises() -> None:
     splits = target.folds(5, 0)
     [found] = boosted_trees("given", rows, rows.X, target, splits)
     growth = found.member.growth
-    folds = [Fold(rows.take(a), b, rows.X, 2, growth) for a, b in splits]
+    folds = [Fold(rows, split, rows.X, 2, growth) for split in splits]
     losses = {}
     for n in growth.stages:
         odds = 2.0 * out_of_fold(folds, (N, 2), n)[:, 1] + logit(TWO[TRAIN].mean())

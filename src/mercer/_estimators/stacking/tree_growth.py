@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from mercer._data.folds import Split
 from mercer._data.types import Array, Features, RandomState
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._estimators.stacking.tree_rows import TreeRows
@@ -145,44 +146,51 @@ class Fold:
     Parameters
     ----------
     rows : TreeRows
-        The training rows.
-    inside : ndarray of int of shape (n_held_out,)
-        Indices of the rows that are held out.
+        The rows on which trees are grown, in any fold.
+    split : (ndarray, ndarray)
+        Indices of the training rows, and of the rows to predict that the fold holds out.
     X : ndarray of shape (n_samples, n_features)
         All rows to predict, in any fold.
     n_classes : int
     growth : TreeGrowth
+
+    Attributes
+    ----------
+    inside : ndarray of int of shape (n_held_out,)
+        Indices of the rows that are held out.
+    is_empty : bool
+        Whether no rows are held out, or nothing can be learned from the training rows.
     """
 
     def __init__(
-        self, rows: TreeRows, inside: Array, X: Features, n_classes: int, growth: TreeGrowth
+        self, rows: TreeRows, split: Split, X: Features, n_classes: int, growth: TreeGrowth
     ) -> None:
-        self.inside = inside
-        self._rows, self._n_classes, self._growth = rows, n_classes, growth
-        self._X = with_numbers(X[inside], rows.indicators)
+        self._train, self.inside = split
+        part = rows.take(self._train)
+        self.is_empty = not len(self.inside) or not part.is_learnable
+        self._rows, self._X = rows, X
+        self._n_classes, self._growth = n_classes, growth
+        self._levels = levels(part, n_classes)
+        self._grows_once = not _relative(part).is_unit
         self._trees: Trees | None = None
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no rows are held out, or nothing can be learned from the training rows."""
-        return not len(self._X) or not self._rows.is_learnable
 
     def deviations(self, n_iterations: int) -> Array:
         """Return log-odds of the held-out rows minus those of the training frequencies.
 
-        They are zeros if nothing can be learned from the training rows.
+        They are zeros for an empty fold.
         """
         if self.is_empty:
-            return np.zeros((len(self._X), self._n_classes))
+            return np.zeros((len(self.inside), self._n_classes))
         if self._trees is None or self._trees.max_iter < n_iterations:
             # Weighted columns are divided into bins so slowly that trees are grown only once.
-            once = not _relative(self._rows).is_unit
-            n_grown = self._growth.most_iterations if once else n_iterations
-            self._trees = self._growth.grown(self._rows, n_grown, self._trees)
+            n_grown = self._growth.most_iterations if self._grows_once else n_iterations
+            part = self._rows.take(self._train)
+            self._trees = self._growth.grown(part, n_grown, self._trees)
+        table = with_numbers(self._X[self.inside], self._rows.indicators)
         with openmp_threads(1):
-            stages = self._trees.staged_decision_function(self._X)
+            stages = self._trees.staged_decision_function(table)
             raw = next(islice(stages, n_iterations - 1, None))
-        return log_odds(raw, self._trees, self._n_classes) - levels(self._rows, self._n_classes)
+        return log_odds(raw, self._trees, self._n_classes) - self._levels
 
 
 def out_of_fold(folds: Sequence[Fold], shape: tuple[int, int], n_iterations: int) -> Array:

@@ -194,7 +194,7 @@ def boosted_trees(
 def _folds(
     rows: TreeRows, splits: Splits, X: Features, n_classes: int, growth: TreeGrowth
 ) -> list[Fold]:
-    return [Fold(rows.take(train), inside, X, n_classes, growth) for train, inside in splits]
+    return [Fold(rows, split, X, n_classes, growth) for split in splits]
 
 
 def _only_out_of_fold(X: Features, y: Array, target: EncodedTarget) -> Sequence[Kernel]:
