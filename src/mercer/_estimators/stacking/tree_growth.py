@@ -170,9 +170,10 @@ class Fold:
         self.is_empty = not len(self.inside) or not part.is_learnable
         self._rows, self._X = rows, X
         self._n_classes, self._growth = n_classes, growth
-        self._levels = levels(part, n_classes)
-        self._grows_once = not _relative(part).is_unit
         self._trees: Trees | None = None
+        if not self.is_empty:
+            self._levels = levels(part, n_classes)
+            self._grows_once = not _relative(part).is_unit
 
     def deviations(self, n_iterations: int) -> Array:
         """Return log-odds of the held-out rows minus those of the training frequencies.
