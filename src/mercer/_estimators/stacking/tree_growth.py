@@ -22,7 +22,7 @@ _STAGES = (10, 20, 35, 50, 75, 100)
 """Numbers of boosting iterations that are compared."""
 
 _MOST_TREES = 300
-"""Maximum number of trees for more than two classes, each of which has a tree per iteration."""
+"""Maximum number of trees for more than two classes; an iteration grows one for each class."""
 
 _FEW_ROWS = 5000
 """Trees for fewer rows have 15 leaves in place of 31, with which the log-loss beside kernels is
