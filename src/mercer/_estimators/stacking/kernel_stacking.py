@@ -67,14 +67,15 @@ class EvaluatedCandidate:
     kernel : Kernel
     alpha : float
         Penalty of ridge regression, or 1 / C of a support vector machine, for a kernel of unit
-        scale.
+        scale. NaN for boosted trees.
     loo_error : float
         For ridge regression, the mean squared leave-one-out error divided by the error of the mean;
-        for a machine or logistic regression, the fraction of left-out samples misclassified.
+        for a machine, logistic regression or boosted trees, the fraction of left-out samples
+        misclassified.
     weight : float
         Weight in the stack; zero if the candidate was left out.
     score : float or None
-        Score of the left-out predictions by `scoring`; None if no scorer is given.
+        Score of the left-out predictions by `scoring`; None for trees, and if no scorer is given.
     """
 
     description: str

@@ -107,10 +107,10 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     ----------
     candidates_ : list of EvaluatedCandidate
         The candidates, with attributes `description`, `kernel`, `alpha`, `loo_error`, `weight` and
-        `score` (None without `scoring`). The error of a ridge regression is the mean squared
-        leave-one-out error of class indicators, divided by the error of the class frequencies. The
-        error of a machine, of logistic regression or of trees is the fraction of samples that it
-        misclassifies. Trees have no penalty: `alpha` is NaN.
+        `score` (None without `scoring`, and for trees). The error of a ridge regression is the mean
+        squared leave-one-out error of class indicators, divided by the error of the class
+        frequencies. The error of a machine, of logistic regression or of trees is the fraction of
+        samples that it misclassifies. Trees have no penalty: `alpha` is NaN.
     kernels_ : list of Kernel
         The kernels that are kept.
     weights_ : ndarray of shape (n_kernels,)

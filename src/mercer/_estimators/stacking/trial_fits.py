@@ -1,4 +1,4 @@
-"""Trial fits to some rows of a large table, to estimate what kernels add to leaves of trees."""
+"""Trial fits to some rows of a large table, to estimate what kernels add to trees."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mercer._nystroem.second_stage import NystroemModel
 from mercer.kernels import Kernel
 
 _CENTERS_OF_MANY = 300
-"""Number of centers of trial fits to many rows. Beside leaves of many rows, weights hardly change
+"""Number of centers of trial fits to many rows. Beside trees of many rows, weights hardly change
 with more centers. Differences between kernels, by contrast, show only with more (adult in
 benchmarks/every_n.py): trial fits to fewer rows are to all pairs of rows."""
 
@@ -37,12 +37,12 @@ def worth_all_rows(
     max_samples: int = 5000,
     little: float = 0.02,
 ) -> list[Evaluation]:
-    """Return the leaves of trees, and the kernels that have enough weight beside them.
+    """Return the members on trees, and the kernels that have enough weight beside them.
 
     Parameters
     ----------
     kept : sequence of Evaluation
-        Leaves with predictions for all drawn rows, and kernels with predictions for some of them.
+        Trees with predictions for all drawn rows, and kernels with predictions for some of them.
     drawn_in : callable
         Function from a view to the drawn rows in this view.
     target : EncodedTarget
@@ -64,24 +64,24 @@ def worth_all_rows(
     Returns
     -------
     list of Evaluation
-        All evaluations if there are only kernels or only leaves. If the table is not much larger
+        All evaluations if there are only kernels or only trees. If the table is not much larger
         than the drawn rows, also all evaluations if there is a single kernel, or for responses,
         because their kernels become one sum.
 
     Notes
     -----
-    A kernel fitted to the rows on which candidates are compared is less accurate than leaves fitted
-    to all rows, and its fit to all rows takes a pass or a search for widths. Its out-of-fold
+    A kernel fitted to the rows on which candidates are compared is less accurate than trees of all
+    rows, and its fit to all rows takes a pass or a search for widths. Its out-of-fold
     predictions, by a fit to drawn rows on some centers, show what it adds to the others.
     """
-    leaves = [e for e in kept if isinstance(e, EvaluationOfTrees)]
-    if not leaves or len(leaves) == len(kept):
+    trees = [e for e in kept if isinstance(e, EvaluationOfTrees)]
+    if not trees or len(trees) == len(kept):
         return list(kept)
-    drawn = drawn_in(leaves[0].candidate.view)
+    drawn = drawn_in(trees[0].candidate.view)
     rows = np.arange(len(drawn))
     predicted, least = _predicted_by_features, least_share
     if drawn.source.count_rows() < many_times * len(drawn):
-        if target.codes is None or len(kept) - len(leaves) < 2:
+        if target.codes is None or len(kept) - len(trees) < 2:
             return list(kept)
         rows = sample_rows(len(drawn), max_samples, target.codes, random_state)
         predicted, least = _predicted_by_pairs, little
