@@ -59,6 +59,21 @@ def test_preconditioners_that_rounding_makes_indefinite_are_shifted(monkeypatch)
     np.testing.assert_allclose(gram @ solved, gram @ expected, atol=0.1)
 
 
+def test_preconditioners_without_a_factor_are_shifted(monkeypatch):
+    usual, calls = conjugate_gradients._rounding, []
+
+    def rounding(gram):
+        calls.append(gram)
+        return -1.0 if len(calls) <= 2 else usual(gram)
+
+    monkeypatch.setattr(conjugate_gradients, "_rounding", rounding)
+    ridge = PreconditionedRidge(GRAM.astype(np.float32), np.arange(40))
+    solved = ridge.solve(Y[None], np.ones((1, N)), np.array([0.01]), tol=1e-5)[0, 0]
+    assert len(calls) == 3
+    expected = np.linalg.solve(GRAM + 0.01 * np.eye(N), Y)
+    np.testing.assert_allclose(GRAM @ solved, GRAM @ expected, atol=2e-3)
+
+
 def test_a_preconditioner_is_indefinite_for_the_first_residual():
     gram = (GRAM + 1000.0).astype(np.float32)
     ridge, roots = PreconditionedRidge(gram, np.arange(40)), np.ones((1, N), dtype=np.float32)

@@ -105,7 +105,8 @@ class PreconditionedRidge:
         right, solution, shift = right.reshape(-1, n_samples), None, _SHIFT
         while solution is None:
             systems = _Systems(self._factor, roots, alphas, n_outputs, shift)
-            solution = self._iterated(systems, copied(like(right, self.gram)), tol, max_iter)
+            if systems.are_definite:
+                solution = self._iterated(systems, copied(like(right, self.gram)), tol, max_iter)
             shift *= _SHIFT
         coefficients = solution * np.repeat(roots.astype(np.float32), len(alphas) * n_outputs, 0)
         shaped = coefficients.reshape(n_fits, len(alphas), n_outputs, n_samples)
@@ -173,7 +174,7 @@ class _Systems:
         self.fit = np.repeat(np.arange(len(roots)), len(alphas))
         xp, whole = namespace(factor), factor.T @ factor
 
-        def factorized(fit: int) -> Sequence[AnyArray]:
+        def factorized(fit: int) -> Sequence[AnyArray | None]:
             # Most fits leave out few samples, and products of these are faster than products of the
             # rest.
             others = np.flatnonzero(roots[fit] != 1.0)
@@ -185,7 +186,10 @@ class _Systems:
 
         mapped = map_tiles if isinstance(factor, np.ndarray) else map
         fits = list(mapped(factorized, range(len(roots))))
-        self.inverses = [inverse for of_fit in fits for inverse in of_fit]
+        found = [inverse for of_fit in fits for inverse in of_fit]
+        self.inverses = [inverse for inverse in found if inverse is not None]
+        # Rounding may leave no factor.
+        self.are_definite = len(self.inverses) == len(found)
 
     def some(self, numbers: Array) -> _ActiveSystems:
         """Return some of the systems.
@@ -286,15 +290,20 @@ def _solved(root: AnyArray, sides: AnyArray) -> AnyArray:
     return triangular_inverse(root) @ sides
 
 
-def _inverse(matrix: AnyArray) -> AnyArray:
-    """Return the inverse of a positive definite matrix, in double precision.
+def _inverse(matrix: AnyArray) -> AnyArray | None:
+    """Return the inverse in double precision, or None if the matrix is not positive definite.
 
     Products with it are faster than the solution of triangular systems, above all on several cores
     or on a card. In single precision, they would lose the digits that cancel in preconditioners.
     """
     if isinstance(matrix, np.ndarray):
-        return inverted(definite_factor(matrix))
-    root = triangular_inverse(namespace(matrix).linalg.cholesky(matrix))
+        try:
+            return inverted(definite_factor(matrix))
+        except ValueError:
+            return None
+    if (factor := _cholesky(matrix)) is None:
+        return None
+    root = triangular_inverse(factor)
     return root.T @ root
 
 
