@@ -175,8 +175,12 @@ def _later(cells: dict[tuple[str, int], dict[str, Record]], others: list[str]) -
     for (table, rows), found in cells.items():
         shown = [table.removesuffix(LATER), f"{rows:,}"]
         for name in ("error", "log_loss"):
-            known = [other if other in found and name in found[STACK] else "" for other in others]
-            shown += [f"{ratio(found[STACK], found[o], name):.3f}" if o else "" for o in known]
+            shown += [
+                f"{ratio(found[STACK], found[other], name):.3f}"
+                if other in found and name in found[STACK]
+                else ""
+                for other in others
+            ]
         lines.append(line(*shown))
     return "\n".join(lines)
 

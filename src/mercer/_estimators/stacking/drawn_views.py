@@ -27,6 +27,7 @@ from mercer._estimators.stacking.evaluation import (
     ViewedSample,
 )
 from mercer._estimators.stacking.kernel_sums import with_sums
+from mercer._estimators.stacking.leaf_members import DESCRIPTION as LEAVES
 from mercer._estimators.stacking.leaf_members import (
     EvaluationOfTrees,
     LeafMember,
@@ -36,6 +37,7 @@ from mercer._estimators.stacking.leaf_members import (
 from mercer._estimators.stacking.nystroem_members import NystroemMember
 from mercer._estimators.stacking.ridges import evaluate, left_out_message
 from mercer._estimators.stacking.table_views import TableViews, ViewEncoder, ViewName
+from mercer._estimators.stacking.tree_members import DESCRIPTION as TREES
 from mercer._estimators.stacking.tree_members import TreeMember, boosted_trees
 from mercer._estimators.stacking.tree_rows import TreeRows
 from mercer._estimators.stacking.trial_fits import worth_all_rows
@@ -168,7 +170,8 @@ class DrawnViews(ViewedSample):
             rows = TreeRows.of(sample, target.encoding, state)
             return boosted_trees(view, rows, predicted.X, target, splits)
         except Exception as error:
-            on_failure(left_out_message(["boosted trees"], error))
+            description = LEAVES if target.codes is None else TREES
+            on_failure(left_out_message([description], error))
             return []
 
     def fitted(self, kept: Sequence[Evaluation], rows: Array) -> list[AnyMember]:

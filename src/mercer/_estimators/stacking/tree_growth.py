@@ -85,16 +85,18 @@ class TreeGrowth:
         Half of the columns are drawn for each split, because trees that differ more have a lower
         log-loss. The penalty on the values of leaves bounds the log-odds of classes of few rows.
         """
-        trees = known or HistGradientBoostingClassifier(
-            learning_rate=self.learning_rate,
-            max_leaf_nodes=self.max_leaf_nodes,
-            max_features=0.5,
-            min_samples_leaf=5,
-            l2_regularization=1.0,
-            early_stopping=False,
-            warm_start=True,
-            random_state=self.random_state,
-        )
+        trees = known
+        if trees is None:
+            trees = HistGradientBoostingClassifier(
+                learning_rate=self.learning_rate,
+                max_leaf_nodes=self.max_leaf_nodes,
+                max_features=0.5,
+                min_samples_leaf=5,
+                l2_regularization=1.0,
+                early_stopping=False,
+                warm_start=True,
+                random_state=self.random_state,
+            )
         table = with_numbers(rows.X, rows.indicators)
         with openmp_threads(1):
             trees.set_params(max_iter=n_iterations)

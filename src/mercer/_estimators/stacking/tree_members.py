@@ -66,10 +66,8 @@ class TreeMember(LeafFunction):
         """Grow trees on all samples of a table, or return the same member for `NoSums`."""
         if not isinstance(rows, ViewedSample):
             return self
-        samples, n_classes = (
-            _all_samples(rows, self.view, self.growth.random_state),
-            rows.target.n_outputs,
-        )
+        samples, _ = _samples_and_splits(rows, self.view, self.growth.random_state)
+        n_classes = rows.target.n_outputs
         return self.grown_on(samples, self.growth, self.view, n_classes, keeps_rows=True)
 
     def row_sums(self, rows: Sample, encoding: TargetEncoding, random_state: RandomState) -> NoSums:
@@ -112,9 +110,8 @@ class TreeEvaluation(EvaluationOfTrees):
     def left_out_deviations(self, table: ViewedSample) -> Array:
         """Return the deviations for all samples of a table by trees grown without their folds."""
         growth, view, shape = self.member.growth, self.candidate.view, table.target.values.shape
-        rows = _all_samples(table, view, growth.random_state)
-        splits = table.target.folds(N_FOLDS, growth.random_state)
-        folds = _folds(rows, splits, table.X[view], shape[1], growth)
+        rows, splits = _samples_and_splits(table, view, growth.random_state)
+        folds = [Fold(rows, split, table.X[view], shape[1], growth) for split in splits]
         return growth.slope * out_of_fold(folds, shape, growth.n_iterations)
 
 
@@ -160,7 +157,7 @@ def boosted_trees(
     time for d columns, six times with the folds.
     """
     growth, shape = TreeGrowth.suited_to(rows), target.values.shape
-    folds = _folds(rows, splits, X, shape[1], growth)
+    folds = [Fold(rows, split, X, shape[1], growth) for split in splits]
     if all(fold.is_empty for fold in folds):
         raise ValueError("no fold leaves rows of two classes to grow trees on")
     covered = np.unique(np.concatenate([fold.inside for fold in folds]))
@@ -192,12 +189,6 @@ def boosted_trees(
     ]
 
 
-def _folds(
-    rows: TreeRows, splits: Splits, X: Features, n_classes: int, growth: TreeGrowth
-) -> list[Fold]:
-    return [Fold(rows, split, X, n_classes, growth) for split in splits]
-
-
 def _only_out_of_fold(X: Features, y: Array, target: EncodedTarget) -> Sequence[Kernel]:
     """Raise an error, because trees have no left-out predictions apart from those of folds."""
     raise ValueError("trees predict samples out of fold only")
@@ -217,10 +208,13 @@ def _slope(deviations: Array, target: EncodedTarget) -> float:
     return float(target.weights.mean(products.sum(axis=1))) / squares if squares else 0.0
 
 
-def _all_samples(table: ViewedSample, view: ViewName, random_state: RandomState) -> TreeRows:
-    """Return all samples of a table as rows on which trees are grown."""
+def _samples_and_splits(
+    table: ViewedSample, view: ViewName, random_state: RandomState
+) -> tuple[TreeRows, Splits]:
+    """Return all samples of a table as rows on which trees are grown, and their folds."""
     target, weights = table.target, np.asarray(table.weights.values, dtype=float)
-    return TreeRows(table.X[view], target.values, target.codes, weights, random_state)
+    rows = TreeRows(table.X[view], target.values, target.codes, weights, random_state)
+    return rows, target.folds(N_FOLDS, random_state)
 
 
 def may_grow_trees(target: EncodedTarget, max_tree_samples: int | str) -> bool:
@@ -258,8 +252,7 @@ class ViewsWithTrees(ViewedSample):
         """Add boosted trees to the selection, and combine it again."""
         view, target = next(iter(self.X)), self.target
         try:
-            samples = _all_samples(self, view, self.random_state)
-            splits = target.folds(N_FOLDS, self.random_state)
+            samples, splits = _samples_and_splits(self, view, self.random_state)
             trees = boosted_trees(view, samples, self.X[view], target, splits, keeps_rows=True)
         except Exception as error:
             on_failure(left_out_message([DESCRIPTION], error))
