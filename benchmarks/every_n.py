@@ -2,16 +2,18 @@
 
     MERCER_DATA=/path/to/sets python benchmarks/every_n.py measure --rows 1000 3000 10000 all
     MERCER_DATA=/path/to/sets python benchmarks/every_n.py measure --tables pol --splits 1
+    MERCER_DATA=/path/to/sets python benchmarks/every_n.py measure --tuned --rows 1000 --splits 1
     python benchmarks/every_n.py page
 
-The first two write a line to every_n.jsonl, or the file that `--output` names, for each fit of a
+The first three write a line to every_n.jsonl, or the file that `--output` names, for each fit of a
 method to a split of a table, and leave out those that are there; the last writes docs/every_n.md
 and its figure.
 The tables have more than 14,000 rows. Training rows are stratified by class; the test has up to
 10,000 of the other rows, a tenth of them where all others are for training. Two tables in order of
 time are also split by time: the last tenth is the test. LightGBM and CatBoost take categories as
 they are, the stack what `table_encoder` makes of them. All methods have their defaults and one
-thread. Methods whose package is missing are skipped.
+thread; `--tuned` measures those of tuned_trees.py instead. Methods whose package is missing are
+skipped.
 """
 
 from __future__ import annotations
@@ -28,11 +30,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from common import Record, read_records, write_records
-from every_n_page import CATBOOST, LATER, LIGHTGBM, figure, page
+from every_n_page import CATBOOST, LATER, LIGHTGBM, TUNED, figure, page
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
+from tuned_trees import Tuned
 
 from experiments.tabular.table_files import load_table
 from mercer import KernelStackingClassifier, KernelStackingRegressor
@@ -80,8 +83,14 @@ def stacking(task: str) -> Any:
     return make_pipeline(table_encoder(), kind())
 
 
-def methods(task: str, categories: list[str]) -> dict[str, Any]:
+def methods(task: str, categories: list[str], tuned: bool = False) -> dict[str, Any]:
     """Unfitted estimators whose packages are installed, by name."""
+    if tuned:
+        return {
+            name + TUNED: Tuned(name.lower(), task, categories)
+            for name in (LIGHTGBM, CATBOOST)
+            if find_spec(name.lower())
+        }
     found = {"stacking": stacking(task)}
     if find_spec("lightgbm"):
         found |= {LIGHTGBM: lightgbm(task, 100), f"{LIGHTGBM}, 300 trees": lightgbm(task, 300)}
@@ -92,7 +101,7 @@ def methods(task: str, categories: list[str]) -> dict[str, Any]:
 
 def inputs(method: str, X: pd.DataFrame) -> pd.DataFrame:
     """The table as a method takes it: for CatBoost, categories are strings, missing ones too."""
-    if method != CATBOOST:
+    if not method.startswith(CATBOOST):
         return X
     names = X.select_dtypes("category").columns
     return X.assign(
@@ -124,7 +133,9 @@ def later_split(X: pd.DataFrame, y: Any, rows: int, seed: int) -> list[Any]:
     return [X.iloc[train], X.iloc[n_earlier:], y[train], y[n_earlier:]]
 
 
-def measure(tables: list[str], sizes: list[str], n_splits: int, output: Path) -> None:
+def measure(
+    tables: list[str], sizes: list[str], n_splits: int, output: Path, tuned: bool = False
+) -> None:
     """Fit every method to every split that has no record."""
     names = ("table", "rows", "split", "method")
     done = {tuple(record[name] for name in names) for record in read_records(output)}
@@ -136,7 +147,7 @@ def measure(tables: list[str], sizes: list[str], n_splits: int, output: Path) ->
         if not classes:
             target = (target - target.mean()) / target.std()
         categories = list(table.frame.select_dtypes("category").columns)
-        for method, estimator in methods(table.task, categories).items():
+        for method, estimator in methods(table.task, categories, tuned).items():
             key = (name, rows, seed, method)
             if key in done:
                 continue
@@ -168,10 +179,11 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", default=LARGE)
     parser.add_argument("--rows", nargs="+", default=ROWS)
     parser.add_argument("--splits", type=int, default=N_SPLITS)
+    parser.add_argument("--tuned", action="store_true")
     parser.add_argument("--output", type=Path, default=RECORDS)
     given = parser.parse_args()
     if given.what == "measure":
-        measure(given.tables, given.rows, given.splits, given.output)
+        measure(given.tables, given.rows, given.splits, given.output, given.tuned)
     else:
         records = read_records(given.output)
         PAGE.write_text(page(records))

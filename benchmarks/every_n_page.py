@@ -17,6 +17,8 @@ Record = dict[str, Any]
 TEXTS = named_texts(Path(__file__).with_suffix(".md"))
 
 STACK, LIGHTGBM, CATBOOST = "stacking", "LightGBM", "CatBoost"
+TUNED = ", tuned"
+"""End of the names of methods that are tuned."""
 LATER = ", later"
 """End of the names of tables whose test rows are later than the training rows."""
 

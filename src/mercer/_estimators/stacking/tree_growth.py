@@ -18,7 +18,7 @@ from mercer.kernels._leaves import openmp_threads, with_numbers
 
 Trees: TypeAlias = HistGradientBoostingClassifier
 
-_STAGES = (10, 20, 35, 50, 75, 100)
+_STAGES = (10, 20, 35, 50, 75, 100, 150, 200, 300)
 """Numbers of boosting iterations that are compared."""
 
 _MOST_TREES = 300
