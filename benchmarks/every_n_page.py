@@ -35,11 +35,11 @@ def page(records: Sequence[Record]) -> str:
     """
     cells = means(records)
     methods = list(dict.fromkeys(record["method"] for record in records))
-    others = [method for method in methods if method != STACK]
+    others = [method for method in methods if method != STACK and not method.endswith(TUNED)]
     later = {key: found for key, found in cells.items() if key[0].endswith(LATER)}
     drawn = {key: found for key, found in cells.items() if key not in later}
     parts = {"ratios": _ratios(drawn, others), "spread": _spread(drawn), "losses": _losses(drawn)}
-    parts["later"] = _later(later, others)
+    parts["later"], parts["tuned"] = _later(later, others), _tuned(records)
     return TEXTS["page"].format(offset=100 * OFFSET, errors=_errors(cells, methods), **parts)
 
 
@@ -185,6 +185,45 @@ def _later(cells: dict[tuple[str, int], dict[str, Record]], others: list[str]) -
             ]
         lines.append(line(*shown))
     return "\n".join(lines)
+
+
+def _tuned(records: Sequence[Record]) -> str:
+    """Ratios to tuned methods, on the splits for which these are measured."""
+    header = ["rows", "method", "target", "tables", "splits", "error", "without the best table"]
+    header += ["without the worst", "log-loss", "fit", "error of the method / its default"]
+    lines = [line(*header), line("---:", "---", "---", *["---:"] * (len(header) - 3))]
+    for (size, method, target), found in _beside_tuned(records).items():
+        tables = sorted({stack["table"] for stack, _, _ in found})
+        errors = [
+            [np.log(ratio(s, m, "error")) for s, m, _ in found if s["table"] == table]
+            for table in tables
+        ]
+        logs = np.sort([np.mean(of_table) for of_table in errors])
+        numbers = [logs, logs[1:], logs[:-1]]
+        numbers.append([np.log(ratio(s, m, "log_loss")) for s, m, _ in found if "log_loss" in m])
+        numbers.append([np.log(ratio(s, m, "fit")) for s, m, _ in found])
+        numbers.append([np.log(ratio(m, d, "error")) for _, m, d in found])
+        shown = [f"{np.exp(np.mean(values)):.3f}" if len(values) else "" for values in numbers]
+        counts = [str(len(tables)), str(len(found))]
+        lines.append(line(size, method.removesuffix(TUNED), target, *counts, *shown))
+    return "\n".join(lines)
+
+
+def _beside_tuned(
+    records: Sequence[Record],
+) -> dict[tuple[str, str, str], list[tuple[Record, Record, Record]]]:
+    """Records of the stack, a tuned method and its default, by rows, method and target."""
+    keys = ("table", "rows", "split", "method")
+    by_split = {tuple(record[key] for key in keys): record for record in records}
+    found = defaultdict(list)
+    for (table, rows, split, method), record in sorted(by_split.items()):
+        names = (STACK, method.removesuffix(TUNED))
+        stack, default = (by_split.get((table, rows, split, name)) for name in names)
+        if method.endswith(TUNED) and stack and default:
+            size = "all" if record.get("whole") else f"{rows:,}"
+            target = "responses" if record["task"] == "regression" else "classes"
+            found[size, method, target].append((stack, record, default))
+    return dict(sorted(found.items(), key=lambda item: (item[1][0][0]["rows"], item[0])))
 
 
 def _errors(cells: dict[tuple[str, int], dict[str, Record]], methods: list[str]) -> str:

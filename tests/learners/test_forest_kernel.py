@@ -21,7 +21,7 @@ from sklearn.ensemble import (
 
 from mercer import ForestKernel
 from mercer._data.row_order import content_ranks
-from mercer._data.sample import encode_target
+from mercer._data.targets import encode_target
 
 X = table(200)
 Y = response(X)

@@ -13,7 +13,7 @@ from stacking_cases import labels, problem, ridge_evaluation, values_target, vie
 
 from mercer._data.folds import shuffled_folds
 from mercer._data.resampling import OneAtATime, Together, resampled
-from mercer._data.sample import EncodedTarget, encode_target
+from mercer._data.targets import EncodedTarget, encode_target
 from mercer._estimators.stacking.candidates import Candidate
 from mercer._estimators.stacking.evaluation import Evaluation
 from mercer._estimators.stacking.machines import evaluate_machines

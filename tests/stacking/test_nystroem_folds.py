@@ -25,7 +25,7 @@ from mercer._blocks.listed_folds import ListedFolds
 from mercer._blocks.tables import DrawnSample, block_source
 from mercer._data.folds import Split
 from mercer._data.resampling import resampled
-from mercer._data.sample import encode_target
+from mercer._data.targets import encode_target
 from mercer._data.weights import UnitWeights
 from mercer._estimators.stacking.candidates import Candidate
 from mercer._estimators.stacking.combination import linear_combination

@@ -24,6 +24,9 @@ ROUNDING = 1e-12
 ARITHMETIC = 1e-13
 """Relative errors below this can arise from a few hundred operations in double precision."""
 
+LARGEST_LOGARITHM = 700.0
+"""Upper bound on the arguments of exponentials, which prevents overflow in double precision."""
+
 _TABLE_ADVICE = (
     "mercer.preprocessing.table_encoder() turns categories, dates and missing values into numbers: "
     "make_pipeline(table_encoder(), estimator)."

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, Self, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._data.targets import TargetEncoding
 from mercer._data.types import Array, Features, own_fields
 from mercer._data.weights import as_weights
 from mercer._gram.dense import UnitScale
@@ -21,7 +22,7 @@ Views: TypeAlias = dict[Any, Features]
 """Rows of a table in each view, by the names of the views."""
 
 Scale: TypeAlias = Literal[
-    "response", "decision value", "log-odds", "logit", "latent mean", "log rate"
+    "response", "decision value", "log-odds", "logit", "latent mean", "log rate", "log response"
 ]
 """The quantity that an expansion evaluates to."""
 
@@ -54,20 +55,6 @@ class Term(Protocol):
 
     def products(self, n_features: int) -> list[ColumnProduct] | None:
         """Return the kernel as a sum of products over columns; None if no kernel is known."""
-        ...
-
-
-class Encoding(Protocol):
-    """Standardization of responses."""
-
-    @property
-    def offset(self) -> Array:
-        """Offset that is added to scaled values, shape (n_outputs,)."""
-        ...
-
-    @property
-    def scale(self) -> Array:
-        """Factor by which values are multiplied first, shape (n_outputs,)."""
         ...
 
 
@@ -210,7 +197,9 @@ class KernelExpansion:
     ----------
     terms : sequence of KernelTerm, FeatureTerm or FunctionTerm
     intercept : ndarray of shape (n_outputs,)
-    scale : {"response", "decision value", "log-odds", "logit", "latent mean", "log rate"}
+    scale : str
+        "response", "log response", "log-odds", "logit", "decision value", "latent mean" or
+        "log rate".
         The quantity that the function evaluates to: a response; a decision value; the log-odds of a
         class; scores of the classes, whose softmax is their probabilities; the mean of the latent
         function; or the logarithm of the expected count.
@@ -316,20 +305,24 @@ class KernelExpansion:
         """
         return self.of_views(views) + self.shrinkage(views)
 
-    def decoded(self, encoding: Encoding) -> KernelExpansion:
-        """Return the function in the unit of the responses, ``offset + scale * values``.
+    def decoded(self, encoding: TargetEncoding) -> KernelExpansion:
+        """Return the function in the unit of the responses, or the logarithm of their predictions.
 
         Parameters
         ----------
         encoding : TargetEncoding
         """
-        size, far = np.diag(encoding.scale), self.fall_back
+        offset, size, far = encoding.offset, np.diag(encoding.scale), self.fall_back
+        scale = self.scale
+        if encoding.logarithms:
+            offset, scale = offset + np.log(encoding.smearing), "log response"
         if far is not None:
-            far = replace(far, level=encoding.offset + encoding.scale * far.level)
+            far = replace(far, level=offset + encoding.scale * far.level)
         return replace(
             self,
             terms=[term.mapped(size) for term in self.terms],
-            intercept=encoding.offset + self.intercept @ size,
+            intercept=offset + self.intercept @ size,
+            scale=scale,
             fall_back=far,
         )
 

@@ -77,10 +77,10 @@ class FallBack:
         Parameters
         ----------
         values : ndarray of shape (n_rows, n_outputs)
-        scale : {"response", "log-odds", "logit"}
+        scale : {"response", "log response", "log-odds", "logit"}
         closeness : ndarray of shape (n_rows, 1)
         """
-        if scale == "response":
+        if scale in ("response", "log response"):
             return (closeness - 1.0) * (values - self.level)
         if scale == "log-odds" and len(self.level) == values.shape[1]:
             mixed = closeness * expit(values) + (1.0 - closeness) * self.level

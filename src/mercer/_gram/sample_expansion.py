@@ -34,7 +34,9 @@ def expansion_at_samples(
         Fitted, with `kernel_` and `X_fit_`; the latter is None if it was fitted to Gram matrices.
     coefficients : ndarray of shape (n_fitted, n_outputs)
     intercept : ndarray of shape (n_outputs,)
-    scale : {"response", "decision value", "log-odds", "logit", "latent mean", "log rate"}
+    scale : str
+        "response", "log response", "log-odds", "logit", "decision value", "latent mean" or
+        "log rate".
     samples : callable
         Validates a stack of Gram matrices; called only for models of Gram matrices.
 
@@ -96,7 +98,9 @@ def expansion_of_function(
         Function from kernel values of shape (n_rows, n_fitted) to values of shape (n_rows,
         n_outputs).
     n_outputs : int
-    scale : {"response", "decision value", "log-odds", "logit", "latent mean", "log rate"}
+    scale : str
+        "response", "log response", "log-odds", "logit", "decision value", "latent mean" or
+        "log rate".
     name : str
         Description of the function for messages.
     samples : callable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -12,7 +12,8 @@ from sklearn.impute import SimpleImputer
 
 from mercer._data.folds import N_FOLDS, sample_rows
 from mercer._data.resampling import Resampling, left_out_together
-from mercer._data.sample import Sample, TargetEncoding, encode_target
+from mercer._data.sample import Sample
+from mercer._data.targets import TargetEncoding, encode_target
 from mercer._data.types import Array, Features
 from mercer._data.weights import SampleWeights
 from mercer._gram.dense import UnitScale, unit_gram, unit_rows
@@ -56,6 +57,14 @@ class ResidualScale:
         values = self.ridge.predict(unit_rows(self.kernel, self.unit, X, self.X))
         found = np.exp(self.encoding.decode(values)[:, 0])
         return np.clip(found, self.left_out.min(), self.left_out.max())
+
+    def without_extremes(self, share: float = 0.01) -> ResidualScale:
+        """Return the scale clipped to the range of `left_out` without a share at either end.
+
+        Intervals of logarithms grow exponentially with a scale that is too large for single rows.
+        """
+        ends = np.quantile(self.left_out, [share, 1.0 - share])
+        return replace(self, left_out=np.clip(self.left_out, *ends))
 
 
 @dataclass(frozen=True)

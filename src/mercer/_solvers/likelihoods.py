@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, kl_div
 
 from mercer._data.types import Array, Rows
+from mercer._data.validation import LARGEST_LOGARITHM
 from mercer._data.weights import SampleWeights
-
-LARGEST_LOGARITHM = 700.0
-"""Upper bound on the arguments of exponentials, which prevents overflow in double precision."""
 
 
 def rates(values: Array) -> Array:

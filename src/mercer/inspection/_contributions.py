@@ -49,7 +49,9 @@ class Contribution:
 
         Parameters
         ----------
-        scale : {"response", "log-odds", "logit", "decision value", "latent mean", "log rate"}
+        scale : str
+            "response", "log response", "log-odds", "logit", "decision value", "latent mean" or
+            "log rate".
         output : str, default=""
             Name of the class.
         unit : str, default=""
@@ -59,9 +61,10 @@ class Contribution:
         if scale in ("log-odds", "logit"):
             factor = exp(min(self.amount, 700.0))
             return f"{self.cell}: multiplies the odds of {output} by {_significant(factor)}"
-        if scale == "log rate":
-            factor = exp(min(self.amount, 700.0))
-            return f"{self.cell}: multiplies the expected count by {_significant(factor)}"
+        if scale in ("log rate", "log response"):
+            factor, what = exp(min(self.amount, 700.0)), "expected count"
+            what = "prediction" if scale == "log response" else what
+            return f"{self.cell}: multiplies the {what} by {_significant(factor)}"
         amount = f"{abs(self.amount):,.{decimals}f}"  # A word states the sign.
         if not float(amount.replace(",", "")):
             return f"{self.cell}: as the average row"
@@ -155,7 +158,9 @@ def output_weights(
     output : str, int or None
     output_names : list of str
     n_outputs : int
-    scale : {"response", "log-odds", "logit", "decision value", "latent mean", "log rate"}
+    scale : str
+        "response", "log response", "log-odds", "logit", "decision value", "latent mean" or
+        "log rate".
 
     Raises
     ------
@@ -193,7 +198,9 @@ def contribution_label(scale: str, output_names: Sequence[str] = (), unit: str =
 
     Parameters
     ----------
-    scale : {"response", "log-odds", "logit", "decision value", "latent mean", "log rate"}
+    scale : str
+        "response", "log response", "log-odds", "logit", "decision value", "latent mean" or
+        "log rate".
     output_names : sequence of str, default=()
         The class if there are several.
     unit : str, default=""

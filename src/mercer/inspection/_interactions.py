@@ -26,7 +26,9 @@ class ShapleyInteractions:
     feature_names : list of str of shape (n_players,)
     output_names : list of str
         Classes, or empty for responses.
-    scale : {"response", "log-odds", "logit", "decision value", "latent mean", "log rate"}
+    scale : str
+        "response", "log response", "log-odds", "logit", "decision value", "latent mean" or
+        "log rate".
         Scale of the explained output.
 
     Examples
@@ -196,7 +198,9 @@ class SobolIndices:
     feature_names : list of str of shape (n_players,)
     output_names : list of str
         Classes, or empty for responses.
-    scale : {"response", "log-odds", "logit", "decision value", "latent mean", "log rate"}
+    scale : str
+        "response", "log response", "log-odds", "logit", "decision value", "latent mean" or
+        "log rate".
         Scale of the function.
 
     Examples

@@ -47,7 +47,9 @@ class ShapleyValues:
     feature_names : list of str of shape (n_players,)
     output_names : list of str
         Classes, or empty for responses.
-    scale : {"response", "log-odds", "logit", "decision value", "latent mean", "log rate"}
+    scale : str
+        "response", "log response", "log-odds", "logit", "decision value", "latent mean" or
+        "log rate".
         Scale of the explained output.
     shrinkage : ndarray of shape (n_rows,) or (n_rows, n_outputs)
         Amount that the model adds to the sum of the base value and the values if a row is far from

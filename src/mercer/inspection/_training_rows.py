@@ -42,7 +42,9 @@ class TrainingContributions:
         Names of the columns of `data`.
     output_names : list of str
         Classes, or empty for responses.
-    scale : {"response", "log-odds", "logit", "decision value", "latent mean", "log rate"}
+    scale : str
+        "response", "log response", "log-odds", "logit", "decision value", "latent mean" or
+        "log rate".
         Scale of the explained output.
 
     Examples

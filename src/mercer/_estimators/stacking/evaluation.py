@@ -10,7 +10,8 @@ import numpy as np
 
 from mercer._data.folds import Split, sample_rows
 from mercer._data.resampling import Resampling
-from mercer._data.sample import EncodedTarget, Sample
+from mercer._data.sample import Sample
+from mercer._data.targets import EncodedTarget
 from mercer._data.types import Array, Features, RandomState, Rows
 from mercer._data.weights import SampleWeights
 from mercer._estimators.stacking.candidates import Candidate

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._data.sample import EncodedTarget, Sample, encode_target
-from mercer._data.types import Array, Features, PerSample
+from mercer._data.sample import Sample
+from mercer._data.targets import EncodedTarget, encode_target
+from mercer._data.types import Array, Features, PerSample, Table
 from mercer._data.validation import check_choice, check_coverage
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.stacking.combination import LinearCombination, linear_combination
@@ -27,11 +30,10 @@ from mercer._estimators.stacking.stack_intervals import (
     predictions_without_each,
     scaled_residuals,
 )
-from mercer._estimators.stacking.stack_left_out import LeftOut, LeftOutFits
+from mercer._estimators.stacking.stack_left_out import LeftOut, LeftOutFits, smeared
 from mercer._estimators.stacking.table_views import ViewName
 from mercer._gram.device_calls import on_device
 from mercer._gram.expansion import KernelExpansion
-from mercer._model_selection.intervals import interval_masses
 from mercer._model_selection.residual_scale import ResidualScale
 
 
@@ -79,7 +81,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         averaged. See Notes for Nyström features.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn or its name, such as "neg_mean_absolute_error", by which candidates
-        are ranked. None for the squared error. See Notes.
+        are ranked. None for the squared error. If all responses are positive, a stack is also
+        fitted to their logarithms, and kept if its left-out predictions have a higher score;
+        intervals are then those of the logarithms. See Notes.
     random_state : int, RandomState instance or None, default=0
         Draws samples and centers, and divides samples into parts for learning and for evaluating
         relevance.
@@ -109,6 +113,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         Coefficient of determination of `loo_predictions_` with the unbiased variance, or their
         score by `scoring`: an estimate of the score on new samples. If groups were given, it is an
         estimate for new groups, with the variance between samples of different groups.
+    log_response_ : bool
+        Whether the stack is fitted to logarithms of the responses; see `scoring`.
     relevance_ : ndarray of shape (n_features_in_,)
         How strongly the kernels depend on each feature, summing to one. NaN if the formula of a
         kernel of nonzero weight is unknown, and zeros if the prediction is constant.
@@ -125,17 +131,18 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     -----
     Features are scaled internally, and rows that are copies of one another are left out together.
     Exact fits compute left-out scores and intervals when they are first read (also by `hasattr`),
-    or before `mercer.save`. Predictions far from all training samples are the mean response. A fit
-    takes O(s^3) time for the s samples on which candidates are compared, and O(n^3 / 3), or
-    O(n m^2 + m^3) on m Nyström features, for each kernel that is kept. :doc:`/guide/tables`
-    describes what is combined, and :doc:`/guide/fits` how, including `scoring` and folds of `cv` on
-    Nyström features.
+    or before `mercer.save`. Predictions far from all training samples are the mean response, or the
+    geometric mean if `log_response_` is true. A fit takes O(s^3) time for the s samples on which
+    candidates are compared, and O(n^3 / 3), or O(n m^2 + m^3) on m Nyström features, for each
+    kernel that is kept. :doc:`/guide/tables` describes what is combined, and :doc:`/guide/fits`
+    how, including `scoring` and folds of `cv` on Nyström features.
 
     References
     ----------
     .. [1] L. Breiman (1996). Stacked regressions. Machine Learning 24.
     .. [2] R. F. Barber, E. J. Candes, A. Ramdas, R. J. Tibshirani (2021). Predictive inference with
        the jackknife+. Annals of Statistics 49.
+    .. [3] N. Duan (1983). Smearing estimate: a nonparametric retransformation method. JASA 78.
 
     Examples
     --------
@@ -190,12 +197,29 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
             be evaluated.
         """
         self._check_settings()
+        rows = X, y, sample_weight, groups
+        self._fit_responses(*rows, logarithms=False)
+        if self.scoring is not None and y is not None and (np.asarray(y, dtype=float) > 0.0).all():
+            other = copy(self)._fit_responses(*rows, logarithms=True)
+            if other.loo_score_ > self.loo_score_:
+                self.__dict__.update(other.__dict__)
+        return self
+
+    def _fit_responses(
+        self, X: Table, y: PerSample, weights: PerSample, groups: PerSample, *, logarithms: bool
+    ) -> Self:
+        """Fit to responses or to their logarithms."""
         checks = {"multi_output": True, "y_numeric": True}
-        data = self._training_rows(X, y, sample_weight, groups, **checks)
-        target = encode_target(data.y, classification=False, weights=data.weights)
+        data = self._training_rows(X, y, weights, groups, **checks)
+        settings: Any = {"classification": False, "logarithms": logarithms}
+        target = encode_target(data.y, weights=data.weights, **settings)
         target = self._left_out(target, data, X, y, groups)
         self._target, self._one_output = target, data.y.ndim == 1
+        self.log_response_ = logarithms
         self._fit_stack(data, target, target.left_out_means, X)
+        if logarithms:
+            self._target, found = smeared(target, data.y, self._without(), self.scoring)
+            self._without = Once.of(found)
         return self
 
     def _left_out_of(self, values: Array, score: float | None, fits: LeftOutFits) -> LeftOut:
@@ -247,7 +271,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
             Whether widths depend on the sample through a learned scale of the residuals. "auto"
             learns a scale, and uses it if it clearly lowers the interval score of left-out samples,
             so that intervals are narrower or cover more evenly. None for widths that are nearly the
-            same for all samples.
+            same for all samples, or ratios of the ends if `log_response_` is true.
 
         Returns
         -------
@@ -288,6 +312,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         check_is_fitted(self)
         none: list[ResidualScale | None] = [None] * self._target.n_outputs
         scales = none if scale is None else self._scaled[1].scales(coverage)
+        if self.log_response_:
+            scales = [one and one.without_extremes() for one in scales]
         found: Array = self._for_rows(X, partial(self._intervals, coverage=coverage, scales=scales))
         return found
 
@@ -307,7 +333,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         near, sure = self._fall_back.closeness_at(squared), self._fall_back.sureness_at(squared)
         values, ends = self._values(views, near), list[Array]()
         for output, scale in enumerate(scales):
-            rows_left_out, samples = self._left_out_samples(output, scale)
+            known = self._target.resampling.covered if scale is None else self._scaled[0]
+            samples = LeftOutSamples.of(self._target, self._without().values, known, output, scale)
             sizes = np.ones(len(near))
             if scale is not None:
                 sizes = scale.of(next(iter(views.values())))
@@ -318,25 +345,10 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
             else:
                 fitted = self._members, self.weights_, self._training, self._target
                 without = predictions_without_each(*fitted, output)
-                parts = (without(views, near, rows)[:, rows_left_out] for rows in blocks)
+                parts = (without(views, near, rows)[:, known] for rows in blocks)
                 ends.append(samples.jackknife(parts, sure, sizes, coverage, blocks))
-        found = self._target.offset[:, None] + self._target.scale[:, None] * np.stack(ends, axis=1)
+        found = self._target.restored(np.stack(ends, axis=-1)).swapaxes(1, 2)
         return np.asarray(found[:, 0] if self._one_output else found)
-
-    def _left_out_samples(
-        self, output: int, scale: ResidualScale | None
-    ) -> tuple[Array, LeftOutSamples]:
-        """Return the samples whose left-out errors bound the encoded intervals of one output."""
-        target = self._target
-        known = target.resampling.covered if scale is None else self._scaled[0]
-        groups = target.resampling.take(known).groups
-        return known, LeftOutSamples(
-            target.values[known, output],
-            self._without().values[known, output],
-            target.left_out_means[known, output],
-            np.ones(len(known)) if scale is None else scale.left_out,
-            interval_masses(groups, target.weights.take(known)),
-        )
 
     def _expansion(self) -> KernelExpansion:
         return self._stack_expansion("response").decoded(self._target)
@@ -344,14 +356,24 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     def _left_out_residuals(self) -> Array:
         rows = self._target.resampling.covered
         predicted = self._without().values[rows]
-        return self._decoded(self._target.values[rows]) - self._decoded(predicted)
+        found = self._target.restored(self._target.values[rows]) - self._target.decode(predicted)
+        return found[:, 0] if self._one_output else found
+
+    def _new_rows(self, X: Table, y: ArrayLike, sample_weight: PerSample) -> Sample:
+        rows = super()._new_rows(X, y, sample_weight)
+        if self._target.logarithms and not (rows.y > 0.0).all():
+            raise ValueError(
+                "y must be positive: the stack is fitted to logarithms of responses, whose "
+                "left-out score is higher."
+            )
+        return rows
 
     def _add_kept_rows(self, rows: Sample) -> None:
         before, old = self._without(), self._target
         values = np.concatenate([before.values, self._values(self._views_of(rows.X))])
         super()._add_kept_rows(rows)
         target = self._target
-        values = target.encode(old.decode(values))
+        values = target.encode(old.restored(values))
         scaled = scaled_residuals(target, values, self._training, self._stored_rows)
         self._without = Once.of(replace(before, values=values, scaled=scaled))
 

@@ -1,5 +1,7 @@
 """Widths of prediction intervals of a stack, from left-out predictions of its training samples."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -7,12 +9,12 @@ import numpy as np
 
 from mercer._data.folds import sample_rows
 from mercer._data.resampling import left_out_together
-from mercer._data.sample import EncodedTarget
+from mercer._data.targets import EncodedTarget
 from mercer._data.types import Array, Features
 from mercer._estimators.stacking.stack_expansion import Member
 from mercer._estimators.stacking.table_views import ViewName
-from mercer._model_selection.intervals import jackknife_plus, upper_quantiles
-from mercer._model_selection.residual_scale import HeldOutResiduals
+from mercer._model_selection.intervals import interval_masses, jackknife_plus, upper_quantiles
+from mercer._model_selection.residual_scale import HeldOutResiduals, ResidualScale
 
 JACKKNIFE_SAMPLES = 500
 """Intervals of fits to more samples are centered at the prediction of the fit to all of them:
@@ -41,6 +43,35 @@ class LeftOutSamples:
     means: Array
     sizes: Array
     masses: Array | None
+
+    @classmethod
+    def of(
+        cls,
+        target: EncodedTarget,
+        left_out: Array,
+        rows: Array,
+        output: int,
+        scale: ResidualScale | None,
+    ) -> LeftOutSamples:
+        """Return some rows of a target and of their left-out predictions, for one output.
+
+        Parameters
+        ----------
+        target : EncodedTarget
+        left_out : ndarray of shape (n_samples, n_outputs)
+        rows : ndarray of int of shape (n_rows,)
+        output : int
+        scale : ResidualScale or None
+            The scale of the residuals of these rows.
+        """
+        groups = target.resampling.take(rows).groups
+        return cls(
+            target.values[rows, output],
+            left_out[rows, output],
+            target.left_out_means[rows, output],
+            np.ones(len(rows)) if scale is None else scale.left_out,
+            interval_masses(groups, target.weights.take(rows)),
+        )
 
     def residuals(self, closeness: Array) -> Array:
         """Return absolute residuals relative to their scales, shape (n_rows, n_samples).

@@ -13,7 +13,7 @@ from mercer._blocks.approximation import number_of_components
 from mercer._blocks.tables import DrawnSample, TableSample
 from mercer._data.cross_validation import resampling_of, resampling_of_rows
 from mercer._data.resampling import Resampling
-from mercer._data.sample import EncodedTarget
+from mercer._data.targets import EncodedTarget
 from mercer._data.types import Array, CrossValidator, PerSample, RandomState, Scoring, Table
 from mercer._data.weightless import completed
 from mercer._estimators.stacking.candidates import Candidate
@@ -125,6 +125,36 @@ class LeftOutFits:
         settings: Any = {"others": apart, "known": known, "on_failure": lambda message: None}
         found = stack._select(self.candidates, inside.take(some), **settings)
         return inside.revised(found, some, stack._combined, settings["on_failure"])
+
+
+def smeared(
+    target: EncodedTarget, y: Array, found: LeftOut, scoring: Scoring
+) -> tuple[EncodedTarget, LeftOut]:
+    """Multiply predicted responses by a factor if their left-out score is then higher.
+
+    Parameters
+    ----------
+    target : EncodedTarget
+        The logarithms of the responses.
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        The responses.
+    found : LeftOut
+    scoring : str or callable
+
+    Notes
+    -----
+    With the factor, left-out predictions have the mean of the responses. The idea is Duan's (1983,
+    Smearing estimate: a nonparametric retransformation method, JASA 78).
+    """
+    covered = target.resampling.covered
+    weights, responses = target.weights.take(covered), y.reshape(len(y), -1)[covered]
+    factor = weights.mean(responses) / weights.mean(target.decode(found.values[covered]))
+    changed = replace(target, smearing=factor)
+    score = final_score(scoring, y, changed, found.values, [])
+    if not score > found.score:
+        return target, found
+    predictions = found.predictions * (factor[0] if y.ndim == 1 else factor)
+    return changed, replace(found, predictions=predictions, score=score)
 
 
 _NAMES = {"loo_predictions_", "loo_score_", "_held_out", "_scaled"}

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._data.sample import EncodedTarget, Sample, encode_target
+from mercer._data.sample import Sample
+from mercer._data.targets import EncodedTarget, encode_target
 from mercer._data.types import Array, Features, RandomState
 from mercer._data.weights import as_weights
 from mercer._estimators.stacking.evaluation import ViewedSample
@@ -84,13 +85,15 @@ class StackUpdatesMixin(UpdatesMixin):
     def _joined_target(self, rows: Sample) -> EncodedTarget:
         """Return the targets of the old rows and of the new ones."""
         old, both = self._target, len(self._target) + len(rows)
-        labels = old.decode(old.values)
+        labels = old.restored(old.values)
         labels = np.concatenate([labels, rows.y.reshape(len(rows), *labels.shape[1:])])
         units = old.weights.is_unit and rows.weights.is_unit
         weights = None if units else np.append(old.weights.values, rows.weights.values)
-        return encode_target(
+        found = encode_target(
             labels,
             classification=old.classes is not None,
             weights=as_weights(weights, both),
             resampling=old.resampling.extended(len(rows)),
+            logarithms=old.logarithms,
         )
+        return replace(found, smearing=old.smearing)

@@ -39,6 +39,9 @@ which this number takes half a minute."""
 _ENOUGH = 0.01
 """A number of centers suffices if the relative growth of the error is at most this."""
 
+_RESPONSES = ("response", "log response")
+"""Scales of functions from which responses are predicted."""
+
 _PROBABILITIES = ("log-odds", "logit")
 """Scales of functions from which probabilities are predicted."""
 
@@ -109,7 +112,7 @@ def predicted(scale: str, values: Array) -> Array:
     if scale in ("decision value", "latent mean"):
         scores = np.hstack([-values, values]) if values.shape[1] == 1 else values
         return np.asarray(np.eye(scores.shape[1])[scores.argmax(axis=1)])
-    return rates(values) if scale == "log rate" else values
+    return rates(values) if scale in ("log rate", "log response") else values
 
 
 def relative_growth(
@@ -143,7 +146,7 @@ def relative_growth(
     unit = np.ptp(truth, axis=0)
     unit = np.where(unit > 0.0, unit, 1.0)
     before, after = (_losses(scale, truth, found, unit) for found in (first, second))
-    power, level = (0.5 if scale == "response" else 1.0), 1.0
+    power, level = (0.5 if scale in _RESPONSES else 1.0), 1.0
     if y is None and (known := _left_out_loss(model, scale, unit)) is not None:
         before, after = before + known, after + known
     elif y is None:
@@ -164,7 +167,7 @@ def _losses(scale: str, truth: Array, found: Array, unit: Array) -> Array:
 def _left_out_loss(model: BaseEstimator, scale: str, unit: Array) -> float | None:
     """Return the mean left-out loss of the training rows; None if the fit did not store it."""
     residuals = getattr(model, "_left_out_residuals", lambda: None)()
-    if scale == "response" and residuals is not None:
+    if scale in _RESPONSES and residuals is not None:
         return float(np.square(residuals.reshape(len(residuals), -1) / unit).mean())
     held_out = getattr(model, "_held_out", None)
     if scale in _PROBABILITIES and held_out is not None:

@@ -10,6 +10,7 @@ from scipy.special import ndtri
 from sklearn.base import BaseEstimator, is_classifier
 
 from mercer._data.types import Array
+from mercer._data.validation import LARGEST_LOGARITHM
 from mercer._estimators.stacking.table_views import TableViews
 from mercer._files.deployment.compressed import Compressed, function_of_table
 from mercer._files.deployment.onnx_functions import closeness, function_values
@@ -92,10 +93,11 @@ def _outputs(op: Operators, model: BaseEstimator, table: Tensor) -> list[Typed]:
         return op("Add", op("Mul", near, op("Sub", values, level)), level)
 
     n_outputs = len(expansion.intercept)
-    if expansion.scale == "log rate":
-        values = op("Exp", op("Min", values, np.log(np.finfo(float).max) - 1.0))
     if not is_classifier(model):
-        return [_typed(fallen_back(values), "Double", n_outputs)]
+        values = fallen_back(values)
+        if expansion.scale in ("log rate", "log response"):
+            values = op("Exp", op("Min", values, LARGEST_LOGARITHM))
+        return [_typed(values, "Double", n_outputs)]
     if expansion.scale == "log-odds" and n_outputs == len(model.classes_):
         indicators = op.cast(op("Greater", values, 0.0), np.int64)
         found = op("Sigmoid", values)

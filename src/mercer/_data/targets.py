@@ -1,0 +1,222 @@
+"""Targets of samples, encoded for ridge regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from mercer._data.folds import Split
+from mercer._data.resampling import Resampling, as_resampling
+from mercer._data.types import Array, RandomState
+from mercer._data.validation import LARGEST_LOGARITHM
+from mercer._data.weights import SampleWeights, as_weights
+
+
+@dataclass(frozen=True)
+class TargetEncoding:
+    """The encoding of a target for ridge regression: standardized responses or class indicators.
+
+    Attributes
+    ----------
+    offset, scale : ndarray of shape (n_outputs,)
+        Responses are ``offset + scale * values``. For classes, zeros and ones.
+    classes : ndarray of shape (n_classes,), or None
+        The labels, sorted; None for responses.
+    logarithms : bool, default=False
+        Whether logarithms of responses are standardized in place of the responses.
+    smearing : float or ndarray of shape (n_outputs,), default=1.0
+        Factor of predicted responses on the logarithmic scale. The exponential of a predicted mean
+        is a median rather than a mean.
+    """
+
+    offset: Array
+    scale: Array
+    classes: Array | None
+    logarithms: bool = field(default=False, kw_only=True)
+    smearing: Any = field(default=1.0, kw_only=True)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of columns of the encoded target."""
+        return len(self.offset)
+
+    def codes_of(self, y: Array) -> Array:
+        """Return the index of each label in `classes`, shape (n_samples,).
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        ValueError
+            If a label is not among the classes.
+        """
+        assert self.classes is not None
+        labels = np.asarray(y).ravel()
+        codes = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
+        unknown = self.classes[codes] != labels
+        if unknown.any():
+            raise ValueError(
+                f"y holds a label that is none of the classes: {labels[unknown][0]!r}."
+            )
+        return codes
+
+    def encode(self, y: Array) -> Array:
+        """Return the values to fit by regression, shape (n_samples, n_outputs).
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        if self.classes is not None:
+            return np.eye(len(self.classes))[self.codes_of(y)]
+        responses = np.asarray(y, dtype=float).reshape(len(y), self.n_outputs)
+        responses = np.log(responses) if self.logarithms else responses
+        return np.asarray((responses - self.offset) / self.scale)
+
+    def restored(self, values: Array) -> Array:
+        """Return the responses or labels that are encoded as some values.
+
+        Parameters
+        ----------
+        values : ndarray of shape (..., n_outputs)
+
+        Returns
+        -------
+        ndarray of shape (..., n_outputs), or of shape (...,) for classes
+        """
+        if self.classes is not None:
+            return np.asarray(self.classes[values.argmax(axis=-1)])
+        found = self.offset + self.scale * values
+        return np.exp(np.minimum(found, LARGEST_LOGARITHM)) if self.logarithms else found
+
+    def decode(self, predictions: Array) -> Array:
+        """Return predicted responses in the original unit, or labels of the largest indicators.
+
+        Parameters
+        ----------
+        predictions : ndarray of shape (..., n_outputs)
+
+        Returns
+        -------
+        ndarray of shape (..., n_outputs), or of shape (...,) for classes
+        """
+        found = self.restored(predictions)
+        return found * self.smearing if self.logarithms else found
+
+
+@dataclass(frozen=True)
+class EncodedTarget(TargetEncoding):
+    """The encoded target of some samples.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_samples, n_outputs)
+        Standardized responses, zero if constant; or class indicators, one column per class.
+    codes : ndarray of int of shape (n_samples,), or None
+        Index of each sample's class in `classes`.
+    weights : SampleWeights
+    resampling : Resampling
+        Which samples are left out together.
+    """
+
+    values: Array
+    codes: Array | None
+    weights: SampleWeights
+    resampling: Resampling
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def encoding(self) -> TargetEncoding:
+        """The encoding, without the samples."""
+        settings: Any = {"logarithms": self.logarithms, "smearing": self.smearing}
+        return TargetEncoding(self.offset, self.scale, self.classes, **settings)
+
+    def take(self, rows: Array) -> EncodedTarget:
+        """Return the target of some of the samples, in the same encoding.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+        """
+        codes = None if self.codes is None else self.codes[rows]
+        weights, resampling = self.weights.take(rows), self.resampling.take(rows)
+        values = self.values[rows]
+        return replace(self, values=values, codes=codes, weights=weights, resampling=resampling)
+
+    @property
+    def mean(self) -> Array:
+        """Mean over the samples, shape (n_outputs,); for classes, the class frequencies."""
+        return self.weights.mean(self.values)
+
+    @property
+    def left_out_means(self) -> Array:
+        """For each sample, the mean over samples not left out with it, (n_samples, n_outputs)."""
+        return self.resampling.left_out_means(self.values, self.weights)
+
+    def folds(self, n_folds: int, random_state: RandomState) -> list[Split]:
+        """Return folds stratified by class; see :meth:`Resampling.folds`."""
+        return self.resampling.folds(n_folds, self.codes, random_state)
+
+
+def encode_target(
+    y: Array,
+    *,
+    classification: bool,
+    weights: SampleWeights | Array | None = None,
+    resampling: Resampling | None = None,
+    logarithms: bool = False,
+) -> EncodedTarget:
+    """Standardize responses, or turn classes into indicators; given indicators are unchanged.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Labels, indicators of several labels, or one or several responses.
+    classification : bool
+        Whether `y` holds labels.
+    weights : SampleWeights or ndarray of shape (n_samples,), default=None
+    resampling : Resampling, default=None
+        Which samples are left out together; by default each is left out alone.
+    logarithms : bool, default=False
+        Whether logarithms of responses, which must be positive, are standardized.
+
+    Examples
+    --------
+    >>> encode_target([1.0, 3.0], classification=False).values
+    array([[-1.],
+           [ 1.]])
+    >>> encode_target(["a", "b", "a"], classification=True).values
+    array([[1., 0.],
+           [0., 1.],
+           [1., 0.]])
+    """
+    weights, resampling = as_weights(weights, len(y)), as_resampling(resampling, len(y))
+    if classification and np.ndim(y) == 2 and np.shape(y)[1] > 1:
+        zeros, values = np.zeros(np.shape(y)[1]), np.asarray(y, dtype=float)
+        return EncodedTarget(zeros, zeros + 1.0, None, values, None, weights, resampling)
+    if classification:
+        classes, codes = np.unique(np.asarray(y).ravel(), return_inverse=True)
+        k = len(classes)
+        scale = np.zeros(k), np.ones(k)
+        return EncodedTarget(*scale, classes, np.eye(k)[codes], codes, weights, resampling)
+    responses = np.asarray(y, dtype=float)
+    responses = responses.reshape(len(responses), -1)
+    responses = np.log(responses) if logarithms else responses
+    # Division by the largest magnitude keeps sums of squares from overflowing.
+    unit = np.abs(responses).max(axis=0)
+    unit = np.where(unit > 0.0, unit, 1.0)
+    mean = weights.mean(responses / unit)
+    values = responses / unit - mean
+    deviation = weights.deviation(values)
+    # The mean of values between -1 and 1 has rounding errors of this size.
+    varies = deviation > len(values) * np.finfo(float).eps
+    deviation = np.where(varies, deviation, 1.0)
+    values = np.where(varies, values, 0.0) / deviation
+    known = mean * unit, deviation * unit, None, values, None, weights, resampling
+    return EncodedTarget(*known, logarithms=logarithms)
