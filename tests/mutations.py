@@ -26,7 +26,7 @@ CALLS = (
     ("pickle", "loads"),
     ("numpy", "load"),
     ("sklearn.tree._tree", "Tree"),
-    ("mercer_command.commands", "fit"),
+    ("mercer_command.commands.fit", "run"),
     ("functools", "partial"),
     ("operator", "methodcaller"),
 )

@@ -4,6 +4,7 @@ Nothing but the options is imported here, so that help is fast.
 """
 
 import sys
+from importlib import import_module
 from inspect import Parameter, Signature, getdoc, signature
 from typing import Annotated, Any, get_type_hints
 
@@ -68,13 +69,11 @@ def _start(
 
 
 def _add_command(options: type[Options]) -> None:
-    """Add a command with these options, which runs the function of its name in `commands`."""
+    """Add a command with these options, which runs the module of its name in `commands`."""
     name, hints = options.__name__.lower(), get_type_hints(options, include_extras=True)
 
     def run(**given: Any) -> None:
-        from mercer_command import commands
-
-        getattr(commands, name)(options(**given))
+        import_module(f"mercer_command.commands.{name}").run(options(**given))
 
     parameters = [
         one.replace(annotation=hints[one.name], kind=Parameter.KEYWORD_ONLY)

@@ -3,7 +3,6 @@
 import platform
 import re
 import sys
-from collections.abc import Sequence
 from math import floor, isnan, log10
 from pathlib import Path
 from shlex import join
@@ -14,7 +13,6 @@ from sklearn import config_context
 
 from mercer.inspection import kernel_terms
 from mercer_command import figures
-from mercer_command.columns import Column
 from mercer_command.messages import shown
 from mercer_command.models import Trial
 from mercer_command.names import DESCRIPTIONS, SCORES, SHARES
@@ -173,27 +171,6 @@ def kernel_section(trial: Trial, learner: str = "") -> Section:
     table = Table(header, rows[:MOST_ROWS], numeric, lengths=lengths, n_shown=ON_SCREEN)
     rest = hidden(len(rows), "have smaller weights")
     return Section(title, [table, *rest, Text(told), *figures.kernel_figures(trial)])
-
-
-def columns_section(columns: Sequence[Column], *, n_shown: int | None = 40) -> Section:
-    """Return the section on how columns are read and used, unused or doubtful ones first.
-
-    Parameters
-    ----------
-    columns : sequence of Column
-    n_shown : int or None, default=40
-        Number of columns that the terminal lists, besides all that are left out or doubtful; None
-        for all columns.
-    """
-    remarkable = [c for c in columns if not c.is_used or c.warnings]
-    ordered = [*remarkable, *(c for c in columns if c.is_used and not c.warnings)]
-    rows = [
-        [shown(c.name), c.role, "; ".join(filter(None, (c.describe(), *c.warnings)))]
-        for c in ordered
-    ]
-    most = None if n_shown is None else max(n_shown, len(remarkable))
-    table = Table(["Column", "Role", "Details"], rows, bold=range(len(remarkable)), n_shown=most)
-    return Section("How the columns were read and used", [table])
 
 
 _ADDRESSED = re.compile(r"<(?:function )?(\S+)(?: object)? at 0x[0-9a-fA-F]+>")

@@ -1,0 +1,45 @@
+"""Checks before a command does any work, and the problem that a table and a target pose."""
+
+from mercer_command import files, messages, options, streaming, table_files
+from mercer_command.choices import read_choices
+from mercer_command.names import DEVICES
+from mercer_command.problem import Problem, as_problem
+from mercer_command.values import parse_missing
+
+
+def check(given: options.Options) -> None:
+    """Check files and packages before any work is done."""
+    saves_model = isinstance(given, options.Fit | options.Demo)
+    outputs = [getattr(given, name, None) for name in ("out", "csv", "report")]
+    for table in filter(None, outputs[saves_model:2]):
+        table_files.is_parquet(table)
+    inputs = (getattr(given, name, None) for name in ("model", "table"))
+    files.check_outputs(*outputs, inputs=filter(None, inputs))
+    distributed = None
+    if isinstance(given, options.Fit | options.Predict):
+        streaming.check_cluster(given)
+        distributed = given.cluster or given.workers
+    skops = outputs[0] if saves_model else None
+    device = messages.checked_name("device", getattr(given, "device", DEVICES[0]), DEVICES)
+    torch = device if device == "cuda" else None
+    messages.check_packages(
+        skops=skops, matplotlib=outputs[2], distributed=distributed, torch=torch
+    )
+
+
+def read_problem(given: options.Fit | options.Compare) -> Problem:
+    """Read a table, and return the problem of predicting its target."""
+    if given.group is not None and given.time is not None:
+        raise messages.InputError("--group and --time exclude each other; --split says both")
+    cells = table_files.read_cells(given.table, header=not given.no_header)
+    names = list(cells.frame.columns)
+    return as_problem(
+        cells,
+        given.target,
+        given.task,
+        choices=read_choices(given.columns, names),
+        missing=parse_missing(given.missing, names),
+        group=given.group,
+        time=given.time,
+        split=given.split,
+    )

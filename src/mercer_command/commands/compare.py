@@ -1,0 +1,66 @@
+"""The command `mercer compare`."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from mercer_command import comparison, files, methods, options, output, sections
+from mercer_command.commands import checks, results
+from mercer_command.division import splits
+from mercer_command.messages import collected_warnings, listing, postponed, shown
+from mercer_command.names import KINDS
+from mercer_command.output import write_page
+from mercer_command.problem import Problem
+from mercer_command.target_column import Rows
+
+
+def run(given: options.Compare) -> None:
+    """Compare methods; see `mercer_command.options`."""
+    names = methods.method_names(given.methods)
+    if given.task in KINDS:
+        names = [given.task, *names] if given.methods is None else names
+        metric = given.metric or {"ordinal": "mae", "count": "poisson_deviance"}[given.task]
+        given = replace(given, metric=metric)
+    checks.check(given)
+    problem = checks.read_problem(given)
+    methods.check_fit(names, problem.task)
+    methods.check_metric(given.metric, problem)
+    rows = splits(problem, test_size=0.25, repeats=given.repeats, seed=given.seed)
+    n_rows = len(rows[0][0])
+    feasible = methods.feasible(names, n_rows)
+    if given.methods is None and len(feasible) < len(names):
+        slow = listing(name for name in names if name not in feasible)
+        note = f"these methods are left out because {n_rows:,} rows take long: {slow}"
+        output.print_notes([note])
+        names = feasible
+    methods.check_size(names, n_rows)
+    compare_methods(problem, names, rows, given)
+
+
+def compare_methods(
+    problem: Problem, names: list[str], rows: list[tuple[Rows, Rows]], given: options.Compare
+) -> None:
+    """Compare methods on divisions of the rows, and show the results."""
+    notes = list(problem.notes)
+    failures, written = list[str](), dict[str, Path | None]()
+    with output.progress_bar("fits") as bar, collected_warnings(notes):
+        bar.step("comparing", len(names) * len(rows))
+        result = comparison.compare(
+            problem,
+            names,
+            rows,
+            given,
+            bar,
+            on_split=lambda table: bar.report(sections.standing(table, len(rows))),
+        )
+    found = sections.comparison_section(result)
+    described = sections.describe_problem(problem)
+    if given.csv is not None:
+        with postponed(failures, f"write the results {given.csv}"):
+            files.write_table(result, given.csv)
+            written["results"] = given.csv
+    if given.report is not None:
+        with postponed(failures, f"write the report {given.report}"):
+            title = f"Comparison of methods that predict {shown(problem.name)}"
+            write_page(given.report, title, f"{described}.", [found, *results.note_sections(notes)])
+            written["report"] = given.report
+    results.finish(f"{shown(problem.name)}: {described}", [found], notes, written, failures)

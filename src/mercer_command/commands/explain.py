@@ -1,0 +1,57 @@
+"""The command `mercer explain`."""
+
+from dataclasses import replace
+
+from mercer_command import (
+    contributions,
+    explanation_sections,
+    figures,
+    files,
+    held_out_figures,
+    messages,
+    models,
+    options,
+    output,
+    predictions,
+    sections,
+    table_files,
+)
+from mercer_command.commands import checks, results
+from mercer_command.messages import collected_warnings, shown
+from mercer_command.output import write_page
+
+ON_SCREEN = 5
+"""Number of rows for which the terminal shows reasons."""
+
+
+def run(given: options.Explain) -> None:
+    """Explain the predictions of a model; see `mercer_command.options`."""
+    checks.check(given)
+    notes = list[str]()
+    with messages.in_one_line(f"explain {given.model} by {given.table}"), collected_warnings(notes):
+        model = files.load_model(given.model)
+        cells = table_files.read_cells(given.table, header=not given.no_header)
+        with output.progress_bar() as bar:
+            bar.step("measuring the importance of columns")
+            trial = models.explain(model, cells, given)
+            n_rows = explanation_sections.MOST_CARDS if given.report else ON_SCREEN
+            n_rows = len(cells.frame) if given.out else n_rows
+            why = predictions.explained_rows(model, cells.frame[:n_rows], bar)
+        if trial.y is None:
+            found = contributions.by_contributions(trial.importances, why.values)
+            trial = replace(trial, importances=found)
+        if given.out is not None:
+            files.write_table(why.table(), given.out)
+        described = sections.describe_trial(trial)
+
+        tested = sections.tested_sections(trial, warned=False) if trial.report is not None else []
+        learned = results.learned_sections(trial)
+        if given.report is not None:
+            predicted = [] if trial.y is None else [held_out_figures.prediction_section(trial)]
+            drawn = [explanation_sections.card_section(why), *figures.dependence_section(trial)]
+            page = [*tested, *results.note_sections(notes), *predicted, *drawn, *learned]
+            title = f"What predicts {shown(trial.name)}"
+            write_page(given.report, title, f"{described}.", page)
+    shown_first = [*tested, explanation_sections.reasons_section(why, n_rows=ON_SCREEN), *learned]
+    written = {"reasons": given.out, "report": given.report}
+    results.finish(f"{shown(trial.name)}: {described}", shown_first, notes, written)
