@@ -25,9 +25,9 @@ _MOST_TREES = 300
 """Maximum number of trees for more than two classes; an iteration grows one for each class."""
 
 _LEAVES = ((5000, 15), (30_000, 31), (np.inf, 63))
-"""Numbers of rows, and of leaves of the trees for fewer rows. The log-loss beside kernels is lower with
-15 than with 31 at 1,000 and 3,000 rows, and higher at 10,000; with 63, it is 3 % lower at 41,000
-rows of elec, and not lower at 22,000 of creditdefault (benchmarks/every_n.py)."""
+"""Numbers of rows, and of leaves of the trees for fewer rows. The log-loss beside kernels is lower
+with 15 than with 31 at 1,000 and 3,000 rows, and higher at 10,000; with 63, it is 3 % lower at
+41,000 rows of elec, and not lower at 22,000 of creditdefault (benchmarks/every_n.py)."""
 
 
 @dataclass(frozen=True)
