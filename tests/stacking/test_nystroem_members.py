@@ -72,19 +72,6 @@ def drawn_views(
     )
 
 
-@pytest.mark.parametrize(("n_evaluated", "n_learned"), [(100, 200), (20, 63), (5, 30)])
-def test_kernels_are_learned_from_two_to_six_times_as_many_rows(
-    n_evaluated: int, n_learned: int
-) -> None:
-    X, y = np.random.default_rng(0).normal(size=(2, N_ROWS, 1))
-    target = encode_target(y, classification=False)
-    table = drawn_views({"given": X}, X, y[:, 0], target, TableViews(X))
-    others = table.others(np.arange(n_evaluated))
-    assert others is not None
-    assert len(others) == n_learned
-    assert not np.isin(others.X["given"], X[:n_evaluated]).any()
-
-
 def test_predictions_are_near_those_of_an_exact_stack() -> None:
     X, y = problem(N_ROWS)
     approximate = stack(KernelStackingRegressor).fit(X[:300], y[:300])

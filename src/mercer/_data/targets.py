@@ -21,7 +21,8 @@ class TargetEncoding:
     Attributes
     ----------
     offset, scale : ndarray of shape (n_outputs,)
-        Responses are ``offset + scale * values``. For classes, zeros and ones.
+        Responses, or their logarithms, are ``offset + scale * values``. For classes, zeros and
+        ones.
     classes : ndarray of shape (n_classes,), or None
         The labels, sorted; None for responses.
     logarithms : bool, default=False

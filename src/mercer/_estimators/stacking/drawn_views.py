@@ -51,13 +51,12 @@ _FEWEST_GROUPS = 6
 """With fewer groups, or folds of `cv`, kernels are learned from the groups on which they are
 evaluated."""
 
-_LEARNED_PART, _LEARNED_RATIO = 6, 6
-"""Kernels are learned from this part of the drawn rows, at least two and at most this many times as
-many as are evaluated. Widths from 6,000 of 36,000 rows of kin40k lower its error by 7 %; those from
-4,000 of 10,000 rows are no better than those from 2,000 (benchmarks/every_n.py)."""
+_LEARNED_RATIO = 2
+"""Kernels are learned from this many times as many rows as are evaluated."""
 
-_LEARNED_PART_ON_CARD, _LEARNED_RATIO_ON_CARD = 4, 8
-"""On a card, kernels are learned from more rows."""
+_LEARNED_PART, _MOST_LEARNED = 4, 8000
+"""On a card, kernels are learned from this part of the drawn rows, and at most this many, because
+widths that are learned from more rows predict better."""
 
 _SEEN_PARTS = 2
 """Candidates are evaluated on a third of the groups, with kernels learned from the others. Each
@@ -126,12 +125,10 @@ class DrawnViews(ViewedSample):
 
     def _drawn_from(self, rest: NDArray[np.intp], n_evaluated: int) -> Self:
         """Sample the rows to learn kernels from."""
-        part, most = _LEARNED_PART, _LEARNED_RATIO
+        codes, n_learned = self.target.take(rest).codes, _LEARNED_RATIO * n_evaluated
         if current_device() is not None:
-            part, most = _LEARNED_PART_ON_CARD, _LEARNED_RATIO_ON_CARD
-        n_learned = np.clip(len(rest) // part, 2 * n_evaluated, most * n_evaluated)
-        codes = self.target.take(rest).codes
-        return self.take(rest[sample_rows(len(rest), int(n_learned), codes, self.random_state)])
+            n_learned = max(n_learned, min(len(rest) // _LEARNED_PART, _MOST_LEARNED))
+        return self.take(rest[sample_rows(len(rest), n_learned, codes, self.random_state)])
 
     def revised(
         self,

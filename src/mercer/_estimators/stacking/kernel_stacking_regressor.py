@@ -65,7 +65,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     max_samples : int, default=1000
         Candidates are compared on at most this many samples. They are learned from the other
         samples if there are at least as many and samples are left out one at a time; on Nyström
-        features, from up to six times as many.
+        features, from up to twice as many.
     max_tree_samples : int or "auto", default="auto"
         Maximum number of samples on which trees are grown; the leaves of trees are a candidate from
         3,000 samples on. Each sample takes some 8 (5 n_features + 100) bytes of memory. "auto"
