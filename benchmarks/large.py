@@ -46,7 +46,7 @@ from mercer import (
 from mercer._blocks.blocks import BlockSource
 from mercer._blocks.row_sample import sample_positions
 from mercer._blocks.tables import DrawnSample, block_source
-from mercer._data.targets import encode_target
+from mercer._data.encoded_targets import encode_target
 from mercer._data.weights import UnitWeights
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
 from mercer.kernels import Gaussian

@@ -26,7 +26,7 @@ CALLS = (
     ("pickle", "loads"),
     ("numpy", "load"),
     ("sklearn.tree._tree", "Tree"),
-    ("mercer_command.commands.fit", "run"),
+    ("mercer_command.commands.fit_command", "run"),
     ("functools", "partial"),
     ("operator", "methodcaller"),
 )

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
+from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.resampling import OneAtATime
-from mercer._data.targets import EncodedTarget
 from mercer._data.weights import as_weights
 from mercer._estimators.stacking.candidates import Candidate
 from mercer._estimators.stacking.evaluation import Evaluation, RidgeSolver, ViewedSample

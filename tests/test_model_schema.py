@@ -129,7 +129,7 @@ class TestNames:
             *(("ObjectNode", name) for name in ("posix.system", "sklearn.tree._tree.Tree")),
             ("ObjectNode", "sklearn.feature_extraction.text.TfidfVectorizer"),
             ("ObjectNode", "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"),
-            ("ObjectNode", "mercer_command.commands.fit.run"),
+            ("ObjectNode", "mercer_command.commands.fit_command.run"),
             ("ObjectNode", "mercer._blocks.parquet_files.ParquetFiles"),
             ("ObjectNode", "mercer._files.model_files.Path"),
             ("ObjectNode", "mercer._files.model_files.save"),

@@ -73,7 +73,7 @@ def _add_command(options: type[Options]) -> None:
     name, hints = options.__name__.lower(), get_type_hints(options, include_extras=True)
 
     def run(**given: Any) -> None:
-        import_module(f"mercer_command.commands.{name}").run(options(**given))
+        import_module(f"mercer_command.commands.{name}_command").run(options(**given))
 
     parameters = [
         one.replace(annotation=hints[one.name], kind=Parameter.KEYWORD_ONLY)

@@ -45,7 +45,7 @@ class TestFit:
         def fail(*arguments: Any) -> None:
             raise AttributeError("no such font\nmore")
 
-        monkeypatch.setattr("mercer_command.commands.fit.write_page", fail)
+        monkeypatch.setattr("mercer_command.commands.fit_command.write_page", fail)
         classes.to_csv("table.csv", index=False)
         options = ("--learner", "uniform", "--out", "m.skops", "--report", "r.html")
         result = run("fit", "table.csv", "--target", "kind", *options)
@@ -140,7 +140,7 @@ def test_methods_are_compared_by_rank(run: Run, classes: Any) -> None:
 
 
 def test_the_demo_compares_then_fits(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mercer_command.commands.demo.DEMONSTRATED", ("uniform", "hsic"))
+    monkeypatch.setattr("mercer_command.commands.demo_command.DEMONSTRATED", ("uniform", "hsic"))
     result = run("demo", "--repeats", 1)
     assert result.exit_code == 0, result.output
     assert "569 rows, 30 columns" in result.stdout

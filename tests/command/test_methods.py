@@ -20,7 +20,7 @@ from sklearn.exceptions import FitFailedWarning
 from mercer import GradientOuterProduct
 from mercer._estimators.two_stage.learner_choice import FORMS
 from mercer._search.records import MixingStep, WeightStep
-from mercer_command.commands.demo import DEMONSTRATED
+from mercer_command.commands.demo_command import DEMONSTRATED
 from mercer_command.comparison import comparison_table
 from mercer_command.contributions import column_relevances
 from mercer_command.files import load_model

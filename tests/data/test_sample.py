@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer._data.targets import encode_target
+from mercer._data.encoded_targets import encode_target
 from mercer._data.weights import SampleWeights
 from mercer._gram.dense import to_unit_scale
 from mercer._solvers.left_out import leave_one_out

@@ -20,8 +20,8 @@ from sklearn.ensemble import (
 )
 
 from mercer import ForestKernel
+from mercer._data.encoded_targets import encode_target
 from mercer._data.row_order import content_ranks
-from mercer._data.targets import encode_target
 
 X = table(200)
 Y = response(X)

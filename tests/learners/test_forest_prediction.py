@@ -15,9 +15,9 @@ from mercer import (
     TwoStageClassifier,
     TwoStageRegressor,
 )
+from mercer._data.encoded_targets import encode_target
 from mercer._data.folds import divided
 from mercer._data.row_order import content_ranks
-from mercer._data.targets import encode_target
 from mercer._estimators.two_stage import learned_gram
 from mercer._estimators.two_stage.learned_gram import NESTED_ABOVE, n_learned_parameters
 from mercer._solvers.left_out import ALPHA_GRID

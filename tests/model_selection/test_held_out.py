@@ -15,7 +15,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import mercer._model_selection.held_out
-from mercer._data.targets import encode_target
+from mercer._data.encoded_targets import encode_target
 from mercer._data.weights import SampleWeights
 from mercer._gram.dense import to_unit_scale
 from mercer._gram.samples import Samples

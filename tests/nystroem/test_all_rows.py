@@ -10,7 +10,7 @@ from sklearn.model_selection import TimeSeriesSplit
 
 from mercer._blocks.listed_folds import ListedFolds
 from mercer._blocks.tables import DrawnSample, block_source
-from mercer._data.targets import TargetEncoding, encode_target
+from mercer._data.encoded_targets import TargetEncoding, encode_target
 from mercer._data.types import Array
 from mercer._data.weights import as_weights
 from mercer._model_selection.calibration import calibrate

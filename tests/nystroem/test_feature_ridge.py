@@ -16,7 +16,7 @@ from sklearn.linear_model import Ridge
 from mercer._blocks.blocks import Block
 from mercer._blocks.listed_folds import ListedFolds
 from mercer._blocks.row_sample import row_folds
-from mercer._data.targets import TargetEncoding
+from mercer._data.encoded_targets import TargetEncoding
 from mercer._data.types import Array
 from mercer._data.weights import SampleWeights, UnitWeights, as_weights
 from mercer._nystroem import feature_ridge

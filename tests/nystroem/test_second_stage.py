@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold, PredefinedSplit, RepeatedKFold, TimeS
 from mercer._blocks.listed_folds import ListedFolds
 from mercer._blocks.row_sample import row_folds
 from mercer._blocks.tables import DrawnSample, block_source
-from mercer._data.targets import encode_target
+from mercer._data.encoded_targets import encode_target
 from mercer._data.types import Array
 from mercer._data.weights import UnitWeights, as_weights
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem

@@ -17,7 +17,7 @@ from mercer import (
     UniformCombination,
 )
 from mercer._blocks import tables
-from mercer._data.targets import encode_target
+from mercer._data.encoded_targets import encode_target
 from mercer._data.weights import UnitWeights
 from mercer._nystroem.second_stage import NystroemModel
 from mercer._nystroem.some_rows import PairsOfSomeRows

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer._blocks.tables import DrawnSample, block_source
-from mercer._data.targets import encode_target
+from mercer._data.encoded_targets import encode_target
 from mercer._data.weights import UnitWeights
 from mercer._nystroem.width_factors import rescaled_kernel, with_width_factor
 from mercer.kernels import (

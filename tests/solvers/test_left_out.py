@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import left_out_kernel_ridge, ridge_with_intercept
 
-from mercer._data.targets import encode_target
+from mercer._data.encoded_targets import encode_target
 from mercer._gram.dense import to_unit_scale
 from mercer._solvers.left_out import MOST_ALPHA, LeaveOneOut, leave_one_out, losses_downhill
 from mercer.kernels import Gaussian, Linear

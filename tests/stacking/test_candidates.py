@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 from stacking_cases import problem
 
 from mercer import KernelOptimization, KernelStackingClassifier, KernelStackingRegressor
-from mercer._data.targets import encode_target
+from mercer._data.encoded_targets import encode_target
 from mercer._estimators.stacking.candidates import (
     given_candidates,
     isotropic_candidates,

@@ -11,9 +11,9 @@ from reference import kernel_ridge, left_out_kernel_ridge
 from sklearn.svm import SVC
 from stacking_cases import labels, problem, ridge_evaluation, values_target, viewed
 
+from mercer._data.encoded_targets import EncodedTarget, encode_target
 from mercer._data.folds import shuffled_folds
 from mercer._data.resampling import OneAtATime, Together, resampled
-from mercer._data.targets import EncodedTarget, encode_target
 from mercer._estimators.stacking.candidates import Candidate
 from mercer._estimators.stacking.evaluation import Evaluation
 from mercer._estimators.stacking.machines import evaluate_machines

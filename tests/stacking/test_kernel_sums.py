@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from stacking_cases import values_target
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
-from mercer._data.targets import EncodedTarget
+from mercer._data.encoded_targets import EncodedTarget
 from mercer._estimators.stacking.candidates import Candidate
 from mercer._estimators.stacking.combination import LinearCombination, linear_combination
 from mercer._estimators.stacking.evaluation import Evaluation, ViewedSample

@@ -12,7 +12,7 @@ from sklearn.model_selection import TimeSeriesSplit
 import mercer
 from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer._blocks.tables import drawn_rows
-from mercer._data.targets import encode_target
+from mercer._data.encoded_targets import encode_target
 from mercer._estimators.stacking import tree_rows
 from mercer._estimators.stacking.leaf_members import leaves_of_boosted_trees, tree_folds
 from mercer._estimators.stacking.leaf_sums import ridge_on_leaves

@@ -17,7 +17,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 from mercer import KernelStackingRegressor, ParquetSource
 from mercer._blocks.blocks import Block
 from mercer._blocks.tables import block_source
-from mercer._data.targets import encode_target
+from mercer._data.encoded_targets import encode_target
 from mercer._data.weights import SampleWeights
 from mercer._estimators.stacking.leaf_sums import LeafEquations, add_leaves, ridge_on_leaves
 from mercer._gram import memory

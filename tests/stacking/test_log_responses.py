@@ -8,7 +8,7 @@ from sklearn.metrics import mean_absolute_error
 
 import mercer
 from mercer import KernelStackingRegressor
-from mercer._data.targets import encode_target
+from mercer._data.encoded_targets import encode_target
 from mercer.inspection import shapley_values
 
 MAE = "neg_mean_absolute_error"

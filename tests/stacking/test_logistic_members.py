@@ -10,8 +10,8 @@ from sklearn.metrics import log_loss
 
 import mercer
 from mercer import KernelStackingClassifier
+from mercer._data.encoded_targets import encode_target
 from mercer._data.resampling import left_out_together
-from mercer._data.targets import encode_target
 from mercer._estimators.stacking.logistic_members import LogisticSolver
 from mercer._gram.dense import to_unit_scale
 from mercer.inspection import shapley_values

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from stacking_cases import problem
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
-from mercer._data.targets import encode_target
+from mercer._data.encoded_targets import encode_target
 from mercer._estimators.stacking.combination import combination_folds, left_out_predictions
 from mercer._estimators.stacking.ridges import evaluate
 from mercer.kernels import Gaussian, Laplacian, Linear

@@ -23,9 +23,9 @@ from stacking_cases import ESTIMATORS, problem, target_for
 from mercer import KernelOptimization, KernelStackingClassifier, KernelStackingRegressor
 from mercer._blocks.listed_folds import ListedFolds
 from mercer._blocks.tables import DrawnSample, block_source
+from mercer._data.encoded_targets import encode_target
 from mercer._data.folds import Split
 from mercer._data.resampling import resampled
-from mercer._data.targets import encode_target
 from mercer._data.weights import UnitWeights
 from mercer._estimators.stacking.candidates import Candidate
 from mercer._estimators.stacking.combination import linear_combination

@@ -31,8 +31,8 @@ from mercer import (
 )
 from mercer._blocks.row_sample import row_folds
 from mercer._blocks.tables import DrawnSample, block_source
+from mercer._data.encoded_targets import EncodedTarget, encode_target
 from mercer._data.resampling import left_out_together
-from mercer._data.targets import EncodedTarget, encode_target
 from mercer._data.weights import UnitWeights
 from mercer._estimators.stacking.candidates import Candidate
 from mercer._estimators.stacking.combination import LinearCombination

@@ -20,9 +20,9 @@ from sklearn.model_selection import FixedThresholdClassifier, TimeSeriesSplit
 from stacking_cases import labels, problem, ridge_evaluation, viewed
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
+from mercer._data.encoded_targets import encode_target
 from mercer._data.resampling import OneAtATime
 from mercer._data.row_order import content_ranks
-from mercer._data.targets import encode_target
 from mercer._estimators.stacking.combination import combination_folds
 from mercer._estimators.stacking.machines import evaluate_machines
 from mercer._model_selection.scoring import LeftOutProbabilities, LeftOutResponses

@@ -14,7 +14,7 @@ from sklearn.model_selection import TimeSeriesSplit
 
 import mercer
 from mercer import KernelStackingClassifier, KernelStackingRegressor
-from mercer._data.targets import encode_target
+from mercer._data.encoded_targets import encode_target
 from mercer._data.weights import as_weights
 from mercer._estimators.stacking import tree_members
 from mercer._estimators.stacking.tree_growth import Fold, TreeGrowth, out_of_fold

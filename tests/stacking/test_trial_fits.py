@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold
 from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer._blocks import tables
 from mercer._blocks.tables import DrawnSample, block_source
-from mercer._data.targets import EncodedTarget, encode_target
+from mercer._data.encoded_targets import EncodedTarget, encode_target
 from mercer._data.weights import SampleWeights
 from mercer._estimators.stacking.candidates import Candidate
 from mercer._estimators.stacking.combination import linear_combination

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, Self, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._data.targets import TargetEncoding
+from mercer._data.encoded_targets import TargetEncoding
 from mercer._data.types import Array, Features, own_fields
 from mercer._data.weights import as_weights
 from mercer._gram.dense import UnitScale

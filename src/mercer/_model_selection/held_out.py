@@ -5,9 +5,9 @@ from functools import cache, partial
 
 import numpy as np
 
+from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.folds import N_FOLDS, Split, Splits, random_splits, sample_rows
 from mercer._data.resampling import Resampling
-from mercer._data.targets import EncodedTarget
 from mercer._data.types import Array, Features, RandomState
 from mercer._data.validation import ROUNDING
 from mercer._gram.dense import to_unit_scale

@@ -10,10 +10,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.impute import SimpleImputer
 
+from mercer._data.encoded_targets import TargetEncoding, encode_target
 from mercer._data.folds import N_FOLDS, sample_rows
 from mercer._data.resampling import Resampling, left_out_together
 from mercer._data.sample import Sample
-from mercer._data.targets import TargetEncoding, encode_target
 from mercer._data.types import Array, Features
 from mercer._data.weights import SampleWeights
 from mercer._gram.dense import UnitScale, unit_gram, unit_rows

@@ -9,8 +9,8 @@ from sklearn.utils import check_random_state
 
 from mercer._blocks.tables import DrawnSample
 from mercer._data.arrays import like, to_numpy
+from mercer._data.encoded_targets import TargetEncoding
 from mercer._data.folds import N_FOLDS, sample_rows
-from mercer._data.targets import TargetEncoding
 from mercer._data.types import Array, RandomState
 from mercer._model_selection.calibration import calibrate
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice, best_penalty

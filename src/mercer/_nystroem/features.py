@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from mercer._blocks.blocks import Block
 from mercer._blocks.listed_folds import ListedFolds
 from mercer._blocks.row_sample import RowWeights, row_folds
-from mercer._data.targets import TargetEncoding
+from mercer._data.encoded_targets import TargetEncoding
 from mercer._data.types import Array, Features, RandomState
 from mercer._data.weights import UnitWeights
 from mercer._gram.dense import to_unit_scale

@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._blocks.tables import DrawnSample, block_source
+from mercer._data.encoded_targets import TargetEncoding
 from mercer._data.folds import evenly_spaced
 from mercer._data.sample import Sample
-from mercer._data.targets import TargetEncoding
 from mercer._data.types import Array, RandomState
 from mercer._data.weights import as_weights
 from mercer._gram.memory import check_gram_memory

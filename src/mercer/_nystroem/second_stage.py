@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer._blocks.tables import DrawnSample
+from mercer._data.encoded_targets import TargetEncoding
 from mercer._data.folds import sample_rows
-from mercer._data.targets import TargetEncoding
 from mercer._data.types import Array, Features, RandomState
 from mercer._gram.devices import current_device
 from mercer._gram.expansion import THE_TABLE, KernelTerm

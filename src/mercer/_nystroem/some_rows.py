@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from mercer._blocks.tables import DrawnSample
+from mercer._data.encoded_targets import TargetEncoding
 from mercer._data.folds import apart_from, evenly_spaced, sample_rows
-from mercer._data.targets import TargetEncoding
 from mercer._data.types import Array, Features, RandomState
 from mercer._model_selection.held_out import clearly_best
 from mercer._nystroem.second_stage import NystroemModel, all_rows_are_centers, fit_nystroem

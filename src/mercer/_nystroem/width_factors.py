@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mercer._blocks.tables import DrawnSample
+from mercer._data.encoded_targets import TargetEncoding
 from mercer._data.folds import sample_rows
-from mercer._data.targets import TargetEncoding
 from mercer._data.types import Array, RandomState
 from mercer._nystroem.all_rows import AROUND, AllRows, part_of, penalties_for
 from mercer._nystroem.feature_ridge import ridge_on_features

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_solve
 
+from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.resampling import Indices, Resampling, as_resampling
-from mercer._data.targets import EncodedTarget
 from mercer._data.types import Array
 from mercer._data.validation import INDEFINITE_ADVICE
 from mercer._data.weights import SampleWeights, as_weights

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 from scipy.stats import norm
 
-from mercer._data.targets import TargetEncoding
+from mercer._data.encoded_targets import TargetEncoding
 from mercer._data.types import Array, Features, PerSample
 from mercer._data.validation import check_bool, check_choice, check_coverage, check_positive
 from mercer._estimators.kernel_estimator import TrainingData

@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 
 from mercer._data.cross_validation import group_params
+from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.sample import as_frame
-from mercer._data.targets import EncodedTarget
 from mercer._data.types import Array, Features
 from mercer._estimators.kernel_learner import KernelLearner
 from mercer._estimators.stacking.table_views import TableViews, ViewName

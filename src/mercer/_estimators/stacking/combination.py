@@ -15,8 +15,8 @@ import numpy as np
 from scipy.optimize import lsq_linear, minimize
 from scipy.special import log_softmax, softmax
 
+from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.folds import N_FOLDS, Split, Splits
-from mercer._data.targets import EncodedTarget
 from mercer._data.types import Array, RandomState
 from mercer._data.validation import ROUNDING
 from mercer._data.weights import SampleWeights, as_weights

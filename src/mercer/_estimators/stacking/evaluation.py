@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 
+from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.folds import Split, sample_rows
 from mercer._data.resampling import Resampling
 from mercer._data.sample import Sample
-from mercer._data.targets import EncodedTarget
 from mercer._data.types import Array, Features, RandomState, Rows
 from mercer._data.weights import SampleWeights
 from mercer._estimators.stacking.candidates import Candidate

@@ -16,7 +16,7 @@ from mercer._blocks import tables
 from mercer._blocks.approximation import check_approximation, fits_exactly
 from mercer._blocks.tables import DrawnSample, TableSample
 from mercer._data.cross_validation import check_folds
-from mercer._data.targets import EncodedTarget
+from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.types import (
     Array,
     CrossValidator,

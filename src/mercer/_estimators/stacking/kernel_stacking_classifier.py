@@ -12,9 +12,9 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer._blocks.tables import DrawnSample, TableSample
+from mercer._data.encoded_targets import EncodedTarget, encode_target
 from mercer._data.labels import LabelSet, label_indicators, refuse_class_weight
 from mercer._data.sample import Sample
-from mercer._data.targets import EncodedTarget, encode_target
 from mercer._data.types import (
     Array,
     ClassWeight,

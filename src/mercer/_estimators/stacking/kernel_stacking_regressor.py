@@ -14,8 +14,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._data.encoded_targets import EncodedTarget, encode_target
 from mercer._data.sample import Sample
-from mercer._data.targets import EncodedTarget, encode_target
 from mercer._data.types import Array, Features, PerSample, Table
 from mercer._data.validation import check_choice, check_coverage
 from mercer._estimators.fits import with_callbacks

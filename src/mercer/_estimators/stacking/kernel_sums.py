@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer._data.targets import EncodedTarget
+from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.types import Array, Features
 from mercer._estimators.stacking.candidates import Candidate
 from mercer._estimators.stacking.evaluation import Combine, Evaluation, ViewedSample

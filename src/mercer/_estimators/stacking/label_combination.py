@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit
 
-from mercer._data.targets import EncodedTarget
+from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.types import Array
 from mercer._data.weights import SampleWeights
 from mercer._estimators.stacking.combination import logistic_combination
@@ -73,7 +73,7 @@ def label_combination(deviations: Sequence[Array], target: EncodedTarget) -> Lab
 
     Examples
     --------
-    >>> from mercer._data.targets import encode_target
+    >>> from mercer._data.encoded_targets import encode_target
     >>> Y = np.array([[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [1.0, 0.0]])
     >>> target = encode_target(Y, classification=False)
     >>> target = type(target)(**{**vars(target), "values": Y})

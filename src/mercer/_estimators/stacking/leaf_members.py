@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer._blocks.tables import DrawnSample
+from mercer._data.encoded_targets import EncodedTarget, TargetEncoding
 from mercer._data.folds import N_FOLDS
 from mercer._data.resampling import Resampling
 from mercer._data.sample import Sample
-from mercer._data.targets import EncodedTarget, TargetEncoding
 from mercer._data.types import Array, Features, RandomState, own_fields
 from mercer._estimators.stacking.candidates import Candidate, Learn
 from mercer._estimators.stacking.evaluation import Evaluation, RidgeSolver

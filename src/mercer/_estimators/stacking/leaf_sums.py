@@ -12,8 +12,8 @@ from sklearn.utils import gen_batches
 from mercer._blocks.blocks import Block
 from mercer._blocks.row_sample import RowWeights
 from mercer._blocks.tables import block_source
+from mercer._data.encoded_targets import TargetEncoding
 from mercer._data.sample import Sample
-from mercer._data.targets import TargetEncoding
 from mercer._data.types import Array
 from mercer._data.weights import UnitWeights
 from mercer._nystroem.features import Moments

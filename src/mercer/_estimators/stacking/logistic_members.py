@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import logit
 
-from mercer._data.targets import EncodedTarget
+from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.types import Array
 from mercer._estimators.stacking.evaluation import Evaluation, Score, ViewedSample
 from mercer._estimators.stacking.ridges import scored

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.svm import SVC
 
+from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.folds import N_FOLDS, Splits
-from mercer._data.targets import EncodedTarget
 from mercer._data.types import Array, RandomState
 from mercer._estimators.stacking.evaluation import Evaluation, Score, ViewedSample
 from mercer._estimators.stacking.ridges import scored

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from mercer._data.encoded_targets import TargetEncoding
 from mercer._data.resampling import Resampling
 from mercer._data.sample import Sample
-from mercer._data.targets import TargetEncoding
 from mercer._data.types import Array, Features, RandomState
 from mercer._estimators.stacking.table_views import ViewName
 from mercer._gram.expansion import Term

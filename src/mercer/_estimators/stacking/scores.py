@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import r2_score
 
+from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.folds import Splits
-from mercer._data.targets import EncodedTarget
 from mercer._data.types import Array, Scoring
 from mercer._data.validation import ROUNDING, warn
 from mercer._estimators.stacking.combination import Combination, LinearCombination

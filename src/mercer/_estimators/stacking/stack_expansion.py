@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.resampling import Resampling
-from mercer._data.targets import EncodedTarget
 from mercer._data.types import Array, Features
 from mercer._estimators.stacking.combination import Combination
 from mercer._estimators.stacking.table_views import TableViews, ViewName

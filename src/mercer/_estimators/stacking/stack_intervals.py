@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.folds import sample_rows
 from mercer._data.resampling import left_out_together
-from mercer._data.targets import EncodedTarget
 from mercer._data.types import Array, Features
 from mercer._estimators.stacking.stack_expansion import Member
 from mercer._estimators.stacking.table_views import ViewName

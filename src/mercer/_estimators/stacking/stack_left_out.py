@@ -12,8 +12,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from mercer._blocks.approximation import number_of_components
 from mercer._blocks.tables import DrawnSample, TableSample
 from mercer._data.cross_validation import resampling_of, resampling_of_rows
+from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.resampling import Resampling
-from mercer._data.targets import EncodedTarget
 from mercer._data.types import Array, CrossValidator, PerSample, RandomState, Scoring, Table
 from mercer._data.weightless import completed
 from mercer._estimators.stacking.candidates import Candidate

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._data.encoded_targets import EncodedTarget, encode_target
 from mercer._data.sample import Sample
-from mercer._data.targets import EncodedTarget, encode_target
 from mercer._data.types import Array, Features, RandomState
 from mercer._data.weights import as_weights
 from mercer._estimators.stacking.evaluation import ViewedSample

@@ -10,9 +10,9 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
+from mercer._data.encoded_targets import EncodedTarget, TargetEncoding
 from mercer._data.folds import N_FOLDS, Splits
 from mercer._data.sample import Sample
-from mercer._data.targets import EncodedTarget, TargetEncoding
 from mercer._data.types import Array, Features, RandomState
 from mercer._estimators.stacking.candidates import Candidate
 from mercer._estimators.stacking.evaluation import Combine, RidgeSolver, Selection, ViewedSample

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer._blocks.tables import DrawnSample
-from mercer._data.targets import TargetEncoding
+from mercer._data.encoded_targets import TargetEncoding
 from mercer._data.types import Array, Features, RandomState
 from mercer._estimators.learners.forest_kernel import grow
 from mercer._estimators.stacking.leaf_sums import ridge_on_leaves

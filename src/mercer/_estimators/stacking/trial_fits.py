@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from mercer._blocks.tables import DrawnSample
+from mercer._data.encoded_targets import EncodedTarget, TargetEncoding
 from mercer._data.folds import sample_rows
-from mercer._data.targets import EncodedTarget, TargetEncoding
 from mercer._data.types import Array, RandomState
 from mercer._estimators.stacking.evaluation import Combine, Evaluation
 from mercer._estimators.stacking.leaf_members import EvaluationOfTrees

@@ -13,10 +13,10 @@ from sklearn.base import clone
 
 from mercer._blocks.approximation import number_of_components, number_of_paired_rows
 from mercer._blocks.tables import DrawnSample
+from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.folds import N_FOLDS, evenly_spaced, sample_rows
 from mercer._data.resampling import left_out_together
 from mercer._data.sample import Sample
-from mercer._data.targets import EncodedTarget
 from mercer._data.types import Array, RandomState, Scoring
 from mercer._estimators.kernel_learner import KernelLearner
 from mercer._estimators.two_stage.learned_gram import fitted, for_task

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer._data.encoded_targets import EncodedTarget, encode_target
 from mercer._data.folds import Splits, sample_rows, splits_within
-from mercer._data.targets import EncodedTarget, encode_target
 from mercer._data.types import Features
 from mercer._data.validation import ROUNDING
 from mercer._estimators.kernel_estimator import TrainingData

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from mercer._data.cross_validation import folds_of
+from mercer._data.encoded_targets import encode_target
 from mercer._data.resampling import Resampling, left_out_together
 from mercer._data.sample import Sample
-from mercer._data.targets import encode_target
 from mercer._data.types import Array, Penalties, Scoring
 from mercer._data.weights import SampleWeights
 from mercer._estimators.kernel_estimator import TrainingData

@@ -17,9 +17,9 @@ from mercer._blocks.approximation import EXACT_ROWS, check_approximation, fits_e
 from mercer._blocks.blocks import BlockSource
 from mercer._data.copies import with_copies
 from mercer._data.cross_validation import check_folds
+from mercer._data.encoded_targets import encode_target
 from mercer._data.folds import Split, sample_rows
 from mercer._data.sample import Sample
-from mercer._data.targets import encode_target
 from mercer._data.types import (
     Array,
     CrossValidator,

@@ -16,7 +16,7 @@ from mercer_command import (
     sections,
     table_files,
 )
-from mercer_command.commands import checks, results
+from mercer_command.commands import preparation, results
 from mercer_command.messages import collected_warnings, shown
 from mercer_command.output import write_page
 
@@ -26,7 +26,7 @@ ON_SCREEN = 5
 
 def run(given: options.Explain) -> None:
     """Explain the predictions of a model; see `mercer_command.options`."""
-    checks.check(given)
+    preparation.check(given)
     notes = list[str]()
     with messages.in_one_line(f"explain {given.model} by {given.table}"), collected_warnings(notes):
         model = files.load_model(given.model)

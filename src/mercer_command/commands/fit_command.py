@@ -19,7 +19,7 @@ from mercer_command import (
     streaming,
 )
 from mercer_command.column_section import columns_section
-from mercer_command.commands import checks, results
+from mercer_command.commands import preparation, results
 from mercer_command.costs import cost_section, read_costs
 from mercer_command.division import splits
 from mercer_command.figures import score_called
@@ -40,10 +40,10 @@ def run(given: options.Fit) -> None:
                 f"--task {given.task} has a learner of its own: leave out --learner {given.learner}"
             )
         given = replace(given, learner=given.task)
-    checks.check(given)
+    preparation.check(given)
     with streaming.cluster_client(given.cluster, given.workers) as client:
         if client is None and not streaming.is_streamed(given.table):
-            problem = checks.read_problem(given)
+            problem = preparation.read_problem(given)
             methods.check_fit([given.learner], problem.task, LEARNERS)
             methods.check_division(given.learner, problem)
             methods.check_metric(given.metric, problem)

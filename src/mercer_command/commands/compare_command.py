@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mercer_command import comparison, files, methods, options, output, sections
-from mercer_command.commands import checks, results
+from mercer_command.commands import preparation, results
 from mercer_command.division import splits
 from mercer_command.messages import collected_warnings, listing, postponed, shown
 from mercer_command.names import KINDS
@@ -20,8 +20,8 @@ def run(given: options.Compare) -> None:
         names = [given.task, *names] if given.methods is None else names
         metric = given.metric or {"ordinal": "mae", "count": "poisson_deviance"}[given.task]
         given = replace(given, metric=metric)
-    checks.check(given)
-    problem = checks.read_problem(given)
+    preparation.check(given)
+    problem = preparation.read_problem(given)
     methods.check_fit(names, problem.task)
     methods.check_metric(given.metric, problem)
     rows = splits(problem, test_size=0.25, repeats=given.repeats, seed=given.seed)

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from mercer_command import options, output, streaming
-from mercer_command.commands import checks
-from mercer_command.commands.compare import compare_methods
-from mercer_command.commands.fit import learn
+from mercer_command.commands import preparation
+from mercer_command.commands.compare_command import compare_methods
+from mercer_command.commands.fit_command import learn
 from mercer_command.division import splits
 from mercer_command.problem import as_problem
 
@@ -17,7 +17,7 @@ def run(given: options.Demo) -> None:
     """Compare methods on a data set of scikit-learn; see `mercer_command.options`."""
     from sklearn.datasets import load_breast_cancer
 
-    checks.check(given)
+    preparation.check(given)
     bunch = load_breast_cancer(as_frame=True)
     frame = bunch.data.assign(diagnosis=bunch.target_names[bunch.target])
     problem = as_problem(frame, "diagnosis")

@@ -1,13 +1,13 @@
 """The command `mercer predict`."""
 
 from mercer_command import files, messages, options, output, predictions, streaming
-from mercer_command.commands import checks
+from mercer_command.commands import preparation
 from mercer_command.messages import collected_warnings
 
 
 def run(given: options.Predict) -> None:
     """Predict the rows of a table; see `mercer_command.options`."""
-    checks.check(given)
+    preparation.check(given)
     coverage = 0.9 if given.intervals and given.interval is None else given.interval
     notes = list[str]()
     with messages.in_one_line(f"predict {given.table} by {given.model}"), collected_warnings(notes):
