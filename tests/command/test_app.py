@@ -1,6 +1,7 @@
 """The command line, end to end on small tables, and its one-line error messages."""
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -278,6 +279,17 @@ class TestInvalidInput:
 def test_help_and_version(run: Run) -> None:
     assert "compare" in run().stdout
     assert run("--version").stdout == f"mercer {mercer.__version__}\n"
+
+
+def test_columns_are_shown_without_models() -> None:
+    script = """
+import sys
+import mercer_command.commands.columns_command
+packages = ("mercer._estimators", "mercer.inspection", "mercer.kernels", "matplotlib")
+print([name for name in packages if name in sys.modules])
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"
 
 
 def test_tables_on_the_standard_input(run: Run, classes: Any) -> None:
