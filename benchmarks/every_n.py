@@ -35,7 +35,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
-from tuned_trees import Tuned
+from tuned_trees import Tuned, catboost_draw, lightgbm_draw
 
 from experiments.tabular.table_files import load_table
 from mercer import KernelStackingClassifier, KernelStackingRegressor
@@ -85,17 +85,14 @@ def stacking(task: str) -> Any:
 
 def methods(task: str, categories: list[str], tuned: bool = False) -> dict[str, Any]:
     """Unfitted estimators whose packages are installed, by name."""
-    if tuned:
-        return {
-            name + TUNED: Tuned(name.lower(), task, categories)
-            for name in (LIGHTGBM, CATBOOST)
-            if find_spec(name.lower())
-        }
-    found = {"stacking": stacking(task)}
-    if find_spec("lightgbm"):
+    found = {} if tuned else {"stacking": stacking(task)}
+    if find_spec("lightgbm") and tuned:
+        found[LIGHTGBM + TUNED] = Tuned(lightgbm(task, 100), lightgbm_draw)
+    elif find_spec("lightgbm"):
         found |= {LIGHTGBM: lightgbm(task, 100), f"{LIGHTGBM}, 300 trees": lightgbm(task, 300)}
     if find_spec("catboost"):
-        found[CATBOOST] = catboost(task, categories)
+        default = catboost(task, categories)
+        found[CATBOOST + TUNED * tuned] = Tuned(default, catboost_draw) if tuned else default
     return found
 
 

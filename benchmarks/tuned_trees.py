@@ -8,7 +8,8 @@ models, as TabArena's bags are.
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -77,44 +78,47 @@ class Tuned(BaseEstimator):
 
     Parameters
     ----------
-    library : {"lightgbm", "catboost"}
-    task : {"regression", "classification"}
-    categories : sequence of str
-        Names of the columns that hold categories.
+    estimator : estimator
+        LightGBM's or CatBoost's, with its defaults, which are the first draw.
+    draw : callable
+        Function from a random generator to parameters of the estimator.
     n_draws : int
-        The default is one of them.
     """
 
     def __init__(
-        self, library: str, task: str, categories: list[str], n_draws: int = N_DRAWS
+        self,
+        estimator: Any,
+        draw: Callable[[np.random.Generator], Parameters],
+        n_draws: int = N_DRAWS,
     ) -> None:
-        self.library = library
-        self.task = task
-        self.categories = categories
+        self.estimator = estimator
+        self.draw = draw
         self.n_draws = n_draws
 
     def fit(self, X: pd.DataFrame, y: NDArray[Any]) -> Tuned:
         """Fit the models of all draws and folds."""
-        random = np.random.default_rng(0)
-        draw = lightgbm_draw if self.library == "lightgbm" else catboost_draw
-        kind = KFold if self.task == "regression" else StratifiedKFold
+        random, classifies = np.random.default_rng(0), hasattr(self.estimator, "predict_proba")
+        kind = StratifiedKFold if classifies else KFold
         folds = list(kind(N_FOLDS, shuffle=True, random_state=0).split(X, y))
+        if classifies:
+            self.classes_ = np.unique(y)
         least = np.inf
-        for parameters in [{}, *(draw(random) for _ in range(self.n_draws - 1))]:
-            models = [self._fitted(parameters, X, y, *fold) for fold in folds]
-            losses = [
-                self._loss(model, X.iloc[held_out], y[held_out], y)
-                for model, (_, held_out) in zip(models, folds, strict=True)
-            ]
+        for parameters in [{}, *(self.draw(random) for _ in range(self.n_draws - 1))]:
+            models, losses = [], []
+            for train, held_out in folds:
+                test = X.iloc[held_out], y[held_out]
+                model = deepcopy(self.estimator).set_params(
+                    n_estimators=MOST_ITERATIONS, early_stopping_rounds=PATIENCE, **parameters
+                )
+                models.append(model.fit(X.iloc[train], y[train], eval_set=[test]))
+                losses.append(self._loss(model, *test))
             if np.mean(losses) < least:
                 least, self.models_ = float(np.mean(losses)), models
-        if self.task == "classification":
-            self.classes_ = np.unique(y)
         return self
 
     def predict(self, X: pd.DataFrame) -> NDArray[Any]:
         """Predict responses, or the most probable classes."""
-        if self.task == "classification":
+        if hasattr(self, "classes_"):
             return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
         return np.asarray(np.mean([model.predict(X) for model in self.models_], axis=0))
 
@@ -122,41 +126,8 @@ class Tuned(BaseEstimator):
         """Predict probabilities of classes."""
         return np.asarray(np.mean([model.predict_proba(X) for model in self.models_], axis=0))
 
-    def _fitted(
-        self,
-        parameters: Parameters,
-        X: pd.DataFrame,
-        y: NDArray[Any],
-        train: NDArray[np.intp],
-        held_out: NDArray[np.intp],
-    ) -> Any:
-        """Fit a draw on the rows of a fold, with iterations by the rows that it holds out."""
-        library = import_module(self.library)
-        regression, light = self.task == "regression", self.library == "lightgbm"
-        names = (
-            ("LGBMClassifier", "LGBMRegressor")
-            if light
-            else ("CatBoostClassifier", "CatBoostRegressor")
-        )
-        kind, test = getattr(library, names[regression]), (X.iloc[held_out], y[held_out])
-        if light:
-            # The constructor's own names of these parameters are aliases.
-            model = kind(n_estimators=MOST_ITERATIONS, n_jobs=1, verbose=-1, **parameters)
-            stop = library.early_stopping(PATIENCE, verbose=False)
-            return model.fit(X.iloc[train], y[train], eval_set=[test], callbacks=[stop])
-        model = kind(
-            iterations=MOST_ITERATIONS,
-            early_stopping_rounds=PATIENCE,
-            thread_count=1,
-            verbose=0,
-            cat_features=self.categories,
-            allow_writing_files=False,
-            **parameters,
-        )
-        return model.fit(X.iloc[train], y[train], eval_set=test)
-
-    def _loss(self, model: Any, X: pd.DataFrame, y: NDArray[Any], all_y: NDArray[Any]) -> float:
+    def _loss(self, model: Any, X: pd.DataFrame, y: NDArray[Any]) -> float:
         """Mean squared error or log-loss."""
-        if self.task == "regression":
-            return float(np.mean((model.predict(X) - y) ** 2))
-        return float(log_loss(y, model.predict_proba(X), labels=np.unique(all_y)))
+        if hasattr(self, "classes_"):
+            return float(log_loss(y, model.predict_proba(X), labels=self.classes_))
+        return float(np.mean((model.predict(X) - y) ** 2))

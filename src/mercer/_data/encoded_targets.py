@@ -95,15 +95,11 @@ class TargetEncoding:
         return np.exp(np.minimum(found, LARGEST_LOGARITHM)) if self.logarithms else found
 
     def decode(self, predictions: Array) -> Array:
-        """Return predicted responses in the original unit, or labels of the largest indicators.
+        """Return :meth:`restored` responses times the smearing factor, or labels.
 
         Parameters
         ----------
         predictions : ndarray of shape (..., n_outputs)
-
-        Returns
-        -------
-        ndarray of shape (..., n_outputs), or of shape (...,) for classes
         """
         found = self.restored(predictions)
         return found * self.smearing if self.logarithms else found

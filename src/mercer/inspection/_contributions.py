@@ -9,7 +9,16 @@ from numbers import Integral, Real
 import numpy as np
 
 from mercer._data.types import Array
+from mercer._data.validation import LARGEST_LOGARITHM
 from mercer._gram.expansion import Scale
+
+_MULTIPLIED = {
+    "log-odds": "odds of {}",
+    "logit": "odds of {}",
+    "log rate": "expected count",
+    "log response": "prediction",
+}
+"""Names of what the exponentials of contributions multiply, by scale."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +67,9 @@ class Contribution:
             Unit of the response.
         decimals : int, default=2
         """
-        if scale in ("log-odds", "logit"):
-            factor = exp(min(self.amount, 700.0))
-            return f"{self.cell}: multiplies the odds of {output} by {_significant(factor)}"
-        if scale in ("log rate", "log response"):
-            factor, what = exp(min(self.amount, 700.0)), "expected count"
-            what = "prediction" if scale == "log response" else what
-            return f"{self.cell}: multiplies the {what} by {_significant(factor)}"
+        if scale in _MULTIPLIED:
+            factor = _significant(exp(min(self.amount, LARGEST_LOGARITHM)))
+            return f"{self.cell}: multiplies the {_MULTIPLIED[scale].format(output)} by {factor}"
         amount = f"{abs(self.amount):,.{decimals}f}"  # A word states the sign.
         if not float(amount.replace(",", "")):
             return f"{self.cell}: as the average row"

@@ -14,6 +14,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._blocks.tables import TableSample
 from mercer._data.encoded_targets import EncodedTarget, encode_target
 from mercer._data.sample import Sample
 from mercer._data.types import Array, Features, PerSample, Table
@@ -197,20 +198,19 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
             be evaluated.
         """
         self._check_settings()
-        rows = X, y, sample_weight, groups
-        self._fit_responses(*rows, logarithms=False)
+        checks = {"multi_output": True, "y_numeric": True}
+        data = self._training_rows(X, y, sample_weight, groups, **checks)
+        self._fit_responses(data, X, y, groups, logarithms=False)
         if self.scoring is not None and y is not None and (np.asarray(y, dtype=float) > 0.0).all():
-            other = copy(self)._fit_responses(*rows, logarithms=True)
+            other = copy(self)._fit_responses(data, X, y, groups, logarithms=True)
             if other.loo_score_ > self.loo_score_:
                 self.__dict__.update(other.__dict__)
         return self
 
     def _fit_responses(
-        self, X: Table, y: PerSample, weights: PerSample, groups: PerSample, *, logarithms: bool
+        self, data: TableSample, X: Table, y: PerSample, groups: PerSample, *, logarithms: bool
     ) -> Self:
-        """Fit to responses or to their logarithms."""
-        checks = {"multi_output": True, "y_numeric": True}
-        data = self._training_rows(X, y, weights, groups, **checks)
+        """Fit to the responses of the validated rows of a table, or to their logarithms."""
         settings: Any = {"classification": False, "logarithms": logarithms}
         target = encode_target(data.y, weights=data.weights, **settings)
         target = self._left_out(target, data, X, y, groups)
