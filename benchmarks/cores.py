@@ -5,8 +5,9 @@
 The linear-algebra library, OpenMP and the threads of tiles are limited to 1, 2, 4, ... threads, up
 to the cores of the machine. Each line has the shortest time in milliseconds for each number of
 threads, and the largest ratio to the time on one thread, marked if it exceeds 1.1. Lines of fits
-also have the number of tasks that all cores hand to Python threads, their mean length, and the
-share of tasks that take less than a millisecond. The script ends with status 1 if more threads make
+also have the number of tasks that all cores hand to Python threads, their mean length, the share of
+tasks that take less than a millisecond, and the share of the cores' time in which they wait. The
+script ends with status 1 if more threads make
 anything slower. Records are written to benchmarks/machines.jsonl, in place of those of the same
 machine; machines_page.py writes docs/machines.md from them.
 """
@@ -140,7 +141,10 @@ def measure(calls: Calls, repeats: int, *, counts_tasks: bool) -> list[Record]:
         for n_threads in THREADS:
             with threadpool_limits(n_threads):
                 TimedThreads.lengths.clear()
+                start, computing = time.perf_counter(), time.process_time()
                 times.append(min(seconds(call) for _ in range(repeats)))
+                computing = time.process_time() - computing
+                waiting = 1.0 - computing / (n_threads * (time.perf_counter() - start))
         record: Record = {"name": name, "ms": [round(1e3 * spent, 2) for spent in times]}
         if counts_tasks:
             lengths = 1e3 * np.array(TimedThreads.lengths or [0.0])
@@ -148,6 +152,7 @@ def measure(calls: Calls, repeats: int, *, counts_tasks: bool) -> list[Record]:
                 "tasks": len(TimedThreads.lengths) // repeats,
                 "mean_ms": round(float(lengths.mean()), 3),
                 "short": round(float(np.mean(lengths < 1.0)), 3),
+                "waiting": round(max(waiting, 0.0), 3),
             }
         records.append(record)
     return records
@@ -175,7 +180,7 @@ def main() -> None:
         calls = fits() if counted else operations(options.rows)
         tiles.ThreadPoolExecutor = TimedThreads if counted else ThreadPoolExecutor
         records = measure(calls, options.repeats, counts_tasks=counted)
-        tasks = ["tasks", "mean ms", "below 1 ms"] if counted else []
+        tasks = ["tasks", "mean ms", "below 1 ms", "waiting"] if counted else []
         rows = [[*cells(record), "slower" if is_slower(record) else ""] for record in records]
         print_table(f"{name}, ms", ["", *by_threads, "ratio", *tasks, ""], rows)
         about: Record = {"what": name, "machine": machine_name(), "threads": THREADS}

@@ -67,7 +67,7 @@ def _machine(records: Sequence[Record]) -> str:
 def _times(records: Sequence[Record], threads: Sequence[int], *, tasks: bool = False) -> str:
     """The table of times by the number of threads."""
     heads = [f"{number} threads" if number > 1 else "1 thread" for number in threads]
-    more = ["tasks", "mean, ms", "below 1 ms"] if tasks else []
+    more = ["tasks", "mean, ms", "below 1 ms", "waiting"] if tasks else []
     rows = [line("", *heads, "ratio", *more)]
     rows.append(line("---", *["---:"] * (len(heads) + 1 + len(more))))
     return "\n".join([*rows, *(line(*cells(record)) for record in records)])
@@ -80,6 +80,7 @@ def cells(record: Record) -> list[str]:
     if "tasks" in record:
         lengths = [f"{record['mean_ms']:.2f}", f"{record['short']:.0%}"]
         found += [f"{record['tasks']:,}", *(lengths if record["tasks"] else ["", ""])]
+        found.append(f"{record['waiting']:.0%}")
     return found
 
 
