@@ -82,7 +82,7 @@ def test_the_fit_and_its_report_leave_out_groups(run: Run) -> None:
     assert load_model(Path("m.skops"))[-1].loo_score_ > stated + 0.2
     told = " ".join(result.stderr.split())
     assert "rows of equal 'patient' have similar targets" in told
-    assert "the scores are too good; --group 'patient' holds out whole groups" in told
+    assert "times that of rows drawn at random; --group 'patient' holds out whole groups" in told
     assert "as groups" not in told
 
 

@@ -44,9 +44,8 @@ def walk(n: int, seed: int = 0) -> Any:
 
 def test_a_column_of_subjects_that_repeats(run: Run) -> None:
     line = (
-        "warning: rows of equal 'subject#' have similar targets (intraclass correlation 0.99): if "
-        "new rows will have other values of it, the scores are too good; --group 'subject#' holds "
-        "out whole groups, and does not learn from it"
+        "warning: rows of equal 'subject#' have similar targets (intraclass correlation 0.99): the "
+        "squared error of rows with new values of it is"
     )
     said = told(run, recordings())
     assert line in said

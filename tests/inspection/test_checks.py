@@ -8,9 +8,11 @@ import pytest
 from scipy import stats
 
 from mercer.inspection import _checks
-from mercer.inspection._all_checks import lag_one, target_orders, time_order
+from mercer.inspection._all_checks import target_orders, time_order
+from mercer.inspection._checks import LEAST_CORRELATION, lag_one
 from mercer.inspection._columns import Column, columns_of, losses_by_column
 from mercer.inspection._held_out import Truth
+from mercer.inspection._identifiers import _between_values, identifiers
 from mercer.inspection._leakage import determining_sets, leakage
 
 N = 300
@@ -136,30 +138,61 @@ class TestIdentifiers:
     def test_clean_columns_are_not(self) -> None:
         def noise(rng: Any) -> Any:
             table = columns(subject=np.repeat(np.arange(40), 8), code=rng.integers(0, 60, 320))
-            return _checks.identifiers(table, rng.standard_t(3, size=320), "regression")
+            return identifiers(table, rng.standard_t(3, size=320), "regression")
 
         def smooth(rng: Any) -> Any:
             age = rng.integers(20, 80, 320)
             y = np.sin(age / 10.0) + 0.5 * rng.normal(size=320)
-            return _checks.identifiers(columns(age=age), y, "regression")
+            return identifiers(columns(age=age), y, "regression")
 
         def rare(rng: Any) -> Any:
             y = rng.random(320) < 0.1
-            return _checks.identifiers(columns(code=rng.integers(0, 60, 320)), y, "classification")
+            return identifiers(columns(code=rng.integers(0, 60, 320)), y, "classification")
 
         assert n_warnings(noise) <= MOST
         assert n_warnings(smooth) <= MOST
         assert n_warnings(rare) <= MOST
 
+    def test_columns_whose_new_values_are_predicted_as_well_are_not(self) -> None:
+        """Amounts that most rows lack, and rounded values of another column."""
+        rng = np.random.default_rng(0)
+        gain = np.where(rng.random(600) < 0.9, 0, rng.integers(1, 60, 600) * 100)
+        y = (gain > 0) + 0.1 * rng.normal(size=600)
+        assert not identifiers(columns(gain=gain, x=rng.normal(size=600)), y, "regression").columns
+        z = rng.normal(size=600)
+        power = np.round(70.0 + 15.0 * z)
+        y = np.sin(8.0 * z) + 0.5 * rng.normal(size=600)
+        codes = np.unique(power, return_inverse=True)[1]
+        correlation, *_ = _between_values(y - y.mean(), codes, np.unique(power)[:, None])
+        assert correlation > LEAST_CORRELATION
+        assert not identifiers(columns(power=power, z=z), y, "regression").columns
+
+    def test_at_most_three_are_named_the_gravest_first(self) -> None:
+        rng = np.random.default_rng(0)
+        names, n = [f"subject {k}" for k in range(5)], 900
+        codes = rng.integers(0, 60, (5, n))
+        effects = rng.normal(size=(5, 60)) * np.sqrt(np.array([1.0, 1.5, 2.0, 2.5, 5.0]))[:, None]
+        y = sum(effect[code] for effect, code in zip(effects, codes, strict=True))
+        table = columns(**dict(zip(names, codes, strict=True)))
+        found = identifiers(table, y + 0.1 * rng.normal(size=n), "regression")
+        assert found.columns[0] == "subject 4"
+        assert len(found.columns) <= 3
+
+    def test_values_that_determine_the_target_are_named(self) -> None:
+        rng = np.random.default_rng(0)
+        codes = np.repeat(np.arange(40), 8)
+        y = rng.normal(size=40)[codes]
+        assert identifiers(columns(subject=codes), y, "regression").columns == ("subject",)
+
     def test_the_correlation_is_that_of_the_analysis_of_variance(self) -> None:
         """For 2,000 groups of five rows, whose part of the variance is .3."""
         rng, codes = np.random.default_rng(0), np.repeat(np.arange(2000), 5)
         y = np.sqrt(0.3) * rng.normal(size=2000)[codes] + np.sqrt(0.7) * rng.normal(size=10_000)
-        correlation, p_value = _checks._between_values(y, codes, None)
+        correlation, p_value, _ = _between_values(y, codes, None)
         assert correlation == pytest.approx(0.3, abs=0.03)
         assert p_value == pytest.approx(stats.f_oneway(*y.reshape(2000, 5)).pvalue)
         smooth = np.arange(2000.0)[:, None] / 2000.0
-        found, _ = _checks._between_values(y + 9.0 * np.repeat(smooth, 5) ** 2, codes, smooth)
+        found, *_ = _between_values(y + 9.0 * np.repeat(smooth, 5) ** 2, codes, smooth)
         assert found == pytest.approx(correlation, abs=0.01)
 
 

@@ -4,14 +4,13 @@ import numpy as np
 from scipy import stats
 
 from mercer._data.types import Array
-from mercer._data.validation import ROUNDING
 from mercer._model_selection.updates import LEVEL
 from mercer.inspection._checks import (
     LEAST_CORRELATION,
     Check,
     copied_rows,
-    identifiers,
     is_later,
+    lag_one,
     shared_groups,
     shift,
 )
@@ -25,6 +24,7 @@ from mercer.inspection._held_out import (
     Task,
     Truth,
 )
+from mercer.inspection._identifiers import identifiers
 from mercer.inspection._leakage import leakage
 from mercer.inspection._report_text import number
 
@@ -191,26 +191,6 @@ def time_order(orders: dict[str, Array], targets: dict[str, Array] | None = None
             )
             columns.append("")
     return Check("time order", tuple(warnings), "try cv=TimeSeriesSplit()", tuple(columns))
-
-
-def lag_one(residuals: Array) -> tuple[float, float]:
-    """Return the circular rank correlation at lag one, and its standardized value.
-
-    Parameters
-    ----------
-    residuals : ndarray of shape (n_units,)
-    """
-    n, ranks = len(residuals), stats.rankdata(residuals)
-    ranks = ranks - ranks.mean()
-    squares, fourth = float(np.sum(ranks**2)), float(np.sum(ranks**4))
-    if n < 4 or squares == 0.0:
-        return 0.0, 0.0
-    product, mean = float(ranks @ np.roll(ranks, 1)), -squares / (n - 1)
-    variance = (squares**2 - fourth) / (n - 1) - mean**2
-    variance += (squares**2 - 2.0 * fourth) / ((n - 1) * (n - 2))
-    if variance <= ROUNDING * squares**2:
-        return product / squares, 0.0  # All permutations have the same correlation.
-    return product / squares, (product - mean) / float(np.sqrt(variance))
 
 
 def orders(

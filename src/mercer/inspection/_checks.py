@@ -5,14 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 from sklearn.ensemble import ExtraTreesClassifier
-from sklearn.preprocessing import SplineTransformer
 
 from mercer._data.copies import copies
 from mercer._data.types import Array
 from mercer._data.validation import ROUNDING
 from mercer._model_selection.updates import LEVEL
 from mercer.inspection._columns import Column, column_bins
-from mercer.inspection._held_out import Task
 
 LEAST_CORRELATION = 0.1
 """Smaller correlations are not reported, even if they are significant because of many rows."""
@@ -91,96 +89,6 @@ def shared_groups(groups: Array, known: Array) -> Check:
     return Check("groups", (f"{told}: {advice}",) if shared else ())
 
 
-def identifiers(columns: list[Column], y: Array, task: Task) -> Check:
-    """Find columns whose equal values identify rows that belong together.
-
-    Parameters
-    ----------
-    columns : list of Column
-    y : ndarray of shape (n_rows,)
-    task : {"classification", "regression"}
-        For classes, the target is the indicator of the most frequent class.
-
-    Notes
-    -----
-    Columns of categories, texts or whole numbers are examined if they have more than 20 values and
-    most values occur in several rows. The variance of the target's ranks between the values is
-    compared with their variance within the values by Fisher's F test of lack of fit. The fitted
-    function is a constant or, for numbers, a cubic spline, because a number is not an identifier if
-    the target depends on it smoothly. A column is reported if the test rejects and the intraclass
-    correlation, the fraction of the variance between values, is above 0.1, which is called a medium
-    effect in [1]_. For codes that differ in each row, the values are the parts before a separator
-    if these parts repeat.
-
-    References
-    ----------
-    .. [1] LeBreton, Senter (2008). Answers to 20 questions about interrater reliability and
-       interrater agreement. Organizational Research Methods 11, table 3.
-    """
-    if task == "classification":
-        classes, counts = np.unique(y, return_counts=True)
-        y = y == classes[counts.argmax()]
-    ranks, found = stats.rankdata(y), []
-    for column in columns:
-        known = ~np.isnan(column.values)
-        values, codes, counts = np.unique(
-            column.values[known], return_inverse=True, return_counts=True
-        )
-        whole = column.kind != "date" and np.array_equal(values, np.round(values))
-        if whole and len(values) > 20 and 2 * np.sum(counts > 1) > len(values):
-            smooth = values[:, None] if column.is_ordered else None
-            found.append((column.name, *_between_values(ranks[known], codes, smooth)))
-    told = {
-        name: f"rows of equal '{name}' have similar targets (intraclass correlation {r:.2f}): "
-        "if new rows will have other values of it, the scores are too good"
-        for name, r, p_value in found
-        if p_value * len(found) <= LEVEL and r > LEAST_CORRELATION
-    }
-    advice = "pass it as groups, and leave it out of the features"
-    return Check("identifiers", tuple(told.values()), advice, tuple(told))
-
-
-def _between_values(
-    y: Array, codes: Array, values: Array | None, n_orders: int = 199
-) -> tuple[float, float]:
-    """Return the intraclass correlation, and the p-value of the hypothesis that it is zero.
-
-    `values`, of shape (n_values, 1), are numbers whose smooth effect is not counted. The F test
-    assumes normal errors, which is wrong for a rare class, for example. If it rejects, the result
-    is verified by random permutations of the residuals (Freedman, Lane 1983). Their p-value is
-    returned if they do not reject.
-    """
-    counts = np.bincount(codes)
-    if values is None:
-        basis = np.ones((len(counts), 1))
-    else:
-        basis = SplineTransformer(knots="quantile").fit_transform(values)
-    root = np.sqrt(counts)[:, None]
-    directions = np.linalg.svd(basis * root, full_matrices=False)
-    span = directions[0][:, directions[1] > ROUNDING * directions[1][0]]
-    n_within, n_between = len(y) - len(counts), len(counts) - span.shape[1]
-
-    def variances(y: Array) -> tuple[float, float]:
-        sums = np.bincount(codes, y)
-        scaled = sums / root[:, 0]
-        between = float(scaled @ scaled - np.square(scaled @ span).sum()) / n_between
-        return between, float(y @ y - scaled @ scaled) / n_within
-
-    y = y - y.mean()
-    smooth = (span @ (span.T @ (np.bincount(codes, y) / root[:, 0])) / root[:, 0])[codes]
-    between, within = variances(y)
-    if within <= ROUNDING * between:
-        return 1.0, 0.0
-    p_value = float(stats.f.sf(between / within, n_between, n_within))
-    if p_value <= LEVEL:
-        rng = np.random.default_rng(0)
-        drawn = [variances(rng.permutation(y - smooth)) for _ in range(n_orders)]
-        p_drawn = (1 + sum(b / w >= between / within for b, w in drawn)) / (1 + n_orders)
-        p_value = p_value if p_drawn <= LEVEL else p_drawn
-    size = (len(y) - float(counts @ counts) / len(y)) / (len(counts) - 1)
-    return (between - within) / (between + (size - 1.0) * within), p_value
-
-
 def shift(
     columns: list[Column], n_train: int, units: Array, *, seed: int = 0, max_rows: int = 2000
 ) -> Check:
@@ -237,6 +145,26 @@ def shift(
     told = f"held-out rows are not like the training rows (ROC AUC of telling them apart {auc:.2f}"
     told += f"; '{columns[best].name}' differs most)" if differs else ")"
     return Check("shift", (f"{told}: scores hold for rows like the held-out ones only",))
+
+
+def lag_one(residuals: Array) -> tuple[float, float]:
+    """Return the circular rank correlation at lag one, and its standardized value.
+
+    Parameters
+    ----------
+    residuals : ndarray of shape (n_units,)
+    """
+    n, ranks = len(residuals), stats.rankdata(residuals)
+    ranks = ranks - ranks.mean()
+    squares, fourth = float(np.sum(ranks**2)), float(np.sum(ranks**4))
+    if n < 4 or squares == 0.0:
+        return 0.0, 0.0
+    product, mean = float(ranks @ np.roll(ranks, 1)), -squares / (n - 1)
+    variance = (squares**2 - fourth) / (n - 1) - mean**2
+    variance += (squares**2 - 2.0 * fourth) / ((n - 1) * (n - 2))
+    if variance <= ROUNDING * squares**2:
+        return product / squares, 0.0  # All permutations have the same correlation.
+    return product / squares, (product - mean) / float(np.sqrt(variance))
 
 
 def is_later(column: Column, n_train: int) -> bool:

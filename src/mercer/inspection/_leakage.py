@@ -35,9 +35,9 @@ def leakage(
     -----
     A decision tree is fitted to each column alone, and predicts held-out rows in three folds. A
     column is reported if its tree leaves at most 1% of the variance unexplained. For classes, it
-    is reported if its tree misclassifies at most 1% of the rows, and at most 5% as many rows as the
-    most frequent class does. Classes with fewer than three rows are ignored. For text, the features
-    of the tree are the words that occur.
+    is reported if its tree misclassifies at most a tenth as many rows as the most frequent class
+    does, and at most 2% of the rows. Classes with fewer than three rows are ignored. For text, the
+    features of the tree are the words that occur.
     """
     rows = np.random.default_rng(seed).permutation(len(y))[:max_rows]
     drawn, told = [column.take(rows) for column in columns], dict[str, str]()
@@ -81,7 +81,7 @@ def _accuracy(X: Features, y: Array, task: Task, seed: int) -> str | None:
         return None
     X, y, counts = X[frequent[codes]], y[frequent[codes]], counts[frequent]
     constant = 1.0 - counts.max() / counts.sum()
-    most = min(0.01, 0.05 * constant)
+    most = min(0.02, 0.1 * constant)
     error = _mean_loss(DecisionTreeClassifier(**tree), X, y, StratifiedKFold(**folds), most)
     return f"it misclassifies {error:.1%} of the rows" if error <= most else None
 
