@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 from sklearn import metrics
+from sklearn.linear_model import LogisticRegression, Ridge
 
 from mercer.inspection._baselines import (
     against_constant,
@@ -16,9 +17,11 @@ from mercer.inspection._baselines import (
     is_better,
 )
 from mercer.inspection._held_out import (
+    Estimate,
     Predictions,
     Truth,
     estimate,
+    predict,
     scores,
     share,
 )
@@ -195,6 +198,18 @@ def test_labels_alone_are_compared_by_balanced_accuracy() -> None:
     assert not against_constant(truth, constant, constant)[0]
 
 
+def test_an_outlier_does_not_hide_that_a_model_is_better() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=100)
+    own, constant = Predictions(y + 0.3 * rng.normal(size=100)), Predictions(np.zeros(100))
+    y[7], own.values[7] = 300.0, -60.0
+    truth = Truth("regression", y, np.empty(0))
+    assert not is_better(truth.squared_errors(own), truth.squared_errors(constant), truth.units)
+    assert against_constant(truth, own, constant)[0]
+    assert not against_constant(truth, Predictions(rng.normal(size=100)), constant)[0]
+    assert not against_constant(truth, constant, constant)[0]
+
+
 def test_the_metric_suits_the_target() -> None:
     rng = np.random.default_rng(0)
 
@@ -238,8 +253,15 @@ def test_simple_predictors_are_those_of_scikit_learn(task: Any) -> None:
     y = np.where(y > 1, "yes", "no") if task == "classification" else y
     classes = np.unique(y) if task == "classification" else np.empty(0)
     truth = Truth(task, y[150:], classes)
-    found, constant = baselines((X[:150], y[:150]), X[150:], truth)
+    model = {"classification": LogisticRegression(max_iter=1000), "regression": Ridge()}[task]
+    own = predict(model.fit(X[:150], y[:150]), X[150:], classes)
+    found, constant = baselines((X[:150], y[:150]), X[150:], truth, own)
     assert len(found) == 4
+    # The model is the linear predictor itself.
+    assert found[2].ratio == Estimate(1.0, 1.0, 1.0)
+    squares = [truth.squared_errors(one).mean() for one in (own, constant)]
+    assert found[3].ratio is not None
+    assert found[3].ratio.value == pytest.approx(squares[0] / squares[1])
     if task == "classification":
         values, counts = np.unique(y[:150], return_counts=True)
         assert set(constant.values) == {values[counts.argmax()]}
@@ -251,5 +273,6 @@ def test_simple_predictors_are_those_of_scikit_learn(task: Any) -> None:
 def test_many_rows_are_drawn_for_the_rbf_machine() -> None:
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(100, 2)), np.r_[np.zeros(99), 1.0].astype(int)
-    found, _ = baselines((X, y), X, Truth("classification", y, np.arange(2)), max_rows=30)
+    truth = Truth("classification", y, np.arange(2))
+    found, _ = baselines((X, y), X, truth, Predictions(y), max_rows=30)
     assert [one.note for one in found][:2] == ["", "learned from 30 rows"]

@@ -65,6 +65,7 @@ def baselines(
     train: tuple[Features, Array],
     X: Features,
     truth: Truth,
+    own: Predictions,
     *,
     seed: int = 0,
     max_rows: int = 5000,
@@ -79,6 +80,8 @@ def baselines(
         Encoded columns of the held-out rows.
     truth : Truth
         Targets of the held-out rows.
+    own : Predictions
+        Predictions of the model for the held-out rows.
     seed : int, default=0
         Seed with which rows are drawn for the RBF predictor if there are many.
     max_rows : int, default=5000
@@ -105,7 +108,9 @@ def baselines(
         if name == "RBF SVM" and np.unique(y[rows], return_counts=True)[1].min() < estimator.cv:
             chosen = SVC()  # The smallest class has too few rows for the folds.
         predictions = predict(chosen.fit(Z[rows], y[rows]), X, truth.classes)
-        found.append(PredictorScores(name, scores(truth, predictions), note))
+        errors = [truth.compared_errors(one) for one in (own, predictions)]
+        ratio = relative_loss(errors[0], errors[1], truth.units)
+        found.append(PredictorScores(name, scores(truth, predictions), note, ratio))
     return found, predictions
 
 
@@ -202,6 +207,8 @@ def against_constant(
     A classifier that ranks rows better than chance also counts as better than a constant. This
     matters if one class is rare and all rows are classified as the other class. Labels without
     probabilities are compared by balanced accuracy, which is at chance level for every constant.
+    Responses are also compared without a row, or a group, that has more than half of the squared
+    errors, because a single outlier makes every interval wide.
     """
     found, ratio = scores(truth, model), None
     if truth.task == "regression" or model.probabilities is not None:
@@ -209,6 +216,12 @@ def against_constant(
         ratio = relative_loss(squares, others, truth.units)
         if is_better(squares, others, truth.units):
             return True, ratio
+        sums = np.bincount(truth.units, squares + others)
+        if truth.task == "regression" and sums.max() > 0.5 * sums.sum():
+            rest = truth.units != sums.argmax()
+            units = np.unique(truth.units[rest], return_inverse=True)[1]
+            if len(units) and is_better(squares[rest], others[rest], units):
+                return True, ratio
     elif found["balanced_accuracy"].low > 1.0 / len(np.unique(truth.y)):
         return True, None
     return "roc_auc" in found and found["roc_auc"].low > 0.5, ratio

@@ -48,11 +48,16 @@ class PredictorScores:
         ``poisson_deviance`` for counts.
     note : str
         Remark on how this predictor was trained, if differently from the others.
+    ratio : Estimate or None
+        For a simple predictor, the ratio of the model's mean squared error to its own: of
+        probabilities for classes, and of logarithms for positive responses with a heavy tail. None
+        for the model, and if one of both is zero.
     """
 
     name: str
     scores: dict[str, Estimate]
     note: str = ""
+    ratio: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -131,6 +136,13 @@ class Truth:
             return np.square(self.losses(predictions))
         indicators = self.y[:, None] == self.classes
         return np.square(predictions.probabilities - indicators).sum(axis=1)
+
+    def compared_errors(self, predictions: Predictions) -> Array:
+        """Return squared errors, of logarithms if these are compared."""
+        if self.log_floor is None:
+            return self.squared_errors(predictions)
+        y, predicted = (np.maximum(a, self.log_floor) for a in (self.y, predictions.values))
+        return np.square(np.log(y / predicted))
 
 
 def predict(model: BaseEstimator, X: Features, classes: Array) -> Predictions:
@@ -252,8 +264,7 @@ def _responses(truth: Truth, predictions: Predictions, units: Array) -> dict[str
     if truth.is_counted:
         found["poisson_deviance"] = _poisson(truth.y, predictions.values, units)
     if truth.log_floor is not None:
-        y, predicted = (np.maximum(a, truth.log_floor) for a in (truth.y, predictions.values))
-        found["log_rmse"] = _root(np.square(np.log(y / predicted)), units)
+        found["log_rmse"] = _root(truth.compared_errors(predictions), units)
     return found
 
 

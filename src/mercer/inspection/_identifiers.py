@@ -163,7 +163,7 @@ def _new_value_error(
     rows, groups = known[order], names[order]
     table, y = np.column_stack([column.values[rows] for column in columns]), y[rows]
     trees = ExtraTreesRegressor(30, min_samples_leaf=2, random_state=0)
-    losses = []
+    losses = list[Array]()
     # Rows that are groups of their own are drawn at random.
     for held_out in (groups, np.arange(len(rows))):
         folds = GroupKFold(5, shuffle=True, random_state=0)
@@ -175,7 +175,7 @@ def _new_value_error(
         losses.append(np.square(predicted - y))
     units = np.unique(groups, return_inverse=True)[1]
     # If equal values determine the target, rows drawn at random have no error.
-    return relative_loss(*losses, units) or Estimate(np.inf, np.inf, np.inf)
+    return relative_loss(losses[0], losses[1], units) or Estimate(np.inf, np.inf, np.inf)
 
 
 def _means_of_others(y: Array, groups: Array, train: Array) -> Array:

@@ -368,7 +368,7 @@ def _compared(
         return [], None, None
     X, truth, own = rows
     encoded, encoded_X = prepared(model, train[0], past.y, X)
-    found, constant = baselines((encoded, past.y), encoded_X, truth, seed=seed)
+    found, constant = baselines((encoded, past.y), encoded_X, truth, own, seed=seed)
     return found, *against_constant(truth, own, constant)
 
 
