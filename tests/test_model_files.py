@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from model_file_cases import refusal, with_schema
 from scipy.sparse import csr_matrix
+from sklearn.model_selection import TimeSeriesSplit
 from sklearn.svm import SVC
 
 import mercer
-from mercer import TwoStageClassifier
+from mercer import KernelStackingRegressor, TwoStageClassifier
 from mercer._files import model_files
 from mercer.datasets import make_sine
 
@@ -191,3 +192,18 @@ class TestIndices:
         array.indices[0] = 10**6
         mercer.save([array], changed)
         assert "must be < 1" in refusal(changed)
+
+
+@pytest.mark.parametrize("approximation", ["exact", "nystroem"])
+def test_left_out_predictions_of_later_rows_alone_are_saved(
+    tmp_path: Path, approximation: str
+) -> None:
+    """The earliest rows are held out of no fold, and have no left-out predictions."""
+    X, y = make_sine(n_samples=120, random_state=0)
+    model = KernelStackingRegressor(cv=TimeSeriesSplit(4), approximation=approximation).fit(X, y)
+    assert np.isnan(model.loo_predictions_).any()
+    interval = model.predict_interval(X[:3])
+    mercer.save(model, tmp_path / "model.skops")
+    loaded = mercer.load(tmp_path / "model.skops")
+    assert np.array_equal(loaded.loo_predictions_, model.loo_predictions_, equal_nan=True)
+    assert np.array_equal(loaded.predict_interval(X[:3]), interval)

@@ -9,7 +9,7 @@ from sklearn.model_selection import (
 )
 
 from mercer_command.messages import InputError, listing
-from mercer_command.problem import Problem
+from mercer_command.problem import COPIES, Problem
 from mercer_command.target_column import Rows
 from mercer_command.values import Array
 
@@ -148,6 +148,8 @@ def described_division(problem: Problem, test: Rows) -> str:
         return f"{len(test):,} rows that the file of splits holds out"
     if problem.times is not None:
         return f"the last {len(test):,} rows in time"
+    if problem.together == COPIES:
+        return f"{len(test):,} rows, none of which is a copy of a row that it learned from"
     if problem.groups is not None:
         n_groups = len(np.unique(problem.groups[test]))
         return f"{len(test):,} rows of {n_groups:,} groups that the model has not seen"

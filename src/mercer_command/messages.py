@@ -233,6 +233,22 @@ def as_note(message: Warning | str, *_: object, **__: object) -> str:
     return f"note: {visible(' '.join(str(message).split()))}\n"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number and a noun, which has a plural unless the number is one.
+
+    Parameters
+    ----------
+    number : int
+    noun : str
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def listing(names: Iterable[object], *, most: int = 8) -> str:
     """Return the first names in quotes, and the number of the remaining names.
 

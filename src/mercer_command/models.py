@@ -14,16 +14,40 @@ from mercer.preprocessing import convert
 from mercer_command.columns import DATES, Choice, recognize_columns
 from mercer_command.contributions import ColumnImportance, columns_that_matter
 from mercer_command.costs import Costs
+from mercer_command.names import HIGH_IS_GOOD
 from mercer_command.options import Explain, Fit
 from mercer_command.output import Bar
 from mercer_command.pipelines import fit_arguments, learned_alignment, make_model
 from mercer_command.predictions import needed_columns
 from mercer_command.problem import group_codes, read_split, times_of, unit_of
 from mercer_command.streaming import Training
+from mercer_command.stricter_split import Read, StricterSplit, called_for
 from mercer_command.table_files import Cells
 from mercer_command.table_model import TableModel
 from mercer_command.target_column import MIN_ROWS, Task
 from mercer_command.values import Array
+
+
+@dataclass(frozen=True)
+class OtherRows:
+    """Scores on rows drawn at random, where a check calls for another split.
+
+    Attributes
+    ----------
+    report : ModelReport
+        Report on a model that was tested on rows drawn at random.
+    reason : str
+        What the checks have found about the rows of the table, as a clause.
+    new_rows : str
+        The rows that the returned model was tested on, as a noun with an adjective.
+    is_too_good : bool
+        Whether the score on rows drawn at random is significantly better.
+    """
+
+    report: ModelReport
+    reason: str
+    new_rows: str
+    is_too_good: bool
 
 
 @dataclass(frozen=True)
@@ -54,6 +78,10 @@ class Trial:
         some of them, and "given" if this is unknown.
     told : str
         Remark on these rows.
+    training : Training or None
+        The rows that the model learned from and was tested on; None for a saved model.
+    others : OtherRows or None
+        Scores on rows drawn at random, if a check calls for another split.
     """
 
     model: TableModel
@@ -67,6 +95,8 @@ class Trial:
     alignment: tuple[str, ...] = ()
     rows: Literal["held-out", "known", "given"] = "held-out"
     told: str = ""
+    training: Training | None = None
+    others: OtherRows | None = None
 
     @property
     def has_dates(self) -> bool:
@@ -98,7 +128,9 @@ def fit(
     given: Fit,
     bar: Bar,
     on_fitted: Callable[[TableModel], None],
+    *,
     costs: Costs | None = None,
+    read: Read | None = None,
 ) -> Trial:
     """Learn from the training rows of a problem and test on its test rows.
 
@@ -115,18 +147,68 @@ def fit(
         Called with the model as soon as it is fitted.
     costs : Costs, default=None
         Costs of errors for two classes, by which the threshold is chosen.
+    read : callable, default=None
+        Reads the problem again, with a column of groups or times. With it, another model is tested
+        on the split that the checks call for, if they do, and is returned.
     """
+    trial = _fit_and_test(training, given, bar, on_fitted, costs)
+    assert trial.report is not None
+    stricter = called_for(trial.report, training, given, read)
+    if stricter is not None:
+        bar.step(f"learning again, to test on {stricter.new_rows}")
+        other = _fit_and_test(stricter.training, given, bar, lambda model: None, costs)
+        trial = _with_others(trial, other, stricter)
+        on_fitted(trial.model)
+    model, X, y = trial.model, trial.X, trial.y
+    assert y is not None
+    bar.step("measuring the importance of columns")
+    found = columns_that_matter(model, X, y, trial.task, seed=given.seed)
+    return replace(trial, importances=found, alignment=_alignment_lines(trial, X, y))
+
+
+def refit(trial: Trial, given: Fit, costs: Costs | None = None) -> TableModel:
+    """Return a model like the tested one that learned from all rows.
+
+    Parameters
+    ----------
+    trial : Trial
+        A trial of a table that is in memory.
+    given : Fit
+    costs : Costs, default=None
+        Costs of errors for two classes, by which the threshold is chosen.
+    """
+    assert trial.training is not None
+    training = trial.training
+    rows = np.sort(np.concatenate([training.train, training.test]))
+    return _fitted(replace(training, train=rows), given, costs)
+
+
+def _fitted(training: Training, given: Fit, costs: Costs | None) -> TableModel:
+    """Return a model of the training rows."""
     problem, train, source = training.problem, training.train, training.source
-    X, y, task = problem.features, problem.target, problem.task
+    X, y = problem.features, problem.target
     model = make_model(given.learner, problem, train, given.seed, given.device)
-    group, known = problem.groups, fit_arguments(model, problem, train)
     if source is None:
-        model.fit(X.iloc[train], y[train], **known)
+        model.fit(X.iloc[train], y[train], **fit_arguments(model, problem, train))
     else:
         model.set_params(reader__remembers=False)  # The reader sees only a sample of the rows.
         model[-1].fit(source.with_encoder(model[:-1].fit(X.iloc[train], y[train])))
     if costs is not None:
         model.set_params(threshold=costs.threshold(model))
+    return model
+
+
+def _fit_and_test(
+    training: Training,
+    given: Fit,
+    bar: Bar,
+    on_fitted: Callable[[TableModel], None],
+    costs: Costs | None,
+) -> Trial:
+    """Learn from the training rows, and report on the test rows."""
+    problem, train, source = training.problem, training.train, training.source
+    X, y, group = problem.features, problem.target, problem.groups
+    model = _fitted(training, given, costs)
     on_fitted(model)
     bar.step(f"testing on {len(training.test):,} rows, beside simple predictors")
     X_test, y_test = X.iloc[training.test], y[training.test]
@@ -137,7 +219,7 @@ def fit(
         seen.iloc[training.test],
         y_test,
         None if group is None else group[training.test],
-        train=(seen.iloc[train], y[train], *known.values()),
+        train=(seen.iloc[train], y[train], *fit_arguments(model, problem, train).values()),
         metric=given.metric,
         later=problem.times is not None,
         random_state=given.seed,
@@ -145,11 +227,28 @@ def fit(
     if source is not None:
         told = f"Simple predictors learned from a sample of {len(train):,} training rows"
         tested = replace(tested, n_train=training.n_train, remarks=(*tested.remarks, told))
-    bar.step("measuring the importance of columns")
-    found = columns_that_matter(model, X_test, y_test, task, seed=given.seed)
     unit = unit_of(problem.target_column.role)
-    trial = Trial(model, problem.name, task, unit, X_test, y_test, found, tested)
-    return replace(trial, alignment=_alignment_lines(trial, X_test, y_test))
+    trial = Trial(model, problem.name, problem.task, unit, X_test, y_test, report=tested)
+    return replace(trial, training=training)
+
+
+def _with_others(trial: Trial, other: Trial, stricter: StricterSplit) -> Trial:
+    """Return the trial of the stricter split, with the scores of the one of rows drawn at random.
+
+    The scores replace the first warning of the check that called for the split.
+    """
+    assert trial.report is not None
+    assert other.report is not None
+    name, reports = trial.report.metric, (trial.report, other.report)
+    own, new = (one.held_out[0].scores.get(name) for one in reports)
+    is_too_good = False
+    if own is not None and new is not None:
+        is_too_good = new.value < own.low if name in HIGH_IS_GOOD else new.value > own.high
+    [found] = [check for check in trial.report.checks if check.name == stricter.check]
+    rest = replace(found, warnings=found.warnings[1:], columns=found.columns[1:])
+    checks = [check for check in other.report.checks if check.name != stricter.check]
+    others = OtherRows(trial.report, stricter.reason, stricter.new_rows, is_too_good)
+    return replace(other, report=replace(other.report, checks=(*checks, rest)), others=others)
 
 
 def _alignment_lines(trial: Trial, X_test: pd.DataFrame, y_test: Array) -> tuple[str, ...]:

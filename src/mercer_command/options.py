@@ -40,7 +40,7 @@ Model = Annotated[Path, typer.Argument(help="Model saved by mercer fit.")]
 Report = Annotated[
     Path | None, typer.Option(help="Write an HTML report with figures.", metavar="FILE")
 ]
-Out = Annotated[Path | None, typer.Option(help="Save the tested model (skops).", metavar="FILE")]
+Out = Annotated[Path | None, typer.Option(help="Save the model (skops).", metavar="FILE")]
 Seed = Annotated[int, typer.Option(help="Seed of the random splits.", min=0)]
 Device = Annotated[
     str,
@@ -72,6 +72,7 @@ Time = Annotated[
     str | None,
     typer.Option(help="Column of times: learn from the past, test on the rest.", metavar="COLUMN"),
 ]
+Details = Annotated[bool, typer.Option("--details", help="Show all tables, as the report does.")]
 Split = Annotated[
     Path | None,
     typer.Option(help="Table that says train, test or nothing for each row.", metavar="FILE"),
@@ -91,8 +92,8 @@ class Options:
             if isinstance(hints[field.name].__metadata__[0], typer.models.ArgumentInfo):
                 words.append(str(value))
             elif value != field.default:
-                words.append(f"--{field.name.replace('_', '-')}")
-                words += [] if value is True else [str(value)]
+                words.append(f"--{'no-' * (value is False)}{field.name.replace('_', '-')}")
+                words += [] if isinstance(value, bool) else [str(value)]
         return tuple(words)
 
 
@@ -123,6 +124,22 @@ class Fit(_Learning):
 
     learner: Annotated[str, typer.Option(help=_LEARNER_HELP)] = LEARNERS[0]
     out: Out = None
+    refit: Annotated[
+        bool,
+        typer.Option(
+            "--refit/--no-refit",
+            help="After the test, the model that is saved learns from all rows.",
+        ),
+    ] = True
+    random: Annotated[
+        bool,
+        typer.Option(
+            "--random",
+            help="Test on rows drawn at random, even if rows belong together, follow each other "
+            "in time, or are copies of others.",
+        ),
+    ] = False
+    details: Details = False
     cost: Annotated[
         str | None,
         typer.Option(help="What a false and a missed second class cost.", metavar="FALSE,MISSED"),
@@ -185,6 +202,7 @@ class Explain(Options):
     split: Split = None
     no_header: NoHeader = False
     report: Report = None
+    details: Details = False
     seed: Seed = 0
 
 
@@ -221,8 +239,8 @@ class Compare(_Learning):
 
 @dataclass(frozen=True)
 class Demo(Options):
-    """Compare methods and fit one on scikit-learn's breast-cancer table, in half a minute."""
+    """Learn how far a robot's hand is from a cup, from a made table, in half a minute."""
 
     out: Out = None
     report: Report = None
-    repeats: Repeats = 2
+    details: Details = False

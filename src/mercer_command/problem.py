@@ -22,6 +22,10 @@ _PARTS = ("train", "test", "")
 """Allowed cells of a file of splits; rows with an empty cell are left out."""
 
 
+COPIES = "copies"
+"""Value of `Problem.together` if rows with equal cells belong together."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """The features and the target of a table.
@@ -47,6 +51,8 @@ class Problem:
         Number of rows of the table if the problem holds a sample of them, else None.
     groups : ndarray of int of shape (n_samples,) or None
         Codes of the groups that rows belong to.
+    together : str
+        Name of the column that defines the groups, or `COPIES`; empty if there are no groups.
     times : ndarray of shape (n_samples,) or None
         Times of the rows, in ascending order.
     given_splits : ndarray of str of shape (n_samples, n_splits) or None
@@ -71,6 +77,7 @@ class Problem:
     kind: str = ""
     beside: pd.DataFrame | None = None
     missing: MissingCodes = field(default_factory=dict)
+    together: str = ""
 
 
 def unit_of(role: str) -> str:
@@ -146,6 +153,7 @@ def as_problem(
         target_column,
         tuple(notes),
         groups=groups,
+        together=group or "",
         times=times,
         given_splits=None if split is None else read_split(split, len(frame))[used],
         kind=task if task in KINDS else "",

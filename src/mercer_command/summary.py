@@ -1,4 +1,4 @@
-"""First paragraph of a report in plain words, and advice on the findings of its checks."""
+"""First paragraph of a report, with a verdict, and advice on the findings of its checks."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import numpy as np
 
 from mercer.inspection import ModelReport
 from mercer_command.division import described_division
-from mercer_command.messages import shown
+from mercer_command.messages import counted, shown
 from mercer_command.models import Trial
 from mercer_command.names import HIGH_IS_GOOD, SCORES
 from mercer_command.output import Section, Text
-from mercer_command.problem import Problem
-from mercer_command.target_column import Rows
+from mercer_command.verdict import is_clearly_better, verdict_on
 
 
 def with_advice(report: ModelReport, used: Collection[str]) -> ModelReport:
@@ -70,36 +69,32 @@ def _advice(check: str, column: str) -> str:
     return ""
 
 
-def summary_section(trial: Trial, problem: Problem, n_train: int, test: Rows) -> Section:
-    """Return a paragraph on a fit and its test.
+def summary_section(trial: Trial) -> Section:
+    """Return a paragraph on a fit and its test, with a verdict at its end.
 
     Parameters
     ----------
     trial : Trial
-        A trial with a report.
-    problem : Problem
-    n_train : int
-        Number of training rows.
-    test : ndarray of int
-        Positions of the test rows in the problem.
+        A trial with a report and with the rows that the model learned from.
     """
     assert trial.report is not None
+    assert trial.training is not None
     report = with_advice(trial.report, list(trial.model.feature_names_in_))
-    columns, rows = problem.features.shape[1], _counted(n_train, "row")
+    problem, training = trial.training.problem, trial.training
+    columns = counted(problem.features.shape[1], "column")
     sentences = [
-        f"The model predicts {_target(trial)} from {_counted(columns, 'column')}, learned from "
-        f"{rows}.",
-        f"It was tested on {described_division(problem, test)}.",
+        f"The model predicts {_target(trial)} from {columns}, learned from "
+        f"{counted(training.n_train, 'row')}.",
+        f"It was tested on {described_division(problem, training.test)}.",
         *_scores(report, trial.kind),
+        *_other_rows(trial, report),
+        *_simple(report),
         *_intervals(report),
-        _doubts(report),
+        *_doubts(report),
     ]
     warnings = [Text(shown(text, longest=1000), "warning") for text in report.warnings]
-    return Section("In short", [Text(" ".join(sentences), "summary"), *warnings])
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
+    verdict = Text(f"Verdict: {verdict_on(trial, report)}", "summary")
+    return Section("In short", [Text(" ".join(sentences), "summary"), *warnings, verdict])
 
 
 def _target(trial: Trial) -> str:
@@ -113,34 +108,61 @@ def _target(trial: Trial) -> str:
 
 
 def _scores(report: ModelReport, kind: str) -> list[str]:
-    """Return sentences on the first score of the model and of simple predictors."""
-    own, *others = rows = report.sections()[0].rows
-    name = report.metric
+    """Return a sentence on the first score of the model on held-out and on left-out rows."""
+    name, (first, scores, *_) = report.metric, report.sections()
+    own = first.rows[0]
     called = "mean absolute error, in grades," if kind == "ordinal" and name == "mae" else ""
-    told = [f"Its {called or SCORES[name][1]} is {own[1]} (95% interval {own[2]})."]
+    told = f"Its {called or SCORES[name][1]} is {own[1]} (95% interval {own[2]})"
+    if report.left_out is None or name not in report.left_out.scores:
+        return [f"{told}."]
+    return [f"{told}, and {scores.rows[0][3]} on training rows that were left out."]
+
+
+def _other_rows(trial: Trial, report: ModelReport) -> list[str]:
+    """Return a sentence on the score on rows drawn at random, if another split comes first."""
+    others = trial.others
+    if others is None or others.report.metric != report.metric:
+        return []
+    value, reason = others.report.sections()[0].rows[0][1], others.reason
+    if others.is_too_good:
+        return [
+            f"On rows drawn at random, it would be {value}; but {reason}, so that this says little "
+            f"about {others.new_rows}."
+        ]
+    return [f"On rows drawn at random, it is about the same, {value}, although {reason}."]
+
+
+def _simple(report: ModelReport) -> list[str]:
+    """Return a sentence on the first scores of simple predictors and of the constant."""
+    name, (own, *others) = report.metric, report.held_out
     if not others:
-        return told
-    scores = {one.name: one.scores[name] for one in report.held_out if name in one.scores}
-    *simple, constant = [one.name for one in report.held_out[1:]]
-    cells = {row[0]: row[1] for row in rows}
-    known = [one for one in simple if one in scores]
+        return []
+    *simple, constant = others
+    known, told = [one for one in simple if name in one.scores], ""
+    cells = {row[0]: row[1] for row in report.sections()[0].rows}
     if known:
         sign = 1.0 if name in HIGH_IS_GOOD else -1.0
-        best = max(known, key=lambda one: sign * scores[one].value)
-        said = f"{cells[best]}{_beside(scores[best], report.held_out[0].scores[name], sign)}"
-        told.append(f"The best of {len(known)} simple predictors, {best}, has {said}")
-    if constant in scores:
-        what = "the mean" if constant == "mean" else "the most frequent class"
-        told[-1] = told[-1].rstrip(".") + f", and always predicting {what} {cells[constant]}."
-    return told
+        best = max(known, key=lambda one: sign * one.scores[name].value)
+        beside = _beside(best, own, name, is_equal=cells[best.name] == cells[own.name])
+        said = f"{cells[best.name]}{beside}"
+        told = f"The best of {len(known)} simple predictors, {best.name}, has {said}"
+    if name in constant.scores:
+        what = "the mean" if constant.name == "mean" else "the most frequent class"
+        told += f", and always predicting {what} {cells[constant.name]}"
+    return [f"{told}."] if told else []
 
 
-def _beside(best: Any, own: Any, sign: float) -> str:
-    """Return a remark if a simple predictor is no worse, or clearly better, than the model."""
-    if sign * best.value < sign * own.value:
+def _beside(best: Any, own: Any, name: str, *, is_equal: bool) -> str:
+    """Return a remark if a simple predictor is as good as the model, or better."""
+    sign = 1.0 if name in HIGH_IS_GOOD else -1.0
+    if is_equal:
+        return ", as the model"
+    if sign * best.scores[name].value < sign * own.scores[name].value:
         return ""
-    is_apart = best.low > own.high if sign > 0.0 else best.high < own.low
-    return ", clearly better than the model" if is_apart else ", no worse than the model"
+    word = "higher" if name in HIGH_IS_GOOD else "lower"
+    if is_clearly_better(best):
+        return f", clearly {word} than the model's"
+    return f", {word} than the model's; the difference could be chance"
 
 
 def _intervals(report: ModelReport) -> list[str]:
@@ -150,12 +172,12 @@ def _intervals(report: ModelReport) -> list[str]:
     return [f"Its {found.asked:.0%} intervals hold {found.share.value:.1%} of the true values."]
 
 
-def _doubts(report: ModelReport) -> str:
+def _doubts(report: ModelReport) -> list[str]:
     """Return a sentence on the number of reasons to doubt the scores."""
     n_warnings = len(report.warnings)
     if not n_warnings:
-        return "The checks found nothing that makes these figures deceptive."
+        return ["The checks found nothing else that makes these figures deceptive."]
     found = [check.name for check in report.checks if check.warnings]
     names = ["no better than a constant"] * (report.beats_constant is False) + found
     what = "One thing" if n_warnings == 1 else f"{n_warnings} things"
-    return f"{what} could be wrong with these figures ({', '.join(names)}): see the warnings."
+    return [f"{what} could be wrong with these figures ({', '.join(names)}): see the warnings."]

@@ -25,7 +25,15 @@ def fitted_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a table, `table.csv`, and a model of it, `m.skops`."""
     folder = tmp_path_factory.mktemp("model")
     class_table().to_csv(folder / "table.csv", index=False)
-    options = ("--target", "kind", "--learner", "uniform", "--out", folder / "m.skops")
+    options = (
+        "--target",
+        "kind",
+        "--learner",
+        "uniform",
+        "--no-refit",
+        "--out",
+        folder / "m.skops",
+    )
     assert call("fit", folder / "table.csv", *options).exit_code == 0
     return folder
 

@@ -48,7 +48,7 @@ class TestFit:
 
         monkeypatch.setattr("mercer_command.commands.fit_command.write_page", fail)
         classes.to_csv("table.csv", index=False)
-        options = ("--learner", "uniform", "--out", "m.skops", "--report", "r.html")
+        options = ("--learner", "uniform", "--out", "m.skops", "--report", "r.html", "--no-refit")
         result = run("fit", "table.csv", "--target", "kind", *options)
         line = error_line(result)
         assert "cannot write the report r.html (AttributeError: no such font)" in line
@@ -140,13 +140,16 @@ def test_methods_are_compared_by_rank(run: Run, classes: Any) -> None:
     assert DESCRIPTIONS["hsic"] in Path("r.html").read_text(encoding="utf-8")
 
 
-def test_the_demo_compares_then_fits(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mercer_command.commands.demo_command.DEMONSTRATED", ("uniform", "hsic"))
-    result = run("demo", "--repeats", 1)
+def test_the_demo_is_short_and_shows_a_table_on_which_the_method_is_best(run: Run) -> None:
+    result = run("demo", "--out", "m.skops")
     assert result.exit_code == 0, result.output
-    assert "569 rows, 30 columns" in result.stdout
-    assert "one width, HSIC" in result.stdout
-    assert "Kernels found by stacking" in result.stdout
+    assert "600 rows, 5 columns" in result.stdout
+    assert "Verdict: use it." in result.stdout
+    assert "warning" not in result.stderr
+    assert len(result.stdout.splitlines()) <= 40
+    rows = re.findall(r"^ (\S.*?) {2,}([0-9.]+) ", result.stdout, re.MULTILINE)
+    errors = {name: float(error) for name, error in rows}
+    assert errors["model"] < 0.3 * errors["histogram boosting"]
 
 
 class TestInvalidInput:

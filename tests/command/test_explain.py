@@ -35,7 +35,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table = found / "table.csv"
     weights().to_csv(table, index=False, sep=";")
     for learner, name in (("uniform", "m.skops"), ("stacking", "s.skops")):
-        options = ("--target", "weight (kg)", "--learner", learner, "--out", found / name)
+        options = (
+            "--target",
+            "weight (kg)",
+            "--learner",
+            learner,
+            "--no-refit",
+            "--out",
+            found / name,
+        )
         assert call("fit", table, *options).exit_code == 0
     return found
 

@@ -19,7 +19,17 @@ KINDS = ("p", "note", "code", "warning")
 
 def test_classification(run: Run) -> None:
     class_table().to_csv("table.csv", index=False)
-    arguments = ("--target", "kind", "--out", "m.skops", "--report", "r.html", "--seed", 3)
+    arguments = (
+        "--target",
+        "kind",
+        "--out",
+        "m.skops",
+        "--report",
+        "r.html",
+        "--seed",
+        3,
+        "--details",
+    )
     result = run("fit", "table.csv", *arguments)
     assert result.exit_code == 0, result.output
     assert "80 rows, 4 columns to learn from, 2 classes" in result.stdout

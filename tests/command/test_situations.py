@@ -21,7 +21,7 @@ def told(run: Run, frame: Frame, *options: object, target: str = "y") -> str:
     """What a fit to a table prints on both streams, in one line."""
     frame.to_csv("t.csv", index=False)
     learner = () if "--learner" in options else ("--learner", "uniform")
-    result = run("fit", "t.csv", "--target", target, *learner, *options)
+    result = run("fit", "t.csv", "--target", target, "--details", *learner, *options)
     assert result.exit_code == 0, result.output
     return " ".join((result.stdout + result.stderr).split())
 
@@ -47,8 +47,17 @@ def test_a_column_of_subjects_that_repeats(run: Run) -> None:
         "warning: rows of equal 'subject#' have similar targets (intraclass correlation 0.99): the "
         "squared error of rows with new values of it is"
     )
-    said = told(run, recordings())
+    said = told(run, recordings(), "--random")
     assert line in said
+    assert "times that of rows drawn at random; --group 'subject#' holds out whole groups" in said
+    assert "Verdict: use it." in said
+    said = told(run, recordings())
+    assert line not in said
+    assert "It was tested on 48 rows of 6 groups that the model has not seen." in said
+    pattern = r"On rows drawn at random, it would be ([\d.]+); but rows of equal 'subject#' belong"
+    own, left_out = map(float, re.findall(r"is ([\d.]+) \(95%.*?\), and ([\d.]+) on", said)[0])
+    assert float(re.findall(pattern, said)[0]) < 0.5 * min(own, left_out)
+    assert "Verdict: do not use it for new values of 'subject#'" in said
     said = told(run, recordings(), "--group", "subject#")
     assert "subject# have similar" not in said
     assert "of 6 groups that the model has not seen" in said
@@ -57,10 +66,13 @@ def test_a_column_of_subjects_that_repeats(run: Run) -> None:
 def test_the_part_of_a_code_before_a_separator(run: Run) -> None:
     frame = recordings().rename(columns={"subject#": "MouseID"})
     frame["MouseID"] = [f"{300 + k}_{i % 8 + 1}" for i, k in enumerate(frame["MouseID"])]
-    said = told(run, frame)
+    said = told(run, frame, "--random")
     assert "column left out: a code of its own in every row: 'MouseID'" in said
     assert "warning: rows of equal 'MouseID before '_'' have similar targets" in said
     assert "--group 'MouseID' holds out whole groups" in said
+    said = told(run, frame)
+    assert "On rows drawn at random, it would be" in said
+    assert "this says little about new values of 'MouseID'" in said
     said = told(run, frame, "--group", "MouseID")
     assert "note: the groups are the parts of 'MouseID' before '_'" in said
     assert "of 6 groups" in said
@@ -75,9 +87,13 @@ def prices(n: int = 160) -> Frame:
 
 
 def test_dates_that_order_the_rows(run: Run) -> None:
-    said = told(run, prices())
+    said = told(run, prices(), "--random")
     assert "warning: rows follow each other by 'Date', and targets of neighbors are alike" in said
     assert "--time 'Date' learns from the past and tests on the last rows" in said
+    said = told(run, prices())
+    assert "It was tested on the last 40 rows in time" in said
+    assert "but rows follow each other by 'Date', so that this says little about later rows" in said
+    assert "Verdict: find out first whether 'open' can be known before 'y' is" in said
     said = told(run, prices(), "--time", "Date", "--out", "m.skops")
     assert "warning: rows follow each other" not in said
     assert "It was tested on the last 40 rows in time" in said
@@ -89,7 +105,7 @@ def test_a_counter_that_orders_the_rows(run: Run) -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"instant": np.arange(1, 161), "temp": rng.normal(size=160)})
     frame["y"] = (100.0 + 10.0 * walk(160) + 5.0 * frame["temp"]).round(2)
-    said = told(run, frame)
+    said = told(run, frame, "--random")
     assert "warning: rows follow each other by 'instant'" in said
     assert "--time 'instant' learns from the past" in said
 
@@ -105,7 +121,7 @@ def wine(n: int = 160) -> Frame:
 
 
 def test_copies_of_training_rows(run: Run) -> None:
-    said = told(run, wine())
+    said = told(run, wine(), "--random")
     assert "of the held-out rows (" in said
     assert "are copies of training rows: error " in said
     assert "% on the others, as on new rows" in said
@@ -114,6 +130,9 @@ def test_copies_of_training_rows(run: Run) -> None:
     share = float(re.findall(r"Its share of wrong predictions is ([\d.]+)%", said)[0])
     mean = (copies * on_copies + (rows - copies) * on_others) / rows
     assert share == pytest.approx(mean, abs=0.1)
+    said = told(run, wine())
+    assert "rows, none of which is a copy of a row that it learned from" in said
+    assert "are copies of training rows" not in said
 
 
 def rare(n: int = 900) -> Frame:
@@ -170,9 +189,9 @@ def test_a_simple_predictor_that_is_better_is_said_to_be(run: Run) -> None:
     frame["level"] = np.linspace(0.0, 9.0, 200) + rng.normal(size=200)
     frame["y"] = 3.0 * np.linspace(0.0, 9.0, 200) + 0.1 * rng.normal(size=200)
     said = told(run, frame, "--time", "day", "--learner", "hsic")
-    assert re.search(
-        r"linear \(ridge\), has [\d.,]+, clearly better than the model, and always", said
-    )
+    pattern = r"linear \(ridge\), has [\d.,]+, clearly lower than the model's, and always"
+    assert re.search(pattern, said)
+    assert "Verdict: take a linear model, which is clearly better." in said
     assert "coverage" in re.findall(r"wrong with these figures \((.*?)\)", said)[0]
 
 

@@ -129,7 +129,7 @@ class TestFit:
             result = run("fit", table, "--target", "y", "--learner", "cka", "--seed", 3)
             assert result.exit_code == 0, result.output
             [lines[table]] = [
-                line for line in result.stdout.splitlines() if line.startswith(" model")
+                line for line in result.stdout.splitlines() if line.startswith(" model  ")
             ]
         assert lines["t"] == lines["t.parquet"]
 

@@ -82,7 +82,7 @@ def test_missing_cells_and_zeros_of_both_signs_are_equal() -> None:
 def test_saved_models_recognize_rows_of_text_and_of_types(run: Run) -> None:
     frame = class_table()
     frame.to_csv("t.csv", index=False)
-    options = ("--target", "kind", "--learner", "uniform", "--out", "m.skops")
+    options = ("--target", "kind", "--learner", "uniform", "--out", "m.skops", "--no-refit")
     assert run("fit", "t.csv", *options).exit_code == 0
     reader = load_model(Path("m.skops"))["reader"]
     for table in (pd.read_csv("t.csv", dtype=str, keep_default_na=False), pd.read_csv("t.csv")):
@@ -95,7 +95,7 @@ def test_saved_models_recognize_rows_of_text_and_of_types(run: Run) -> None:
 def test_rows_that_the_model_learned_from_are_never_called_held_out(run: Run) -> None:
     frame = class_table()
     frame.to_csv("t.csv", index=False)
-    options = ("--target", "kind", "--learner", "uniform", "--out", "m.skops")
+    options = ("--target", "kind", "--learner", "uniform", "--out", "m.skops", "--no-refit")
     assert run("fit", "t.csv", *options).exit_code == 0
     reader = load_model(Path("m.skops"))["reader"]
     seen = reader.learned_from(reader.transform(pd.read_csv("t.csv", dtype=str)))

@@ -46,11 +46,12 @@ _MAY_LACK_VALUES = frozenset(
     {
         *("X_fit_", "X", "rows", "centers", "given", "scaled", "quantiles", "_quantile_means"),
         *("unclipped", "threshold", "statistics_", "frequencies"),
-        *("mean_test_score", "std_test_score"),
+        *("mean_test_score", "std_test_score", "values", "predictions"),
     }
 )
 """Names of arrays that may hold missing or infinite values: tables of rows and statistics of their
-columns, thresholds that only missing values exceed, and scores of failed fits."""
+columns, thresholds that only missing values exceed, scores of failed fits, and left-out predictions
+of rows that no fold holds out."""
 
 
 @dataclass

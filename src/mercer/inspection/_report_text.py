@@ -163,10 +163,15 @@ def _errors(report: Any) -> ReportSection:
     names = sorted(report.held_out[0].scores, key=lambda name: name != report.metric)
     first, *others = names
     over = f" of {report.n_groups:,} groups" if report.n_groups else ""
-    rows = tuple((one.name, *_cells(one, first), *_values(one, others)) for one in report.held_out)
+    shown = [*report.held_out]
+    if report.left_out is not None:
+        shown.insert(1, report.left_out)
+    rows = tuple((one.name, *_cells(one, first), *_values(one, others)) for one in shown)
     header = ("Predictor", NAMES[first], "95% interval", *(NAMES[name] for name in others))
     sentences = [_MEANINGS[name] for name in names if name in _MEANINGS]
     sentences += [f"The {one.name} is {one.note}." for one in report.held_out if one.note]
+    if report.left_out is not None:
+        sentences.append(_left_out_meaning(report))
     learned = () if report.n_train is None else (f"{report.n_train:,} training rows",)
     title = f"{_TITLES[first]} of {report.n_rows:,} held-out rows{over}"
     return ReportSection(title, header, rows, learned, tuple(sentences))
@@ -194,12 +199,6 @@ def _own_scores(report: Any) -> ReportSection:
         (NAMES[name], *(cell for one in both for cell in _cells(one, name)))
         for name in sorted(own.scores, key=lambda name: name != report.metric)
     ]
-    told = (
-        "Left-out scores are of training rows, by predictions in which their own targets had no "
-        "part"
-    )
-    if left_out is not None and left_out.note:
-        told = f"Left-out scores are of training rows, by fits without them. {left_out.note}"
     # Scores of left-out predictions are more informative than the model's own score of them.
     named = {n: v for n, v in report.stated.items() if left_out is None or n != "loo_score_"}
     stated = tuple(f"the model itself states a {_STATED[n]} of {v:.3f}" for n, v in named.items())
@@ -208,8 +207,14 @@ def _own_scores(report: Any) -> ReportSection:
         tuple(header[: 1 + 2 * len(both)]),
         tuple(rows),
         stated,
-        (f"{told}.",) if left_out is not None else (),
     )
+
+
+def _left_out_meaning(report: Any) -> str:
+    if report.left_out.note:
+        note = report.left_out.note
+        return f"Left-out rows are training rows, predicted by fits without them. {note}."
+    return "Left-out rows are training rows, by predictions in which their own targets had no part."
 
 
 def _losses(report: Any) -> ReportSection:

@@ -2,30 +2,50 @@
 
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+
 from mercer_command import options, output, streaming
 from mercer_command.commands import preparation
-from mercer_command.commands.compare_command import compare_methods
 from mercer_command.commands.fit_command import learn
 from mercer_command.division import splits
 from mercer_command.problem import as_problem
 
-DEMONSTRATED = ("stacking", "ca", "alignf", "uniform", "hsic", "cka", "grid")
-"""The methods of the demonstration: one fast method of each kind."""
+TARGET = "distance (cm)"
+"""Name of the target of the demonstration."""
+
+
+def robot_arm(n_rows: int = 600) -> pd.DataFrame:
+    """Return a table of the distance of a robot's hand from a cup, at random angles of its joints.
+
+    Parameters
+    ----------
+    n_rows : int, default=600
+
+    Returns
+    -------
+    DataFrame of shape (n_rows, 6)
+        Angles of four joints, the load, which does not matter, and the distance, with a standard
+        deviation of its error of 1 cm.
+    """
+    random = np.random.default_rng(0)
+    angles, load = random.uniform(-90.0, 90.0, (n_rows, 4)), random.uniform(0.0, 5.0, n_rows)
+    links, directions = np.array([40.0, 30.0, 20.0, 10.0]), np.deg2rad(np.cumsum(angles, axis=1))
+    hand = np.column_stack([np.cos(directions) @ links, np.sin(directions) @ links])
+    distance = np.linalg.norm(hand - [60.0, 30.0], axis=1) + random.normal(size=n_rows)
+    names = [f"joint {k} (deg)" for k in range(1, 5)]
+    frame = pd.DataFrame(angles.round(1), columns=names)
+    return frame.assign(**{"load (kg)": load.round(2), TARGET: distance.round(1)})
 
 
 def run(given: options.Demo) -> None:
-    """Compare methods on a data set of scikit-learn; see `mercer_command.options`."""
-    from sklearn.datasets import load_breast_cancer
-
+    """Learn from a made table; see `mercer_command.options`."""
     preparation.check(given)
-    bunch = load_breast_cancer(as_frame=True)
-    frame = bunch.data.assign(diagnosis=bunch.target_names[bunch.target])
-    problem = as_problem(frame, "diagnosis")
-    rows = splits(problem, test_size=0.25, repeats=given.repeats, seed=0)
-    compare_methods(
-        problem, list(DEMONSTRATED), rows, options.Compare(Path("table.csv"), "diagnosis")
+    problem = as_problem(robot_arm(), TARGET)
+    rows, *_ = splits(problem, test_size=0.25, repeats=1, seed=0)
+    fitted = options.Fit(
+        Path("table.csv"), TARGET, out=given.out, report=given.report, details=given.details
     )
-    fitted = options.Fit(Path("table.csv"), "diagnosis", out=given.out, report=given.report)
-    learn(streaming.Training(problem, *rows[0]), fitted, given)
+    learn(streaming.Training(problem, *rows), fitted, given)
     if given.report is None:
         output.print_line("The option --report demo.html writes a report with figures.")

@@ -1,6 +1,7 @@
 """The command `mercer fit`."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from mercer_command import (
     output,
     sections,
     streaming,
+    table_files,
 )
 from mercer_command.column_section import columns_section
 from mercer_command.commands import preparation, results
@@ -26,7 +28,10 @@ from mercer_command.figures import score_called
 from mercer_command.messages import collected_warnings, postponed, shown
 from mercer_command.names import KINDS, LEARNERS
 from mercer_command.output import Section, write_page
+from mercer_command.problem import Problem
+from mercer_command.stricter_split import Read
 from mercer_command.summary import summary_section
+from mercer_command.table_files import Cells
 from mercer_command.table_model import TableModel
 
 
@@ -41,15 +46,19 @@ def run(given: options.Fit) -> None:
             )
         given = replace(given, learner=given.task)
     preparation.check(given)
+    read: Read | None = None
     with streaming.cluster_client(given.cluster, given.workers) as client:
         if client is None and not streaming.is_streamed(given.table):
-            problem = preparation.read_problem(given)
+            cells = table_files.read_cells(given.table, header=not given.no_header)
+            problem = preparation.problem_of(cells, given)
             methods.check_fit([given.learner], problem.task, LEARNERS)
             methods.check_division(given.learner, problem)
             methods.check_metric(given.metric, problem)
             rows, *_ = splits(problem, test_size=given.test_size, repeats=1, seed=given.seed)
             methods.check_size([given.learner], len(rows[0]))
             training = streaming.Training(problem, *rows)
+
+            read = partial(_read_again, cells, given)
         else:
             for name in ("group", "time", "split"):
                 if getattr(given, name) is not None:
@@ -57,14 +66,25 @@ def run(given: options.Fit) -> None:
             methods.check_streamed(given.learner)
             training = streaming.streamed_table(given)
             methods.check_fit([given.learner], training.problem.task, LEARNERS)
-        learn(training, given, command, client)
+        learn(training, given, command, client=client, read=read)
+
+
+def _read_again(cells: Cells, given: options.Fit, option: str, column: str) -> Problem:
+    """Return the problem with a column of groups or times."""
+    chosen: Any = {option: column}
+    return preparation.problem_of(cells, replace(given, **chosen))
 
 
 def learn(
-    training: streaming.Training, given: options.Fit, command: options.Options, client: Any = None
+    training: streaming.Training,
+    given: options.Fit,
+    command: options.Options,
+    *,
+    client: Any = None,
+    read: Read | None = None,
 ) -> None:
     """Learn, save the model, write the report, which shows the `command`, and print the results."""
-    problem, notes = training.problem, list(training.problem.notes)
+    problem = training.problem
     n_classes = len(np.unique(problem.target)) if problem.task == "classification" else 0
     costs = read_costs(given.cost, n_classes)
     described = sections.describe_problem(problem)
@@ -83,14 +103,17 @@ def learn(
                     files.save_model(model, given.out)
                     written["model"] = given.out
 
-        with collected_warnings(notes):
-            trial = models.fit(training, given, bar, save, costs)
-        lead = summary_section(trial, problem, training.n_train, training.test)
-        result = [lead, *sections.tested_sections(trial, warned=True)]
+        warned = list[str]()
+        with collected_warnings(warned):
+            trial = models.fit(training, given, bar, save, costs=costs, read=read)
+        assert trial.training is not None
+        training = trial.training
+        problem, notes = training.problem, [*training.problem.notes, *warned]
+        result = [summary_section(trial), *sections.tested_sections(trial, warned=True)]
         if costs is not None and trial.y is not None:
             result.insert(2, cost_section(trial.model, trial.X, trial.y, costs))
         learned = results.learned_sections(trial, given.learner)
-        read = columns_section(problem.columns)
+        read_as = columns_section(problem.columns)
         if given.report is not None:
             bar.step("drawing pictures")
             with postponed(failures, f"write the report {given.report}"):
@@ -103,8 +126,18 @@ def learn(
                     Section("What the kernel finds similar", [figures.similarity_figure(trial)]),
                 ]
                 repeat = sections.repeat_section(trial, training.n_train, given, command)
-                page = [*result, *results.note_sections(notes), *drawn, *learned, read, repeat]
+                page = [*result, *results.note_sections(notes), *drawn, *learned, read_as, repeat]
                 write_page(given.report, title, f"{described}.", page)
                 written["report"] = given.report
+        if given.refit and "model" in written and training.source is None:
+            bar.step("learning from all rows")
+            with collected_warnings([]):
+                save(models.refit(trial, given, costs))
+            notes.append(
+                f"the saved model learned from all {len(problem.target):,} rows after the test; "
+                "--no-refit saves the tested one"
+            )
     headline = f"{shown(problem.name)}: {described}"
-    results.finish(headline, [*result, *learned, read], notes, written, failures)
+    first, matter = result[: 2 + (costs is not None)], learned[:1]
+    shown_first = [*result, *learned, read_as] if given.details else [*first, *matter]
+    results.finish(headline, shown_first, notes, written, failures)

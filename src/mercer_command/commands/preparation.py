@@ -29,9 +29,13 @@ def check(given: options.Options) -> None:
 
 def read_problem(given: options.Fit | options.Compare) -> Problem:
     """Read a table, and return the problem of predicting its target."""
+    return problem_of(table_files.read_cells(given.table, header=not given.no_header), given)
+
+
+def problem_of(cells: table_files.Cells, given: options.Fit | options.Compare) -> Problem:
+    """Return the problem of predicting the target of a table."""
     if given.group is not None and given.time is not None:
         raise messages.InputError("--group and --time exclude each other; --split says both")
-    cells = table_files.read_cells(given.table, header=not given.no_header)
     names = list(cells.frame.columns)
     return as_problem(
         cells,

@@ -54,9 +54,13 @@ evaluated."""
 _LEARNED_RATIO = 2
 """Kernels are learned from this many times as many rows as are evaluated."""
 
+_MANY_DRAWN, _LEARNED_OF_MANY = 12_000, 6000
+"""If more rows than the first number are drawn, kernels are learned from at least the second
+number, because widths that are learned from more rows predict better. For fewer rows, errors hardly
+change, and fits take longer (benchmarks/every_n.py)."""
+
 _LEARNED_PART, _MOST_LEARNED = 4, 8000
-"""On a card, kernels are learned from this part of the drawn rows, and at most this many, because
-widths that are learned from more rows predict better."""
+"""On a card, kernels are learned from this part of the drawn rows, and at most this many."""
 
 _SEEN_PARTS = 2
 """Candidates are evaluated on a third of the groups, with kernels learned from the others. Each
@@ -128,6 +132,8 @@ class DrawnViews(ViewedSample):
         codes, n_learned = self.target.take(rest).codes, _LEARNED_RATIO * n_evaluated
         if current_device() is not None:
             n_learned = max(n_learned, min(len(rest) // _LEARNED_PART, _MOST_LEARNED))
+        elif len(rest) > _MANY_DRAWN:
+            n_learned = max(n_learned, _LEARNED_OF_MANY)
         return self.take(rest[sample_rows(len(rest), n_learned, codes, self.random_state)])
 
     def revised(

@@ -1,0 +1,79 @@
+"""The verdict on a tested model: whether to use it, and what for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mercer.inspection import ModelReport
+from mercer_command.messages import shown
+from mercer_command.models import Trial
+from mercer_command.problem import COPIES
+
+_AS_GOOD = 0.97
+"""A simple predictor is as good if the model's squared error is at least this part of its own."""
+
+
+def is_clearly_better(one: Any) -> bool:
+    """Return whether a simple predictor has a significantly smaller squared error than the model.
+
+    Parameters
+    ----------
+    one : PredictorScores
+    """
+    return one.ratio is not None and one.ratio.low > 1.0
+
+
+def verdict_on(trial: Trial, report: ModelReport) -> str:
+    """Return a sentence on what a model is good for.
+
+    Parameters
+    ----------
+    trial : Trial
+        A trial with the rows that the model learned from.
+    report : ModelReport
+        Its report; warnings of leakage concern columns that the model learned from only.
+    """
+    leaks = [check for check in report.checks if check.name == "leakage" and check.warnings]
+    if leaks:
+        [names] = [check.columns for check in leaks]
+        known = " and ".join(f"'{shown(name)}'" for name in names if name)
+        return (
+            f"find out first whether {known or 'the columns of the warning'} can be known before "
+            f"'{shown(trial.name)}' is; if not, these figures are worth nothing."
+        )
+    rows, simple = _rows(trial), _better_predictor(report)
+    if report.beats_constant is False and "clearly" not in simple:
+        return f"do not use it{rows}: it is no better than a constant."
+    if simple:
+        return f"{simple}."
+    if trial.others is not None and trial.others.is_too_good:
+        own, random = (one.sections()[0].rows[0][1] for one in (report, trial.others.report))
+        return f"use it, but expect the figure of {trial.others.new_rows}, {own}, and not {random}."
+    return f"use it{rows}."
+
+
+def _rows(trial: Trial) -> str:
+    """Return the rows of which the figures hold, if they are not like the training rows."""
+    assert trial.training is not None
+    problem = trial.training.problem
+    if problem.times is not None:
+        return " for later rows"
+    if problem.together and problem.together != COPIES:
+        return f" for new values of '{shown(problem.together)}'"
+    return ""
+
+
+def _better_predictor(report: ModelReport) -> str:
+    """Return advice to take a simple predictor, if it is better or a linear one as good."""
+    simple = [one for one in report.held_out[1:-1] if one.ratio is not None]
+    linear = [one for one in simple if one.name.startswith(("linear", "logistic"))]
+    for one in linear:
+        if one.ratio is not None and one.ratio.high >= 1.0 and one.ratio.value > _AS_GOOD:
+            called = "a linear model" if one.name.startswith("linear") else one.name
+            how = "is clearly better" if is_clearly_better(one) else "does as well, and is simpler"
+            return f"take {called}, which {how}"
+    better = [one for one in simple if is_clearly_better(one)]
+    if better:
+        best = max(better, key=lambda one: one.ratio.value if one.ratio else 0.0)
+        return f"take {best.name}, whose error is clearly lower"
+    return ""
