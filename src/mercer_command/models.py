@@ -235,7 +235,7 @@ def _fit_and_test(
 def _with_others(trial: Trial, other: Trial, stricter: StricterSplit) -> Trial:
     """Return the trial of the stricter split, with the scores of the one of rows drawn at random.
 
-    The scores replace the first warning of the check that called for the split.
+    The scores replace the warning that called for the split.
     """
     assert trial.report is not None
     assert other.report is not None
@@ -244,11 +244,14 @@ def _with_others(trial: Trial, other: Trial, stricter: StricterSplit) -> Trial:
     is_too_good = False
     if own is not None and new is not None:
         is_too_good = new.value < own.low if name in HIGH_IS_GOOD else new.value > own.high
-    [found] = [check for check in trial.report.checks if check.name == stricter.check]
-    rest = replace(found, warnings=found.warnings[1:], columns=found.columns[1:])
-    checks = [check for check in other.report.checks if check.name != stricter.check]
+    # Groups are searched for only where none are given, and may be of several columns.
+    checks = other.report.checks + tuple(
+        replace(check, warnings=check.warnings[1:], columns=check.columns[1:])
+        for check in trial.report.checks
+        if check.name == stricter.check == "identifiers"
+    )
     others = OtherRows(trial.report, stricter.reason, stricter.new_rows, is_too_good)
-    return replace(other, report=replace(other.report, checks=(*checks, rest)), others=others)
+    return replace(other, report=replace(other.report, checks=checks), others=others)
 
 
 def _alignment_lines(trial: Trial, X_test: pd.DataFrame, y_test: Array) -> tuple[str, ...]:

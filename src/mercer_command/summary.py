@@ -89,6 +89,7 @@ def summary_section(trial: Trial) -> Section:
         *_scores(report, trial.kind),
         *_other_rows(trial, report),
         *_simple(report),
+        *_outlier(trial, report),
         *_intervals(report),
         *_doubts(report),
     ]
@@ -163,6 +164,23 @@ def _beside(best: Any, own: Any, name: str, *, is_equal: bool) -> str:
     if is_clearly_better(best):
         return f", clearly {word} than the model's"
     return f", {word} than the model's; the difference could be chance"
+
+
+def _outlier(trial: Trial, report: ModelReport) -> list[str]:
+    """Return a sentence on a row that has more than half of the squared error, if there is one."""
+    if report.metric not in ("rmse", "r2") or trial.has_dates:
+        return []
+    y, predicted = np.asarray(trial.y), np.asarray(trial.model.predict(trial.X))
+    squares = np.square(y - predicted)
+    row = int(squares.argmax())
+    if len(y) < 3 or squares[row] <= 0.5 * squares.sum():
+        return []
+    rest = float(np.sqrt(np.delete(squares, row).mean()))
+    return [
+        f"A single row has {squares[row] / squares.sum():.1%} of the squared error: its "
+        f"'{shown(trial.name)}' is {y[row]:,.6g}, and {predicted[row]:,.4g} was predicted; without "
+        f"it, the error would be {rest:,.4g}."
+    ]
 
 
 def _intervals(report: ModelReport) -> list[str]:

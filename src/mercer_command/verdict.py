@@ -13,6 +13,11 @@ _AS_GOOD = 0.97
 """A simple predictor is as good if the model's squared error is at least this part of its own."""
 
 
+_LIKE_CONSTANT = 0.8
+"""If the model is no better than a constant, a simple predictor is recommended if its squared error
+is smaller than this part of the constant's."""
+
+
 def is_clearly_better(one: Any) -> bool:
     """Return whether a simple predictor has a significantly smaller squared error than the model.
 
@@ -20,7 +25,7 @@ def is_clearly_better(one: Any) -> bool:
     ----------
     one : PredictorScores
     """
-    return one.ratio is not None and one.ratio.low > 1.0
+    return one.ratio is not None and one.ratio.low > 1.0 and one.ratio.value > 1.0 / _AS_GOOD
 
 
 def verdict_on(trial: Trial, report: ModelReport) -> str:
@@ -42,10 +47,10 @@ def verdict_on(trial: Trial, report: ModelReport) -> str:
             f"'{shown(trial.name)}' is; if not, these figures are worth nothing."
         )
     rows, simple = _rows(trial), _better_predictor(report)
-    if report.beats_constant is False and "clearly" not in simple:
-        return f"do not use it{rows}: it is no better than a constant."
     if simple:
         return f"{simple}."
+    if report.beats_constant is False:
+        return f"do not use it{rows}: it is no better than a constant."
     if trial.others is not None and trial.others.is_too_good:
         own, random = (one.sections()[0].rows[0][1] for one in (report, trial.others.report))
         return f"use it, but expect the figure of {trial.others.new_rows}, {own}, and not {random}."
@@ -66,14 +71,25 @@ def _rows(trial: Trial) -> str:
 def _better_predictor(report: ModelReport) -> str:
     """Return advice to take a simple predictor, if it is better or a linear one as good."""
     simple = [one for one in report.held_out[1:-1] if one.ratio is not None]
-    linear = [one for one in simple if one.name.startswith(("linear", "logistic"))]
-    for one in linear:
-        if one.ratio is not None and one.ratio.high >= 1.0 and one.ratio.value > _AS_GOOD:
-            called = "a linear model" if one.name.startswith("linear") else one.name
-            how = "is clearly better" if is_clearly_better(one) else "does as well, and is simpler"
-            return f"take {called}, which {how}"
-    better = [one for one in simple if is_clearly_better(one)]
-    if better:
-        best = max(better, key=lambda one: one.ratio.value if one.ratio else 0.0)
-        return f"take {best.name}, whose error is clearly lower"
+    better = [one for one in simple if is_clearly_better(one) and not _is_constant(one, report)]
+    best = max(better, key=lambda one: one.ratio.value if one.ratio else 0.0, default=None)
+    if best is not None:
+        return f"take {_called(best)}, which is clearly better"
+    if report.beats_constant is False:
+        return ""
+    for one in simple:
+        is_linear = one.name.startswith(("linear", "logistic"))
+        if is_linear and one.ratio and one.ratio.high >= 1.0 and one.ratio.value > _AS_GOOD:
+            return f"take {_called(one)}, which does as well, and is simpler"
     return ""
+
+
+def _is_constant(one: Any, report: ModelReport) -> bool:
+    """Return whether a predictor is hardly better than the constant, as the model is not either."""
+    if report.beats_constant is not False or report.constant_ratio is None:
+        return False
+    return bool(report.constant_ratio.value / one.ratio.value > _LIKE_CONSTANT)
+
+
+def _called(one: Any) -> str:
+    return "a linear model" if one.name.startswith("linear") else str(one.name)

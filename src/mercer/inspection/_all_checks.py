@@ -60,8 +60,9 @@ def all_checks(
         n_train, y = len(known.y), np.concatenate([known.y, truth.y])
         losses, units = truth.losses(own), known.units
         unit = "mean absolute error" if truth.task == "regression" else "error"
-        rows = [column.take(slice(None, n_train)) for column in columns]
+        # The time is known before the target is, and later rows differ in it.
         compared = [c for c in columns if not (later and is_later(c, n_train))]
+        rows = [column.take(slice(None, n_train)) for column in compared]
         units = np.r_[units, units.max() + 1 + truth.units]
         found = [
             leakage(rows, known.y, truth.task, seed=seed),

@@ -109,7 +109,7 @@ def baselines(
             chosen = SVC()  # The smallest class has too few rows for the folds.
         predictions = predict(chosen.fit(Z[rows], y[rows]), X, truth.classes)
         errors = [truth.compared_errors(one) for one in (own, predictions)]
-        ratio = relative_loss(errors[0], errors[1], truth.units)
+        ratio = relative_loss(*without_outlier(errors[0], errors[1], truth.units))
         found.append(PredictorScores(name, scores(truth, predictions), note, ratio))
     return found, predictions
 
@@ -164,6 +164,22 @@ def relative_loss(losses: Array, others: Array, units: Array) -> Estimate | None
     return Estimate(mean / other, float(np.exp(log.low)), float(np.exp(log.high)))
 
 
+def without_outlier(losses: Array, others: Array, units: Array) -> tuple[Array, Array, Array]:
+    """Leave out the unit that has more than half of all losses, if there is one.
+
+    Parameters
+    ----------
+    losses, others : ndarray of shape (n_rows,)
+        Losses of two predictors on the same rows. Which unit is left out depends on both alike.
+    units : ndarray of int of shape (n_rows,)
+    """
+    sums = np.bincount(units, losses + others)
+    if len(sums) < 3 or sums.max() <= 0.5 * sums.sum():
+        return losses, others, units
+    rest = units != sums.argmax()
+    return losses[rest], others[rest], np.unique(units[rest], return_inverse=True)[1]
+
+
 def is_better(losses: Array, others: Array, units: Array) -> bool:
     """Return whether losses are significantly smaller than other losses on the same rows.
 
@@ -216,12 +232,8 @@ def against_constant(
         ratio = relative_loss(squares, others, truth.units)
         if is_better(squares, others, truth.units):
             return True, ratio
-        sums = np.bincount(truth.units, squares + others)
-        if truth.task == "regression" and sums.max() > 0.5 * sums.sum():
-            rest = truth.units != sums.argmax()
-            units = np.unique(truth.units[rest], return_inverse=True)[1]
-            if len(units) and is_better(squares[rest], others[rest], units):
-                return True, ratio
+        if truth.task == "regression" and is_better(*without_outlier(squares, others, truth.units)):
+            return True, ratio
     elif found["balanced_accuracy"].low > 1.0 / len(np.unique(truth.y)):
         return True, None
     return "roc_auc" in found and found["roc_auc"].low > 0.5, ratio

@@ -50,8 +50,9 @@ class PredictorScores:
         Remark on how this predictor was trained, if differently from the others.
     ratio : Estimate or None
         For a simple predictor, the ratio of the model's mean squared error to its own: of
-        probabilities for classes, and of logarithms for positive responses with a heavy tail. None
-        for the model, and if one of both is zero.
+        probabilities for classes, and of logarithms for positive responses with a heavy tail. A row
+        or group with more than half of both errors is left out. None for the model, and if one of
+        both is zero.
     """
 
     name: str
