@@ -23,6 +23,9 @@ _SIGNIFICANCE = 0.001
 _MOST_NAMED = 3
 """Number of columns, and of new categories of a column, that a note names."""
 
+_FEWEST_GROUPS = 4
+"""With at least as many new categories, and hardly any known one, a column may name groups."""
+
 
 class Event(NamedTuple):
     """What is outside in a row.
@@ -238,7 +241,7 @@ def _categories_note(found: Outside, events: set[Event]) -> str:
     for name, _, count in _by_rows(found, events):
         of = [value for value, _ in found.categories[name].most_common()]
         told.append(f"'{shown(name)}' {listing(of, most=_MOST_NAMED)} ({_rows(count)})")
-        if not advice and 2 * count >= found.n_rows > 1:
+        if not advice and count >= 0.9 * found.n_rows and len(of) >= _FEWEST_GROUPS:
             advice = (
                 f"; if new rows always have other values of '{shown(name)}', "
                 f"mercer fit --group '{shown(name)}' learns and tests without it"
