@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_cases import Run, class_table, pd
+from command_cases import Elements, Run, class_table, pd
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
@@ -103,3 +103,51 @@ def test_times_are_those_that_were_read_to_the_second() -> None:
     days = (times - np.datetime64(0, "s")) / np.timedelta64(1, "D")
     assert (np.floor(days * 86_400e6) < np.round(days * 86_400e6)).any()
     assert_array_equal(as_dates(days, "ISO8601"), times)
+
+
+def heavy(n: int = 200, seed: int = 0) -> pd.DataFrame:
+    """Prices with a heavy tail."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    return pd.DataFrame({"x": x, "y": np.exp(8.0 + 1.2 * x + 0.3 * rng.normal(size=n)).round(2)})
+
+
+def test_the_score_of_the_fit_is_that_of_explain(run: Run) -> None:
+    heavy().to_csv("t.csv", index=False)
+    fit = ("fit", "t.csv", "--target", "y", "--learner", "uniform", "--out", "m.skops")
+    narrow = heavy(60, 1).sort_values("y")[:20]  # These rows alone have no heavy tail.
+    narrow.to_csv("narrow.csv", index=False)
+    for options, score, title in (
+        ((), "log_rmse", "Error (RMSE of the logarithms) of 20"),
+        (("--metric", "mae"), "mae", "Error (mean absolute) of 20"),
+        (("--metric", "r2"), "r2", "R² of 20"),
+    ):
+        assert run(*fit, *options).exit_code == 0
+        assert mercer.load("m.skops").metric_ == score
+        result = run("explain", "m.skops", "narrow.csv")
+        assert result.exit_code == 0, result.output
+        assert title in result.stdout
+
+
+def test_scores_that_are_not_defined_on_the_given_rows_are_replaced(run: Run) -> None:
+    heavy().to_csv("t.csv", index=False)
+    fit = ("fit", "t.csv", "--target", "y", "--learner", "uniform", "--out", "m.skops")
+    assert run(*fit).exit_code == 0
+    other = heavy(60, 1)
+    other.loc[3, "y"] = -5.0
+    other.to_csv("other.csv", index=False)
+    result = run("explain", "m.skops", "other.csv", "--report", "r.html")
+    assert "Error (RMSE) of 60 held-out rows" in result.stdout
+    told = "The score of the fit is left out: log_rmse is for positive responses"
+    assert told in Elements("r.html").text
+
+
+def test_models_without_a_score_have_one_that_suits_the_rows(run: Run) -> None:
+    heavy().to_csv("t.csv", index=False)
+    fit = ("fit", "t.csv", "--target", "y", "--learner", "uniform", "--out", "m.skops")
+    assert run(*fit, "--metric", "mae").exit_code == 0
+    model = mercer.load("m.skops")
+    del model.metric_
+    mercer.save(model, "m.skops")
+    heavy(60, 1).to_csv("other.csv", index=False)
+    assert "RMSE of the logarithms" in run("explain", "m.skops", "other.csv").stdout

@@ -19,7 +19,6 @@ from mercer.inspection._all_checks import all_checks, coverage_check, left_out_c
 from mercer.inspection._baselines import (
     against_constant,
     baselines,
-    default_metric,
     prepared,
     with_scores,
 )
@@ -33,6 +32,7 @@ from mercer.inspection._coverage import (
     last_step,
     regions,
 )
+from mercer.inspection._default_metric import default_metric
 from mercer.inspection._held_out import (
     Estimate,
     Predictions,
@@ -242,6 +242,7 @@ def report(
     See Also
     --------
     CoverageDisplay : Draws the coverage by decile of width.
+    default_metric : Chooses the score that is shown first.
 
     Notes
     -----
@@ -352,7 +353,8 @@ def _metric(given: str | None, own: PredictorScores, known: Truth) -> str:
     """Return the name of the first score, or raise an error if the model does not have it."""
     if given is not None and given not in own.scores:
         raise ValueError(f"metric must be one of {', '.join(own.scores)}; got {given!r}.")
-    found = given or default_metric(known)
+    kind = "ordinal" if known.is_graded else "count" if known.is_counted else ""
+    found = given or default_metric(known.y, known.task, kind)
     return found if found in own.scores else "balanced_accuracy"
 
 
