@@ -1,5 +1,7 @@
 """The score that says most about predictions of given targets."""
 
+from __future__ import annotations
+
 import numpy as np
 from scipy import stats
 
