@@ -34,6 +34,11 @@ from mercer_command.values import Array
 if TYPE_CHECKING:
     import pandas as pd
 
+_SCORING = {"mae": "neg_mean_absolute_error", "log_rmse": "neg_mean_absolute_error"}
+"""Scorers by which stacks rank candidates, and choose between responses and their logarithms, for
+scores that are shown first. Logarithms of left-out predictions are not always defined, and absolute
+errors choose logarithms for nearly all responses with heavy tails."""
+
 
 def fit_arguments(model: Pipeline, problem: Problem, rows: Rows) -> dict[str, Array]:
     """Return the arguments of a fit besides features and target, which are groups or none.
@@ -107,6 +112,8 @@ def make_model(
     )
     kind = name if name in KINDS else ""
     model.metric_ = metric or default_metric(problem.target[rows], problem.task, kind)
+    if name == "stacking" and problem.task == "regression" and problem.n_rows is None:
+        model.set_params(model__scoring=_SCORING.get(model.metric_))
     return model
 
 

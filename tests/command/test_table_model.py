@@ -1,5 +1,6 @@
 """Models of the command in Python: intervals within limits, sets, and thresholds."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,8 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 import mercer
+from mercer_command.pipelines import make_model
+from mercer_command.problem import as_problem
 from mercer_command.table_model import TableModel, limits_of
 from mercer_command.values import as_dates, format_dates
 
@@ -151,3 +154,39 @@ def test_models_without_a_score_have_one_that_suits_the_rows(run: Run) -> None:
     mercer.save(model, "m.skops")
     heavy(60, 1).to_csv("other.csv", index=False)
     assert "RMSE of the logarithms" in run("explain", "m.skops", "other.csv").stdout
+
+
+def test_stacks_are_fitted_for_the_score_that_is_shown_first() -> None:
+    """Responses with a heavy tail are learned as logarithms."""
+    frame = heavy(120)
+    problem = as_problem(frame, "y")
+    rows = np.arange(len(frame))
+    for metric, scoring in (
+        (None, "neg_mean_absolute_error"),
+        ("log_rmse", "neg_mean_absolute_error"),
+        ("mae", "neg_mean_absolute_error"),
+        ("rmse", None),
+    ):
+        model = make_model("stacking", problem, rows, metric=metric)
+        assert model[-1].scoring == scoring
+    even = as_problem(frame.assign(y=np.log(frame["y"])), "y")
+    assert make_model("stacking", even, rows).metric_ == "rmse"
+    assert make_model("stacking", even, rows)[-1].scoring is None
+    # The scorers of a table that is read in parts would need all responses in memory.
+    assert make_model("stacking", replace(problem, n_rows=10**6), rows)[-1].scoring is None
+
+
+def test_intervals_of_heavy_tails_cover_small_and_large_predictions(run: Run) -> None:
+    heavy(300).to_csv("t.csv", index=False)
+    new = heavy(600, 1)
+    new.to_csv("new.csv", index=False)
+    assert run("fit", "t.csv", "--target", "y", "--out", "m.skops").exit_code == 0
+    assert mercer.load("m.skops")[-1].log_response_
+    assert run("predict", "m.skops", "new.csv", "--out", "p.csv", "--intervals").exit_code == 0
+    found = pd.read_csv("p.csv")
+    inside = new["y"].between(found["lower"], found["upper"])
+    thirds = np.array_split(inside.to_numpy()[np.argsort(found["prediction"])], 3)
+    assert min(third.mean() for third in thirds) > 0.8
+    width = np.log(found["upper"] / found["lower"])
+    # The true interval of the noise has a width of 2 * 1.645 * 0.3 in logarithms.
+    assert width.median() < 1.3

@@ -85,7 +85,8 @@ class ModelReport:
         For two-stage and one-stage classifiers, a penalty or the kernel was selected on these rows,
         which makes the scores too good; `note` says so.
     stated : dict of str to float
-        Scores that the model itself stores, by the name of the attribute.
+        Scores that the model itself stores, by the name of the attribute. Negated errors are left
+        out.
     beats_constant : bool or None
         Whether the model is significantly better than the constant; None if training rows are
         unknown.
@@ -392,6 +393,8 @@ def _coverage(
 
 def _stated(*models: BaseEstimator) -> dict[str, float]:
     names = ("loo_score_", "best_score_")
-    found = {n: getattr(m, n) for m in models for n in names if hasattr(m, n)}
+    # Negated errors, such as "neg_mean_absolute_error", are not scores that a reader would know.
+    known = [m for m in models if not str(getattr(m, "scoring", None)).startswith("neg_")]
+    found = {n: getattr(m, n) for m in known for n in names if hasattr(m, n)}
     # Other packages may use these names for attributes that are not scores.
     return {name: float(value) for name, value in found.items() if isinstance(value, Real)}
