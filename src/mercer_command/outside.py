@@ -218,7 +218,8 @@ def _dates_note(
         [date] = format_dates(np.array([day]), formats[name] or _iso(day))
         which = f"after {date}, the last" if side == "above" else f"before {date}, the first"
         told.append(f"{which} of '{shown(name)}' ({_rows(count)})")
-    return f"{_have(found, events)} dates that the model did not learn from: {_named(told)}"
+    lead = f"{_have(found, events)} dates that the model did not learn from: {_named(told)}"
+    return f"{lead}; the trend is held at its value on that date"
 
 
 def _iso(day: float) -> str:

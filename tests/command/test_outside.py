@@ -116,9 +116,10 @@ def test_later_dates_are_noted_with_the_last_one() -> None:
     assert table_notes(model, sales(110, "2023-04-01")) == []
     [note] = table_notes(model, sales(111, "2023-04-01"))
     told = "that the model did not learn from: after 2023-07-19, the last of 'day'"
-    assert note == f"1 of 111 rows has dates {told} (1 row)"
+    held = "; the trend is held at its value on that date"
+    assert note == f"1 of 111 rows has dates {told} (1 row){held}"
     [note] = table_notes(model, sales(30, "2024-01-01"))
-    assert note == f"all 30 rows have dates {told} (30 rows)"
+    assert note == f"all 30 rows have dates {told} (30 rows){held}"
     [note] = table_notes(model, sales(10, "2022-12-31"))
     assert "before 2023-01-01, the first of 'day' (1 row)" in note
 
@@ -156,7 +157,8 @@ def test_the_note_of_the_most_rows_comes_after_their_total() -> None:
         f"23 of 190 rows have something {told}",
         f"23 of 190 rows have numbers {told}: 'price' above {ends.high:.6g} (20 rows), "
         f"'price' below {ends.low:.6g} (3 rows)",
-        f"20 of 190 rows have dates {told}: after 2023-07-19, the last of 'day' (20 rows)",
+        f"20 of 190 rows have dates {told}: after 2023-07-19, the last of 'day' (20 rows); the "
+        "trend is held at its value on that date",
         f"10 of 190 rows have categories {told}: 'shop' 'D' (10 rows)",
     ]
 
