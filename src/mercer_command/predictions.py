@@ -12,7 +12,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from mercer import ParquetSource
-from mercer_command.contributions import Reasons, reasons
 from mercer_command.files import appended_table
 from mercer_command.messages import InputError, listing
 from mercer_command.output import Bar
@@ -24,6 +23,8 @@ from mercer_command.values import Array, as_dates, format_dates
 
 if TYPE_CHECKING:
     from distributed import Client
+
+    from mercer_command.contributions import Reasons
 
 Result = TypeVar("Result")
 
@@ -182,6 +183,8 @@ def explained_rows(model: TableModel, frame: pd.DataFrame, bar: Bar) -> Reasons:
     bar : Bar
         Progress bar that shows the number of explained rows.
     """
+    from mercer_command.contributions import reasons
+
     frame = frame[needed_columns(model, frame.columns)].reset_index(drop=True)
     typed = model["reader"].transform(frame)
     bar.step("explaining rows", len(frame))
@@ -206,6 +209,9 @@ def _predicted_part(
     copied.columns = [f"{name} (kept)" if name in predicted else name for name in kept]
     parts = [copied, predicted]
     if n_reasons:
+        # Predictions alone do not need the package of explanations.
+        from mercer_command.contributions import reasons
+
         why = reasons(model, frame, typed, predicted["prediction"], advance)
         parts.append(why.frame(n_reasons))
     elif advance is not None:

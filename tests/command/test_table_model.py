@@ -1,5 +1,6 @@
 """Models of the command in Python: intervals within limits, sets, and thresholds."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -130,6 +131,16 @@ def test_the_score_of_the_fit_is_that_of_explain(run: Run) -> None:
         result = run("explain", "m.skops", "narrow.csv")
         assert result.exit_code == 0, result.output
         assert title in result.stdout
+
+
+def test_the_fit_and_explain_agree_on_the_error_of_the_same_rows(run: Run) -> None:
+    heavy().to_csv("t.csv", index=False)
+    fit = ("fit", "t.csv", "--target", "y", "--out", "m.skops")
+    said = [run(*fit).stdout, run("explain", "m.skops", "t.csv").stdout]
+    errors = [re.search(r"model +(\d\.\d+) ", text[text.index("log-RMSE  ") :]) for text in said]
+    assert errors[0] is not None
+    assert errors[1] is not None
+    assert errors[0][1] == errors[1][1]
 
 
 def test_scores_that_are_not_defined_on_the_given_rows_are_replaced(run: Run) -> None:

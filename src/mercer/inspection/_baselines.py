@@ -230,7 +230,8 @@ def with_scores(
 
     Notes
     -----
-    Positive responses with a heavy tail are compared by their logarithms.
+    Positive responses with a heavy tail are compared by their logarithms, of predictions down to
+    the smallest response of either kind of rows.
     """
     known, told = truth if past is None else past, dict[str, Any]()
     if truth.task == "classification":
@@ -242,5 +243,6 @@ def with_scores(
         told["is_counted"] = asked or isinstance(step, KernelPoissonRegressor)
         positive = bool((known.y > 0.0).all())
         if positive and (metric == "log_rmse" or has_heavy_tail(known.y)):
-            told["log_floor"] = float(known.y.min())
+            held_out = truth.y[truth.y > 0.0]
+            told["log_floor"] = float(min(known.y.min(), held_out.min(initial=np.inf)))
     return replace(truth, **told), None if past is None else replace(past, **told)
