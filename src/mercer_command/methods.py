@@ -283,14 +283,31 @@ def check_metric(name: str | None, problem: Problem) -> None:
         return
     names = CLASS_METRICS if problem.task == "classification" else RESPONSE_METRICS
     checked_name(f"metric of {problem.task}", name, names)
-    if name == "roc_auc" and np.unique(problem.target).size > 2:
-        raise InputError("roc_auc is for two classes; balanced_accuracy is for more")
-    if name == "mae" and problem.task == "classification" and problem.target.dtype.kind not in "if":
-        raise InputError("mae is for classes that are numbers")
-    if name == "poisson_deviance" and not (problem.target >= 0.0).all():
-        raise InputError("poisson_deviance is for counts, which are not negative")
-    if name == "log_rmse" and not (problem.target > 0.0).all():
-        raise InputError("log_rmse is for positive responses")
+    if reason := why_undefined(name, problem.target):
+        raise InputError(reason)
+
+
+def why_undefined(name: str, y: Array) -> str:
+    """Return the reason why a score is undefined for targets; empty if it is defined.
+
+    Parameters
+    ----------
+    name : str
+        A score for targets of this task.
+    y : ndarray of shape (n_rows,)
+    """
+    is_numeric = y.dtype.kind in "iuf"
+    if name == "roc_auc" and np.unique(y).size != 2:
+        return "roc_auc is for two classes; balanced_accuracy is for more"
+    if name == "mae" and not is_numeric:
+        return "mae is for classes that are numbers"
+    if name == "poisson_deviance" and not (is_numeric and (y >= 0.0).all()):
+        return "poisson_deviance is for counts, which are not negative"
+    if name == "log_rmse" and not (is_numeric and (y > 0.0).all()):
+        return "log_rmse is for positive responses"
+    if name == "r2" and not np.ptp(y):
+        return "R² is for responses that differ"
+    return ""
 
 
 def check_streamed(name: str) -> None:

@@ -14,6 +14,7 @@ from mercer.preprocessing import convert
 from mercer_command.columns import DATES, Choice, recognize_columns
 from mercer_command.contributions import ColumnImportance, columns_that_matter
 from mercer_command.costs import Costs
+from mercer_command.methods import why_undefined
 from mercer_command.names import HIGH_IS_GOOD
 from mercer_command.options import Explain, Fit
 from mercer_command.output import Bar
@@ -187,7 +188,8 @@ def _fitted(training: Training, given: Fit, costs: Costs | None) -> TableModel:
     """Return a model of the training rows."""
     problem, train, source = training.problem, training.train, training.source
     X, y = problem.features, problem.target
-    model = make_model(given.learner, problem, train, given.seed, given.device)
+    settings: Any = {"seed": given.seed, "device": given.device, "metric": given.metric}
+    model = make_model(given.learner, problem, train, **settings)
     if source is None:
         model.fit(X.iloc[train], y[train], **fit_arguments(model, problem, train))
     else:
@@ -337,13 +339,17 @@ def _tested(trial: Trial, groups: Array | None, given: Explain) -> Trial:
         known = np.isin(trial.y, trial.model.classes_)
     if known.sum() < MIN_ROWS:
         return trial
-    own = None if groups is None else groups[known]
+    y, own = trial.y[known], None if groups is None else groups[known]
+    metric, remarks = trial.model.metric_, list[str]()
+    if metric is not None and (reason := why_undefined(metric, y)):
+        remarks.append(f"The score of the fit is left out: {reason}")
+        metric = None
     settings: dict[str, Any] = {"later": given.time is not None, "random_state": given.seed}
-    tested = report(trial.model, trial.X[known], trial.y[known], own, **settings)
+    tested = report(trial.model, trial.X[known], y, own, metric=metric, **settings)
     if not known.all():
         told = f"{(~known).sum():,} rows of classes that the model was not fitted to are left out"
-        tested = replace(tested, remarks=(*tested.remarks, told))
-    return replace(trial, report=tested)
+        remarks.append(told)
+    return replace(trial, report=replace(tested, remarks=(*tested.remarks, *remarks)))
 
 
 def _target(column: pd.DataFrame, model: TableModel, role: str) -> Array:

@@ -20,9 +20,11 @@ from sklearn.preprocessing import TargetEncoder
 from sklearn.utils.fixes import parse_version
 
 from mercer import centered_alignment
+from mercer.inspection import default_metric
 from mercer.preprocessing import SoftClippingScaler, TextScores, column_encoders
 from mercer_command.columns import DATES, MANY_LEVELS, Role
 from mercer_command.methods import METHODS, takes
+from mercer_command.names import KINDS
 from mercer_command.problem import Problem
 from mercer_command.table_model import TableModel, limits_of
 from mercer_command.table_reader import ColumnEncoder, TableReader
@@ -31,6 +33,11 @@ from mercer_command.values import Array
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_SCORING = {"mae": "neg_mean_absolute_error", "log_rmse": "neg_mean_absolute_error"}
+"""Scorers by which stacks rank candidates, and choose between responses and their logarithms, for
+scores that are shown first. Logarithms of left-out predictions are not always defined, and absolute
+errors choose logarithms for nearly all responses with heavy tails."""
 
 
 def fit_arguments(model: Pipeline, problem: Problem, rows: Rows) -> dict[str, Array]:
@@ -50,7 +57,13 @@ def fit_arguments(model: Pipeline, problem: Problem, rows: Rows) -> dict[str, Ar
 
 
 def make_model(
-    name: str, problem: Problem, rows: Rows, seed: int = 0, device: str = "cpu"
+    name: str,
+    problem: Problem,
+    rows: Rows,
+    seed: int = 0,
+    device: str = "cpu",
+    *,
+    metric: str | None = None,
 ) -> TableModel:
     """Make a pipeline that prepares the columns of a table and fits the estimator of a method.
 
@@ -65,6 +78,8 @@ def make_model(
         Seed of learners that draw random numbers.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where estimators that can use a graphics card compute.
+    metric : str, default=None
+        The score that is shown first; by default, one that suits the targets of the rows.
 
     Returns
     -------
@@ -87,7 +102,7 @@ def make_model(
         (target.name, target.role, target.format),
         {name: list(codes) for name, codes in problem.missing.items()},
     )
-    return TableModel(
+    model = TableModel(
         [
             ("reader", reader),
             ("columns", problem_encoder(problem, rows, seed)),
@@ -95,6 +110,11 @@ def make_model(
         ],
         limits=limits_of(problem.target[rows]) if is_number else None,
     )
+    kind = name if name in KINDS else ""
+    model.metric_ = metric or default_metric(problem.target[rows], problem.task, kind)
+    if name == "stacking" and problem.task == "regression" and problem.n_rows is None:
+        model.set_params(model__scoring=_SCORING.get(model.metric_))
+    return model
 
 
 def learned_alignment(model: Pipeline, X: pd.DataFrame, y: Array, task: Task) -> float:

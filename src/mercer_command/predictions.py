@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from mercer import ParquetSource
-from mercer.preprocessing import convert
-from mercer_command.contributions import Reasons, reasons
 from mercer_command.files import appended_table
-from mercer_command.messages import InputError, listing, shown
+from mercer_command.messages import InputError, listing
 from mercer_command.output import Bar
+from mercer_command.outside import Outside, outside_notes, rows_outside
 from mercer_command.streaming import parquet_source
 from mercer_command.table_files import is_parquet, read_cells
 from mercer_command.table_model import TableModel
@@ -28,10 +24,9 @@ from mercer_command.values import Array, as_dates, format_dates
 if TYPE_CHECKING:
     from distributed import Client
 
-Result = TypeVar("Result")
+    from mercer_command.contributions import Reasons
 
-# For each column, the number of rows of each category that a model was not fitted to.
-NewCategories: TypeAlias = dict[str, Counter[str]]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -144,7 +139,7 @@ def predict_file(
     Returns
     -------
     list of str
-        Notes on ignored columns, and on categories that the model was not fitted to.
+        Notes on ignored columns, and on rows outside of what the model learned from.
 
     Raises
     ------
@@ -156,7 +151,7 @@ def predict_file(
     Parquet files are read in parts, so that memory does not depend on the number of rows. Rows in
     which the target is missing are predicted too.
     """
-    found: NewCategories = {}
+    found = Outside()
     with appended_table(out) as append:
         part = partial(
             _predicted_part,
@@ -166,21 +161,15 @@ def predict_file(
             n_reasons=n_reasons,
             advance=bar.advance if client is None else None,
         )
-        for frame, new in rows.map(part, client):
+        for frame, outside in rows.map(part, client):
             append(frame)
             if client is not None:
                 bar.advance(len(frame))
-            for name, counts in new.items():
-                found.setdefault(name, Counter()).update(counts)
+            found.add(outside)
     used = {*model.feature_names_in_, *rows.kept}
     extra = [name for name in rows.names if name not in used]
     notes = [f"columns that the model does not use are ignored: {listing(extra)}"] if extra else []
-    unknown = (
-        f"{counts.total()} rows hold categories of '{shown(name)}' that the model was not fitted "
-        f"on: {listing(counts, most=4)}"
-        for name, counts in found.items()
-    )
-    return [*notes, *unknown]
+    return [*notes, *outside_notes(model, found)]
 
 
 def explained_rows(model: TableModel, frame: pd.DataFrame, bar: Bar) -> Reasons:
@@ -194,10 +183,12 @@ def explained_rows(model: TableModel, frame: pd.DataFrame, bar: Bar) -> Reasons:
     bar : Bar
         Progress bar that shows the number of explained rows.
     """
+    from mercer_command.contributions import reasons
+
     frame = frame[needed_columns(model, frame.columns)].reset_index(drop=True)
     typed = model["reader"].transform(frame)
     bar.step("explaining rows", len(frame))
-    predicted = predict(model, frame, None, {})["prediction"]
+    predicted = predict(model, typed, None)["prediction"]
     return reasons(model, frame, typed, predicted, bar.advance)
 
 
@@ -209,39 +200,35 @@ def _predicted_part(
     coverage: float | None,
     n_reasons: int,
     advance: Callable[[int], object] | None,
-) -> tuple[pd.DataFrame, NewCategories]:
-    """Return copied columns and predictions of a part of a table, and new categories."""
-    found: NewCategories = {}
-    predicted = predict(model, frame, coverage, found)
+) -> tuple[pd.DataFrame, Outside]:
+    """Return copied columns and predictions of a part of a table, and counts of rows outside."""
+    typed = model["reader"].transform(frame)
+    predicted = predict(model, typed, coverage)
     # A column of the table may have the same name as a column of the predictions.
     copied = frame[list(kept)].reset_index(drop=True)
     copied.columns = [f"{name} (kept)" if name in predicted else name for name in kept]
     parts = [copied, predicted]
     if n_reasons:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # The prediction has issued the same warnings.
-            typed = model["reader"].transform(frame)
+        # Predictions alone do not need the package of explanations.
+        from mercer_command.contributions import reasons
+
         why = reasons(model, frame, typed, predicted["prediction"], advance)
         parts.append(why.frame(n_reasons))
     elif advance is not None:
         advance(len(frame))
-    return pd.concat(parts, axis="columns"), found
+    return pd.concat(parts, axis="columns"), rows_outside(model, typed)
 
 
-def predict(
-    model: TableModel, frame: pd.DataFrame, coverage: float | None, found: NewCategories
-) -> pd.DataFrame:
+def predict(model: TableModel, typed: pd.DataFrame, coverage: float | None) -> pd.DataFrame:
     """Predict each row of a part of a table.
 
     Parameters
     ----------
     model : fitted TableModel
-    frame : DataFrame of shape (n_rows, n_columns)
-        The columns that the model was fitted to, in that order.
+    typed : DataFrame of shape (n_rows, n_columns)
+        Columns as the reader of the model converts them.
     coverage : float or None
         Coverage of prediction intervals; no intervals if None.
-    found : dict of str to Counter
-        Counts of categories that the model was not fitted to are added to it.
 
     Returns
     -------
@@ -256,11 +243,7 @@ def predict(
     ------
     InputError
         If the model predicts no intervals, or the coverage is not between zero and one.
-    ValueError
-        If columns hold text although the model was fitted to numbers or dates.
     """
-    typed = model["reader"].transform(frame)
-    _count_new_categories(model, typed, found)
     encoded, step = model["columns"].transform(typed), model[-1]
     target = model["reader"].target
     role, notation = target[1:] if target else ("", "")
@@ -288,18 +271,6 @@ def _as_target(predicted: Array, role: str, notation: str) -> Array | list[str]:
     if role not in ("date", "time"):
         return predicted
     return format_dates(predicted, notation) if notation else as_dates(predicted)
-
-
-def _count_new_categories(model: TableModel, typed: pd.DataFrame, found: NewCategories) -> None:
-    for key, encoder, names in model["columns"].transformers_:
-        if key not in ("categories", "levels") or not len(names):
-            continue
-        [categories] = [step.categories_ for step in encoder if hasattr(step, "categories_")]
-        for name, known in zip(names, categories, strict=True):
-            values = convert(typed[[name]], "category")[:, 0]
-            new = values[~np.isin(values.astype(str), known.astype(str)) & typed[name].notna()]
-            if len(new):
-                found.setdefault(name, Counter()).update(new)
 
 
 def intervals(model: TableModel, encoded: npt.ArrayLike, coverage: float = 0.9) -> Array:

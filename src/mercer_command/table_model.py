@@ -34,7 +34,15 @@ class TableModel(Pipeline):
         None, the more probable class is predicted.
     transform_input, memory, verbose : object
         See `sklearn.pipeline.Pipeline`.
+
+    Attributes
+    ----------
+    metric_ : str or None
+        The score that is shown first, which the user chose or which suits the training rows. None
+        for models of earlier versions.
     """
+
+    metric_: str | None = None
 
     def __init__(
         self,

@@ -19,6 +19,7 @@ from sklearn.utils import Tags
 from mercer.preprocessing import CellReading, cell_readings, convert, parse_cells
 from mercer_command.columns import DATES, OTHERWISE, read_as
 from mercer_command.messages import listing, shown
+from mercer_command.ranges import Range, range_of
 from mercer_command.values import Array, Cells, as_dates, without_codes
 
 Hashes = npt.NDArray[np.uint64]
@@ -49,6 +50,9 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ----------
     row_hashes_ : ndarray of uint64 of shape (n_distinct,) or None
         Hashes of the training rows, in ascending order.
+    ranges_ : ndarray of shape (n_ranges, 5)
+        The `mercer_command.ranges.Range` of each column of numbers or dates, in order, in the rows
+        that `fit` was given: the training rows, or a sample of those of a table read in parts.
     feature_names_in_ : ndarray of str
         The names of the columns.
     n_features_in_ : int
@@ -67,7 +71,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.remembers = remembers
 
     def fit(self, X: pd.DataFrame, y: npt.ArrayLike | None = None) -> Self:
-        """Store the names of the columns, and hashes of the rows.
+        """Store the names of the columns, their ranges, and hashes of the rows.
 
         Parameters
         ----------
@@ -78,11 +82,26 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.feature_names_in_ = np.array([name for name, _, _ in self.columns], dtype=object)
         self.n_features_in_ = len(self.columns)
         self.row_hashes_ = None
-        if self.remembers and X is not None:
+        if X is not None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # `transform` issues its warnings later.
-                self.row_hashes_ = np.unique(row_hashes(self.transform(X), self.columns))
+                typed = self.transform(X)
+            found = [_range(typed, name, role) for name, role in self._measured()]
+            self.ranges_ = np.array(found).reshape(-1, 5)
+            if self.remembers:
+                self.row_hashes_ = np.unique(row_hashes(typed, self.columns))
         return self
+
+    def ranges(self) -> dict[str, Range]:
+        """Return the range of each column of numbers or dates, as far as it is known."""
+        if not hasattr(self, "ranges_"):  # An earlier version fitted the model.
+            return {}
+        found = zip(self._measured(), self.ranges_, strict=True)
+        return {name: Range(*ends.tolist()) for (name, _), ends in found if ends[-1] > 0.0}
+
+    def _measured(self) -> list[tuple[str, str]]:
+        """Return name and role of each column of numbers or dates."""
+        return [(n, role) for n, role, _ in self.columns if role == "number" or role in DATES]
 
     def learned_from(self, typed: pd.DataFrame) -> Array | None:
         """Return which rows equal a training row in all columns; None if this is unknown.
@@ -171,6 +190,22 @@ def _read(name: str, cells: Cells, reading: CellReading) -> Cells:
     return values
 
 
+def days_or_numbers(typed: pd.DataFrame, name: str, role: str) -> Array:
+    """Return a converted column of numbers, or of dates as days since 1970.
+
+    Parameters
+    ----------
+    typed : DataFrame of shape (n_rows, n_columns)
+    name, role : str
+        Name and role of the column.
+    """
+    return convert(typed[[name]], "number" if role == "number" else "date")[:, 0]
+
+
+def _range(typed: pd.DataFrame, name: str, role: str) -> Range:
+    return range_of(days_or_numbers(typed, name, role), exact=role == "date")
+
+
 class ColumnEncoder(ColumnTransformer):
     """A `ColumnTransformer` whose outputs have distinct names.
 
@@ -241,13 +276,12 @@ def row_hashes(typed: pd.DataFrame, columns: Sequence[tuple[str, str, str]]) -> 
     """
     compared: dict[str, Cells] = {}
     for name, role, _ in columns:
-        column = typed[[name]]
         if role == "number" or role in DATES:
-            values = convert(column, "number" if role == "number" else "date")[:, 0]
+            values = days_or_numbers(typed, name, role)
             # Minus zero is hashed as zero.
             compared[name] = pd.Series(values.astype(float) + 0.0).fillna(np.inf)
         else:
-            texts = pd.Series(convert(column, "category")[:, 0], dtype=object)
+            texts = pd.Series(convert(typed[[name]], "category")[:, 0], dtype=object)
             compared[name] = texts.fillna("").map(str).astype(object)
     frame = pd.DataFrame(compared, index=range(len(typed)))
     return np.asarray(pd.util.hash_pandas_object(frame, index=False), dtype=np.uint64)

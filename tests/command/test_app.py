@@ -284,12 +284,18 @@ def test_help_and_version(run: Run) -> None:
     assert run("--version").stdout == f"mercer {mercer.__version__}\n"
 
 
-def test_columns_are_shown_without_models() -> None:
-    script = """
+@pytest.mark.parametrize(
+    ("command", "packages"),
+    [
+        ("columns", ("mercer._estimators", "mercer.inspection", "mercer.kernels", "matplotlib")),
+        ("predict", ("mercer.inspection", "matplotlib")),
+    ],
+)
+def test_what_a_command_does_not_need_is_not_imported(command: str, packages: Any) -> None:
+    script = f"""
 import sys
-import mercer_command.commands.columns_command
-packages = ("mercer._estimators", "mercer.inspection", "mercer.kernels", "matplotlib")
-print([name for name in packages if name in sys.modules])
+import mercer_command.commands.{command}_command
+print([name for name in {packages} if name in sys.modules])
 """
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout == "[]\n"

@@ -16,6 +16,7 @@ from mercer._estimators.stacking import leaf_members, tree_rows
 from mercer_command import predictions
 from mercer_command.files import load_model
 from mercer_command.messages import InputError
+from mercer_command.outside import Outside
 from mercer_command.streaming import cluster_client
 
 pytest.importorskip("pyarrow")
@@ -87,7 +88,8 @@ def test_workers_predict_all_rows_in_order(run: Run, model: str) -> None:
     assert "80 predictions in p.parquet" in result.stdout
     pd.testing.assert_frame_equal(pd.read_parquet("p.parquet"), pd.read_csv("here.csv"))
     notes = " ".join(result.stderr.split())
-    assert "40 rows hold categories of 'color' that the model was not fitted on" in notes
+    told = "40 of 80 rows have categories that the model did not learn from: 'color' 'violet'"
+    assert told in notes
     assert "ignored: 'kind'" in notes
 
 
@@ -108,7 +110,7 @@ class Dying:
         if frame["a"].iloc[-1] == self.rows and (self.always or not self.mark.exists()):
             self.mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        return frame, {}
+        return frame, Outside(len(frame))
 
 
 @pytest.mark.usefixtures("small_pieces")

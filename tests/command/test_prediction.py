@@ -9,8 +9,9 @@ from command_cases import Run, class_table, error_line, pd, response_table, writ
 
 from mercer import ParquetSource
 from mercer_command.files import load_model
+from mercer_command.outside import Outside, rows_outside
 from mercer_command.pipelines import make_model
-from mercer_command.predictions import NewCategories, predict
+from mercer_command.predictions import predict
 from mercer_command.problem import as_problem
 
 pytest.importorskip("pyarrow")
@@ -43,21 +44,22 @@ def test_all_rows_of_a_folder_are_predicted_in_order(
     np.testing.assert_allclose(found.iloc[:, 1], model.decision_function(table))
     notes = " ".join(result.stderr.split())
     n_violet = int((table["color"] == "violet").sum())
-    assert f"{n_violet} rows hold categories of 'color' that the model was not fitted on" in notes
+    told = "80 rows have categories that the model did not learn from: 'color' 'violet'"
+    assert f"{n_violet} of {told} ({n_violet} rows)" in notes
     assert "ignored: 'kind'" in notes
 
 
-def predicted(learner: str, table: Any, target: str, frame: Any) -> tuple[Any, Any, NewCategories]:
-    problem, found = as_problem(table, target), NewCategories()
+def fitted(learner: str, table: Any, target: str) -> Any:
+    problem = as_problem(table, target)
     model = make_model(learner, problem, np.arange(len(problem.target)))
-    model.fit(problem.features, problem.target)
-    return model, predict(model, frame[list(problem.features)], None, found), found
+    return model.fit(problem.features, problem.target)
 
 
 def test_deviations_are_those_of_new_responses() -> None:
     frame = response_table()
     frame["y"] += np.random.default_rng(0).normal(size=len(frame))
-    model, found, _ = predicted("bayes", frame, "y", frame)
+    model = fitted("bayes", frame, "y")
+    found = predict(model, model["reader"].transform(frame), None)
     noise = np.sqrt(np.mean(model[-1].noise_variance_))
     assert noise > 0.5
     assert (found["std"] > noise).all()
@@ -67,8 +69,9 @@ def test_missing_categories_are_not_new() -> None:
     frame = class_table()
     known = frame[frame["color"].notna()]
     changed = frame.assign(color=frame["color"].where(frame.index != 7, "violet"))
-    _, _, found = predicted("uniform", known, "kind", changed)
-    assert found == {"color": {"violet": 1}}
+    model = fitted("uniform", known, "kind")
+    found = rows_outside(model, model["reader"].transform(changed))
+    assert found.categories == {"color": {"violet": 1}}
 
 
 def test_an_interruption_leaves_no_incomplete_file(
@@ -78,11 +81,12 @@ def test_an_interruption_leaves_no_incomplete_file(
     before = sorted(Path().iterdir())
     parts = iter(range(2))
 
-    def check(*arguments: Any) -> None:
+    def check(*arguments: Any) -> Outside:
         if next(parts, None) is None:
             raise KeyboardInterrupt
+        return Outside()
 
-    monkeypatch.setattr("mercer_command.predictions._count_new_categories", check)
+    monkeypatch.setattr("mercer_command.predictions.rows_outside", check)
     result = run("predict", "m.skops", "t", "--out", "p.csv")
     assert result.exit_code == 130
     assert result.stderr.strip() == "mercer: interrupted"

@@ -1,14 +1,18 @@
 """Models of the command in Python: intervals within limits, sets, and thresholds."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from command_cases import Run, class_table, pd
+from command_cases import Elements, Run, class_table, pd
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 import mercer
+from mercer_command.pipelines import make_model
+from mercer_command.problem import as_problem
 from mercer_command.table_model import TableModel, limits_of
 from mercer_command.values import as_dates, format_dates
 
@@ -103,3 +107,97 @@ def test_times_are_those_that_were_read_to_the_second() -> None:
     days = (times - np.datetime64(0, "s")) / np.timedelta64(1, "D")
     assert (np.floor(days * 86_400e6) < np.round(days * 86_400e6)).any()
     assert_array_equal(as_dates(days, "ISO8601"), times)
+
+
+def heavy(n: int = 200, seed: int = 0) -> pd.DataFrame:
+    """Prices with a heavy tail."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    return pd.DataFrame({"x": x, "y": np.exp(8.0 + 1.2 * x + 0.3 * rng.normal(size=n)).round(2)})
+
+
+def test_the_score_of_the_fit_is_that_of_explain(run: Run) -> None:
+    heavy().to_csv("t.csv", index=False)
+    fit = ("fit", "t.csv", "--target", "y", "--learner", "uniform", "--out", "m.skops")
+    narrow = heavy(60, 1).sort_values("y")[:20]  # These rows alone have no heavy tail.
+    narrow.to_csv("narrow.csv", index=False)
+    for options, score, title in (
+        ((), "log_rmse", "Error (RMSE of the logarithms) of 20"),
+        (("--metric", "mae"), "mae", "Error (mean absolute) of 20"),
+        (("--metric", "r2"), "r2", "R² of 20"),
+    ):
+        assert run(*fit, *options).exit_code == 0
+        assert mercer.load("m.skops").metric_ == score
+        result = run("explain", "m.skops", "narrow.csv")
+        assert result.exit_code == 0, result.output
+        assert title in result.stdout
+
+
+def test_the_fit_and_explain_agree_on_the_error_of_the_same_rows(run: Run) -> None:
+    heavy().to_csv("t.csv", index=False)
+    fit = ("fit", "t.csv", "--target", "y", "--out", "m.skops")
+    said = [run(*fit).stdout, run("explain", "m.skops", "t.csv").stdout]
+    errors = [re.search(r"model +(\d\.\d+) ", text[text.index("log-RMSE  ") :]) for text in said]
+    assert errors[0] is not None
+    assert errors[1] is not None
+    assert errors[0][1] == errors[1][1]
+
+
+def test_scores_that_are_not_defined_on_the_given_rows_are_replaced(run: Run) -> None:
+    heavy().to_csv("t.csv", index=False)
+    fit = ("fit", "t.csv", "--target", "y", "--learner", "uniform", "--out", "m.skops")
+    assert run(*fit).exit_code == 0
+    other = heavy(60, 1)
+    other.loc[3, "y"] = -5.0
+    other.to_csv("other.csv", index=False)
+    result = run("explain", "m.skops", "other.csv", "--report", "r.html")
+    assert "Error (RMSE) of 60 held-out rows" in result.stdout
+    told = "The score of the fit is left out: log_rmse is for positive responses"
+    assert told in Elements("r.html").text
+
+
+def test_models_without_a_score_have_one_that_suits_the_rows(run: Run) -> None:
+    heavy().to_csv("t.csv", index=False)
+    fit = ("fit", "t.csv", "--target", "y", "--learner", "uniform", "--out", "m.skops")
+    assert run(*fit, "--metric", "mae").exit_code == 0
+    model = mercer.load("m.skops")
+    del model.metric_
+    mercer.save(model, "m.skops")
+    heavy(60, 1).to_csv("other.csv", index=False)
+    assert "RMSE of the logarithms" in run("explain", "m.skops", "other.csv").stdout
+
+
+def test_stacks_are_fitted_for_the_score_that_is_shown_first() -> None:
+    """Responses with a heavy tail are learned as logarithms."""
+    frame = heavy(120)
+    problem = as_problem(frame, "y")
+    rows = np.arange(len(frame))
+    for metric, scoring in (
+        (None, "neg_mean_absolute_error"),
+        ("log_rmse", "neg_mean_absolute_error"),
+        ("mae", "neg_mean_absolute_error"),
+        ("rmse", None),
+    ):
+        model = make_model("stacking", problem, rows, metric=metric)
+        assert model[-1].scoring == scoring
+    even = as_problem(frame.assign(y=np.log(frame["y"])), "y")
+    assert make_model("stacking", even, rows).metric_ == "rmse"
+    assert make_model("stacking", even, rows)[-1].scoring is None
+    # The scorers of a table that is read in parts would need all responses in memory.
+    assert make_model("stacking", replace(problem, n_rows=10**6), rows)[-1].scoring is None
+
+
+def test_intervals_of_heavy_tails_cover_small_and_large_predictions(run: Run) -> None:
+    heavy(300).to_csv("t.csv", index=False)
+    new = heavy(600, 1)
+    new.to_csv("new.csv", index=False)
+    assert run("fit", "t.csv", "--target", "y", "--out", "m.skops").exit_code == 0
+    assert mercer.load("m.skops")[-1].log_response_
+    assert run("predict", "m.skops", "new.csv", "--out", "p.csv", "--intervals").exit_code == 0
+    found = pd.read_csv("p.csv")
+    inside = new["y"].between(found["lower"], found["upper"])
+    thirds = np.array_split(inside.to_numpy()[np.argsort(found["prediction"])], 3)
+    assert min(third.mean() for third in thirds) > 0.8
+    width = np.log(found["upper"] / found["lower"])
+    # The true interval of the noise has a width of 2 * 1.645 * 0.3 in logarithms.
+    assert width.median() < 1.3

@@ -229,7 +229,7 @@ class TestStepsWithoutOperators:
         learner = UniformCombination([Gaussian(2.0)])
         model = make_pipeline(table_encoder(), TwoStageRegressor(learner, alpha=0.1))
         dated = pd.DataFrame({"size": X[:, 0], "day": days})
-        with pytest.raises(TypeError, match="of dates has no operators"):
+        with pytest.raises(TypeError, match="and dates and text have not"):
             to_onnx(model.fit(dated, responses(X)), dated)
         words = np.random.default_rng(0).choice(["good", "bad", "old", "new", "odd"], (N, 4))
         said = [f"{' '.join(some)} {row}" for row, some in enumerate(words)]

@@ -9,11 +9,10 @@ from scipy import stats
 from sklearn import metrics
 from sklearn.linear_model import LogisticRegression, Ridge
 
+from mercer.inspection import default_metric
 from mercer.inspection._baselines import (
     against_constant,
     baselines,
-    default_metric,
-    has_heavy_tail,
     is_better,
 )
 from mercer.inspection._held_out import (
@@ -214,8 +213,7 @@ def test_the_metric_suits_the_target() -> None:
     rng = np.random.default_rng(0)
 
     def metric(y: Any, task: Any = "classification") -> str:
-        floor = y.min() if task == "regression" and has_heavy_tail(y) else None
-        return default_metric(Truth(task, y, np.unique(y), log_floor=floor))
+        return default_metric(y, task)
 
     assert metric(np.arange(100) % 2) == metric(np.arange(100) % 5) == "error"
     assert metric(np.arange(100) % 4 == 0) == "roc_auc"
@@ -224,6 +222,8 @@ def test_the_metric_suits_the_target() -> None:
     assert metric(np.exp(1.5 * rng.normal(size=200)), "regression") == "log_rmse"
     assert metric(np.exp(1.5 * rng.normal(size=200)) - 1.0, "regression") == "rmse"
     assert metric(rng.uniform(1.0, 5.0, 200), "regression") == "rmse"
+    assert default_metric(np.arange(100) % 4, "classification", "ordinal") == "mae"
+    assert default_metric(np.arange(100) % 4, "regression", "count") == "poisson_deviance"
 
 
 def test_logarithms_are_compared_above_the_floor() -> None:

@@ -21,6 +21,7 @@ from mercer.inspection._bars import FeatureRelevanceDisplay, KernelWeightsDispla
 from mercer.inspection._contribution_displays import ImportanceDisplay, InteractionsDisplay
 from mercer.inspection._contributions import Contribution
 from mercer.inspection._coverage import CoverageDisplay
+from mercer.inspection._default_metric import default_metric
 from mercer.inspection._display import AlignmentPathDisplay, kernel_terms
 from mercer.inspection._gram_matrix import GramMatrixDisplay
 from mercer.inspection._interactions import (
@@ -56,6 +57,7 @@ __all__ = [
     "ShapleyValues",
     "SobolIndices",
     "TrainingContributions",
+    "default_metric",
     "kernel_terms",
     "partial_dependence",
     "report",

@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy import stats
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -20,6 +19,7 @@ from sklearn.svm import SVC
 from mercer._data.types import Array, Features
 from mercer._estimators.generalized.kernel_ordinal_classifier import KernelOrdinalClassifier
 from mercer._estimators.generalized.kernel_poisson_regressor import KernelPoissonRegressor
+from mercer.inspection._default_metric import has_heavy_tail
 from mercer.inspection._display import best_of
 from mercer.inspection._held_out import (
     Estimate,
@@ -239,19 +239,6 @@ def against_constant(
     return "roc_auc" in found and found["roc_auc"].low > 0.5, ratio
 
 
-def has_heavy_tail(y: Array) -> bool:
-    """Return whether responses are positive and much more skewed than their logarithms.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_rows,)
-    """
-    if len(y) < 20 or not (y > 0.0).all() or not np.ptp(y):
-        return False
-    skewness = float(stats.skew(y))
-    return skewness > 2.0 and abs(float(stats.skew(np.log(y)))) < 0.5 * skewness
-
-
 def with_scores(
     truth: Truth, past: Truth | None, step: BaseEstimator, metric: str | None
 ) -> tuple[Truth, Truth | None]:
@@ -268,7 +255,8 @@ def with_scores(
 
     Notes
     -----
-    Positive responses with a heavy tail are compared by their logarithms.
+    Positive responses with a heavy tail are compared by their logarithms, of predictions down to
+    the smallest response of either kind of rows.
     """
     known, told = truth if past is None else past, dict[str, Any]()
     if truth.task == "classification":
@@ -280,25 +268,6 @@ def with_scores(
         told["is_counted"] = asked or isinstance(step, KernelPoissonRegressor)
         positive = bool((known.y > 0.0).all())
         if positive and (metric == "log_rmse" or has_heavy_tail(known.y)):
-            told["log_floor"] = float(known.y.min())
+            held_out = truth.y[truth.y > 0.0]
+            told["log_floor"] = float(min(known.y.min(), held_out.min(initial=np.inf)))
     return replace(truth, **told), None if past is None else replace(past, **told)
-
-
-def default_metric(truth: Truth, unequal: float = 3.0) -> str:
-    """Return the name of the most informative score for the given targets.
-
-    Parameters
-    ----------
-    truth : Truth
-    unequal : float, default=3.0
-        Classes are unequal if the largest class has at least `unequal` times as many rows as the
-        smallest. The share of misclassified rows then says little about the smaller classes.
-    """
-    if truth.is_graded or truth.is_counted:
-        return "mae" if truth.is_graded else "poisson_deviance"
-    if truth.task == "regression":
-        return "rmse" if truth.log_floor is None else "log_rmse"
-    counts = np.unique(truth.y, return_counts=True)[1]
-    if counts.max() < unequal * counts.min():
-        return "error"
-    return "roc_auc" if len(counts) == 2 else "balanced_accuracy"

@@ -19,7 +19,6 @@ from mercer.inspection._all_checks import all_checks, coverage_check, left_out_c
 from mercer.inspection._baselines import (
     against_constant,
     baselines,
-    default_metric,
     prepared,
     with_scores,
 )
@@ -33,6 +32,7 @@ from mercer.inspection._coverage import (
     last_step,
     regions,
 )
+from mercer.inspection._default_metric import default_metric
 from mercer.inspection._held_out import (
     Estimate,
     Predictions,
@@ -85,7 +85,8 @@ class ModelReport:
         For two-stage and one-stage classifiers, a penalty or the kernel was selected on these rows,
         which makes the scores too good; `note` says so.
     stated : dict of str to float
-        Scores that the model itself stores, by the name of the attribute.
+        Scores that the model itself stores, by the name of the attribute. Negated errors are left
+        out.
     beats_constant : bool or None
         Whether the model is significantly better than the constant; None if training rows are
         unknown.
@@ -242,6 +243,7 @@ def report(
     See Also
     --------
     CoverageDisplay : Draws the coverage by decile of width.
+    default_metric : Chooses the score that is shown first.
 
     Notes
     -----
@@ -352,7 +354,8 @@ def _metric(given: str | None, own: PredictorScores, known: Truth) -> str:
     """Return the name of the first score, or raise an error if the model does not have it."""
     if given is not None and given not in own.scores:
         raise ValueError(f"metric must be one of {', '.join(own.scores)}; got {given!r}.")
-    found = given or default_metric(known)
+    kind = "ordinal" if known.is_graded else "count" if known.is_counted else ""
+    found = given or default_metric(known.y, known.task, kind)
     return found if found in own.scores else "balanced_accuracy"
 
 
@@ -390,6 +393,8 @@ def _coverage(
 
 def _stated(*models: BaseEstimator) -> dict[str, float]:
     names = ("loo_score_", "best_score_")
-    found = {n: getattr(m, n) for m in models for n in names if hasattr(m, n)}
+    # Negated errors, such as "neg_mean_absolute_error", are not scores that a reader would know.
+    known = [m for m in models if not str(getattr(m, "scoring", None)).startswith("neg_")]
+    found = {n: getattr(m, n) for m in known for n in names if hasattr(m, n)}
     # Other packages may use these names for attributes that are not scores.
     return {name: float(value) for name, value in found.items() if isinstance(value, Real)}

@@ -12,6 +12,7 @@ from mercer_command import (
     models,
     options,
     output,
+    outside,
     predictions,
     sections,
     table_files,
@@ -43,6 +44,7 @@ def run(given: options.Explain) -> None:
         if given.out is not None:
             files.write_table(why.table(), given.out)
         described = sections.describe_trial(trial)
+        notes += outside.table_notes(model, cells.frame)
 
         tested = sections.tested_sections(trial, warned=False) if trial.report is not None else []
         learned = results.learned_sections(trial)

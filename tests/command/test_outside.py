@@ -1,0 +1,229 @@
+"""Rows outside of what a model learned from: which are noted, and which chance explains."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_cases import Run, pd, write_folder
+
+from mercer_command.outside import Outside, outside_notes, rows_outside, table_notes
+from mercer_command.pipelines import make_model
+from mercer_command.problem import as_problem
+from mercer_command.ranges import chance_beyond, range_of
+
+N = 1000
+
+DRAWN = {
+    "normal": lambda rng, shape: rng.normal(size=shape),
+    "uniform": lambda rng, shape: rng.random(shape),
+    "skewed": lambda rng, shape: np.exp(rng.normal(size=shape)),
+    "half zeros": lambda rng, shape: np.exp(rng.normal(size=shape)) * (rng.random(shape) < 0.5),
+    "integers": lambda rng, shape: rng.integers(0, 10, shape).astype(float),
+    "counts": lambda rng, shape: rng.poisson(0.5, shape).astype(float),
+    "exponential": lambda rng, shape: rng.exponential(size=shape),
+    "Pareto": lambda rng, shape: rng.pareto(1.0, shape),
+}
+
+
+def fitted(frame: Any) -> Any:
+    """A linear model of the column y of a table."""
+    problem = as_problem(frame, "y")
+    model = make_model("linear", problem, np.arange(len(problem.target)))
+    return model.fit(problem.features, problem.target)
+
+
+def twenty(kind: str, rng: Any) -> Any:
+    frame = pd.DataFrame(DRAWN[kind](rng, (N, 20)), columns=[f"x{k}" for k in range(20)])
+    return frame.assign(y=rng.normal(size=N))
+
+
+@pytest.mark.parametrize("kind", DRAWN)
+def test_a_table_that_is_drawn_as_the_training_table_has_no_notes(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    model = fitted(twenty(kind, rng))
+    for _ in range(3):
+        assert table_notes(model, twenty(kind, rng)) == []
+
+
+@pytest.mark.parametrize("kind", ["normal", "uniform", "exponential", "integers"])
+def test_one_number_far_outside_is_noted_and_one_just_outside_is_not(kind: str) -> None:
+    rng = np.random.default_rng(1)
+    frame = twenty(kind, rng)
+    model, new = fitted(frame), twenty(kind, rng)
+    low, high = frame["x3"].min(), frame["x3"].max()
+    for value in (low - 0.01 * (high - low), high + 0.01 * (high - low)):
+        new.loc[7, "x3"] = value
+        assert table_notes(model, new) == []
+    for side, end, value in (
+        ("above", high, high + 5.0 * (high - low)),
+        ("below", low, low - 5.0 * (high - low)),
+    ):
+        new.loc[7, "x3"] = value
+        [note] = table_notes(model, new)
+        assert note == (
+            "1 of 1,000 rows has numbers that the model did not learn from: "
+            f"'x3' {side} {end:.6g} (1 row)"
+        )
+        assert "the row has" in table_notes(model, new[7:8])[0]
+
+
+def test_many_numbers_just_outside_are_noted() -> None:
+    rng = np.random.default_rng(2)
+    frame = twenty("normal", rng)
+    model, new = fitted(frame), twenty("normal", rng)
+    new.loc[:29, "x3"] = frame["x3"].max() + 0.01
+    [note] = table_notes(model, new)
+    assert note.startswith("31 of 1,000 rows have numbers")
+    assert "(31 rows)" in note  # One row that was drawn is beyond the range too.
+    new["x5"] += 1.5
+    [note] = table_notes(model, new)
+    assert "'x3' above" in note
+    assert "'x5' above" in note
+
+
+def test_the_chance_that_new_values_are_the_largest() -> None:
+    """The largest k of all values are new ones."""
+    rng = np.random.default_rng(0)
+    ranks = np.argsort(rng.random((20_000, 12)), axis=1)  # Columns 0 to 6 are known.
+    for k in (1, 2, 3):
+        share = np.mean((ranks[:, :k] > 6).all(axis=1))
+        assert chance_beyond(k, 5, 7) == pytest.approx(share, abs=0.01)
+    assert chance_beyond(0, 5, 7) == pytest.approx(1.0)
+    assert chance_beyond(5, 5, 0) == pytest.approx(1.0)
+
+
+def test_ranges_of_extreme_columns_are_finite() -> None:
+    for values in ([1e308, -1e308, 0.0], [np.nan], [5.0], [0.0] * 99 + [1.0], [1e-300, 0.0]):
+        found = np.array(range_of(np.array(values)))
+        assert np.isfinite(found).all()
+        assert (found[1:4] >= found[:3]).all()
+
+
+def sales(n: int, first: str = "2023-01-01") -> Any:
+    """Sales by day in shops, each with a code of its own."""
+    rng = np.random.default_rng(3)
+    days = pd.date_range(first, periods=n)
+    shop = rng.choice(["A", "B", "C"], n)
+    return pd.DataFrame(
+        {"day": days.astype(str), "shop": shop, "price": rng.random(n), "y": rng.random(n)}
+    )
+
+
+def test_later_dates_are_noted_with_the_last_one() -> None:
+    model = fitted(sales(200))
+    assert table_notes(model, sales(200)) == []
+    assert table_notes(model, sales(110, "2023-04-01")) == []
+    [note] = table_notes(model, sales(111, "2023-04-01"))
+    told = "that the model did not learn from: after 2023-07-19, the last of 'day'"
+    held = "; the trend is held at its value on that date"
+    assert note == f"1 of 111 rows has dates {told} (1 row){held}"
+    [note] = table_notes(model, sales(30, "2024-01-01"))
+    assert note == f"all 30 rows have dates {told} (30 rows){held}"
+    [note] = table_notes(model, sales(10, "2022-12-31"))
+    assert "before 2023-01-01, the first of 'day' (1 row)" in note
+
+
+def test_dates_are_written_as_in_the_training_table() -> None:
+    frame = sales(200)
+    days = pd.to_datetime(frame["day"])
+    model = fitted(frame.assign(day=days.dt.strftime("%d.%m.%Y")))
+    new = frame.assign(day=(days + pd.Timedelta(days=1)).dt.strftime("%d.%m.%Y"))
+    assert "after 19.07.2023, the last" in table_notes(model, new)[0]
+    model = fitted(frame.assign(day=days + pd.Timedelta(hours=6)))
+    later = frame.assign(day=days + pd.Timedelta(hours=7))
+    assert "after 2023-07-19T06:00:00, the last" in table_notes(model, later)[0]
+    model = fitted(frame.assign(day=days))
+    assert "after 2023-07-19, the last" in table_notes(model, later)[0]
+
+
+def test_dates_of_a_sample_are_noted_where_there_are_more_than_chance_explains() -> None:
+    """Tables that are read in parts have dates that the sample of rows lacks."""
+    problem = as_problem(sales(200), "y")
+    model = make_model("linear", problem, np.arange(200)).set_params(reader__remembers=False)
+    model.fit(problem.features, problem.target)
+    assert table_notes(model, sales(202)) == []
+    [note] = table_notes(model, sales(220))
+    assert "20 of 220 rows have dates" in note
+
+
+def test_the_note_of_the_most_rows_comes_after_their_total() -> None:
+    model, new = fitted(sales(200)), sales(190, "2023-01-31")
+    new.loc[180:, "shop"] = "D"
+    new.loc[170:, "price"] = 99.0
+    new.loc[:2, "price"] = -99.0
+    told, ends = "that the model did not learn from", model["reader"].ranges()["price"]
+    assert table_notes(model, new) == [
+        f"23 of 190 rows have something {told}",
+        f"23 of 190 rows have numbers {told}: 'price' above {ends.high:.6g} (20 rows), "
+        f"'price' below {ends.low:.6g} (3 rows)",
+        f"20 of 190 rows have dates {told}: after 2023-07-19, the last of 'day' (20 rows); the "
+        "trend is held at its value on that date",
+        f"10 of 190 rows have categories {told}: 'shop' 'D' (10 rows)",
+    ]
+
+
+def test_three_columns_are_named() -> None:
+    rng = np.random.default_rng(4)
+    model, new = fitted(twenty("uniform", rng)), twenty("uniform", rng)
+    for k in range(5):
+        new.loc[: 10 * k + 9, f"x{k}"] = 50.0
+    [note] = table_notes(model, new)
+    places = [note.index(f"'x{k}' above") for k in (4, 3, 2)]
+    assert places == sorted(places)
+    assert note.endswith(" rows) and 2 more")
+    assert 50 <= int(note.split()[0]) < 55
+
+
+def test_new_subjects_are_noted_with_the_option_that_tests_on_such() -> None:
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"patient": [f"p{k}" for k in np.repeat(np.arange(20), 10)]})
+    frame = frame.assign(x=rng.normal(size=200), y=rng.normal(size=200))
+    model, new = fitted(frame), frame.assign(patient="q" + frame["patient"])
+    [note] = table_notes(model, new)
+    assert note.startswith("all 200 rows have categories")
+    assert "'patient' 'qp0', 'qp1', 'qp2' and 17 more (200 rows)" in note
+    assert note.endswith("mercer fit --group 'patient' learns and tests without it")
+    for some in ("other", new["patient"].where(frame.index % 4 > 0, "p1")):
+        assert "--group" not in table_notes(model, frame.assign(patient=some))[0]
+    problem = as_problem(frame, "y", group="patient")
+    grouped = make_model("linear", problem, np.arange(200)).fit(problem.features, problem.target)
+    assert table_notes(grouped, new) == []
+
+
+def test_counts_of_parts_are_those_of_the_table() -> None:
+    model, new = fitted(sales(200)), sales(190, "2023-03-01")
+    new.loc[80:120, "shop"] = "D"
+    new.loc[100:, "price"] = 7.0
+    new.loc[:50, "price"] = np.nan
+    typed, total = model["reader"].transform(new), Outside()
+    for start in range(0, 190, 16):
+        total.add(rows_outside(model, typed[start : start + 16]))
+    assert total == rows_outside(model, typed)
+    assert total.known == {"day": 190, "price": 139}
+    assert len(outside_notes(model, total)) == 4
+
+
+def test_models_without_ranges_have_no_notes() -> None:
+    model = fitted(sales(200))
+    del model["reader"].ranges_
+    assert table_notes(model, sales(30, "2024-01-01")) == []
+
+
+def test_commands_print_the_notes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mercer import ParquetSource
+
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(ParquetSource, "rows_together", lambda self, n_columns: 16)
+    sales(120).to_csv("t.csv", index=False)
+    options = ("--target", "y", "--learner", "uniform", "--time", "day", "--out", "m.skops")
+    assert run("fit", "t.csv", *options).exit_code == 0
+    new = sales(110, "2023-03-01")
+    new.to_csv("new.csv", index=False)
+    write_folder(new, Path("t"))
+    told = "note: 79 of 110 rows have dates that the model did not learn from: after 2023-03-31"
+    for table in ("new.csv", "t"):
+        result = run("predict", "m.skops", table, "--out", "p.csv")
+        assert result.exit_code == 0, result.output
+        assert told in " ".join(result.stderr.split())
+    assert told in " ".join(run("explain", "m.skops", "new.csv").stderr.split())
