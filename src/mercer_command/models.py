@@ -12,8 +12,8 @@ from mercer import KernelOrdinalClassifier, KernelPoissonRegressor
 from mercer.inspection import ModelReport, kernel_terms, report
 from mercer.preprocessing import convert
 from mercer_command.columns import DATES, Choice, recognize_columns
-from mercer_command.contributions import ColumnImportance, columns_that_matter
 from mercer_command.costs import Costs
+from mercer_command.importances import ColumnImportance, columns_that_matter
 from mercer_command.options import Explain, Fit
 from mercer_command.output import Bar
 from mercer_command.pipelines import fit_arguments, learned_alignment, make_model
@@ -72,6 +72,11 @@ class Trial:
     def has_dates(self) -> bool:
         """Whether responses are dates, which models represent as days since 1970-01-01."""
         return self.task == "regression" and self.model["reader"].target[1] == "date"
+
+    @property
+    def in_logarithms(self) -> bool:
+        """Whether the first score of the report is that of the logarithms of responses."""
+        return self.report is not None and self.report.metric == "log_rmse"
 
     @property
     def kind(self) -> str:
@@ -146,10 +151,20 @@ def fit(
         told = f"Simple predictors learned from a sample of {len(train):,} training rows"
         tested = replace(tested, n_train=training.n_train, remarks=(*tested.remarks, told))
     bar.step("measuring the importance of columns")
-    found = columns_that_matter(model, X_test, y_test, task, seed=given.seed)
     unit = unit_of(problem.target_column.role)
-    trial = Trial(model, problem.name, task, unit, X_test, y_test, found, tested)
+    trial = _measured(
+        Trial(model, problem.name, task, unit, X_test, y_test, report=tested), given.seed
+    )
     return replace(trial, alignment=_alignment_lines(trial, X_test, y_test))
+
+
+def _measured(trial: Trial, seed: int) -> Trial:
+    """Measure the importance of columns by their effect on the error, if there is a report."""
+    y = None if trial.report is None else trial.y
+    found = columns_that_matter(
+        trial.model, trial.X, y, in_logarithms=trial.in_logarithms, seed=seed
+    )
+    return replace(trial, importances=found)
 
 
 def _alignment_lines(trial: Trial, X_test: pd.DataFrame, y_test: Array) -> tuple[str, ...]:
@@ -201,15 +216,14 @@ def explain(model: TableModel, cells: Cells, given: Explain) -> Trial:
     X = model["reader"].transform(frame)
     rows, chosen, told = _unseen(model, X)
     X, y = X.iloc[chosen], None if y is None else y[chosen]
-    found = columns_that_matter(model, X, y, task, seed=given.seed)
-    trial = Trial(model, name, task, unit_of(role), X, y, found, rows=rows, told=told)
+    trial = Trial(model, name, task, unit_of(role), X, y, rows=rows, told=told)
     if y is None:
-        return trial
+        return _measured(trial, given.seed)
     groups = None
     if given.group is not None:
         typed, _ = recognize_columns(frame, separator=cells.separator)
         groups = group_codes(frame, typed, given.group, name)[0][chosen]
-    return _tested(trial, groups, given)
+    return _measured(_tested(trial, groups, given), given.seed)
 
 
 def _unseen(

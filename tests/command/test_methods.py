@@ -22,8 +22,8 @@ from mercer._estimators.two_stage.learner_choice import FORMS
 from mercer._search.records import MixingStep, WeightStep
 from mercer_command.commands.demo_command import DEMONSTRATED
 from mercer_command.comparison import comparison_table
-from mercer_command.contributions import column_relevances
 from mercer_command.files import load_model
+from mercer_command.importances import column_relevances
 from mercer_command.messages import InputError
 from mercer_command.methods import METHODS, check_fit, check_size, feasible, is_installed
 from mercer_command.names import COMPARED, DESCRIPTIONS, LEARNERS, OTHERS
