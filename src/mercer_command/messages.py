@@ -250,3 +250,21 @@ def listing(names: Iterable[object], *, most: int = 8) -> str:
     if len(quoted) <= most:
         return ", ".join(quoted)
     return f"{', '.join(quoted[:most])} and {len(quoted) - most} more"
+
+
+def counted(number: float, noun: str, plural: str = "") -> str:
+    """Return a number with its noun, in the singular for one.
+
+    Parameters
+    ----------
+    number : int or float
+    noun : str
+    plural : str, default=""
+        Plural of the noun; by default, the noun with an "s".
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2500, "row"), counted(0, "category", "categories")
+    ('1 row', '2,500 rows', '0 categories')
+    """
+    return f"{number:,.10g} {noun if number == 1 else plural or noun + 's'}"

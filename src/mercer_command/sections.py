@@ -13,7 +13,7 @@ from sklearn import config_context
 
 from mercer.inspection import kernel_terms
 from mercer_command import figures
-from mercer_command.messages import shown
+from mercer_command.messages import counted, shown
 from mercer_command.models import Trial
 from mercer_command.names import DESCRIPTIONS, SCORES, SHARES
 from mercer_command.options import Fit, Options
@@ -219,20 +219,18 @@ def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> 
     )
 
 
-def standing(frame: pd.DataFrame, n_splits: int) -> str:
-    """Return the scores of all methods in one line, the best first.
+def method_line(frame: pd.DataFrame) -> str:
+    """Return the score and the time of one method in a line.
 
     Parameters
     ----------
     frame : DataFrame
-        Results of some of the splits.
-    n_splits : int
-        Number of splits in total.
+        Results of one method.
     """
-    n_done = _number_of_splits(frame)
-    scores = [" ".join(pair) for pair in zip(frame["method"], _scores(frame), strict=True)]
     name, _ = SCORES[frame.attrs["metric"]]
-    return f"{name} after {n_done} of {n_splits} splits: {', '.join(scores)}"
+    [score], n_splits = _scores(frame), counted(_number_of_splits(frame), "split")
+    [method], [seconds] = frame["method"], frame["fit_seconds"]
+    return f"{method}: {name} {score} on {n_splits}, {seconds:.2f} s a fit"
 
 
 def _number_of_splits(frame: pd.DataFrame) -> int:

@@ -160,7 +160,9 @@ class TestCompare:
     def test_suitable_methods_are_compared_by_default(self, run: Run) -> None:
         class_table()[::2].to_csv("half.csv", index=False)
         files = ("--csv", "c.csv", "--report", "r.html")
-        result = run("compare", "half.csv", "--target", "kind", "--repeats", 1, *files)
+        result = run(
+            "compare", "half.csv", "--target", "kind", "--repeats", 1, *files, "--minutes", 60
+        )
         assert result.exit_code == 0, result.output
         assert max(map(len, result.stdout.splitlines())) <= 80
         figures = pd.read_csv("c.csv")
