@@ -216,7 +216,7 @@ def _losses(report: Any) -> ReportSection:
     name = "error" if report.task == "classification" else "mae"
     title = "Where the model errs"
     if not report.losses:
-        none = "the error differs by no column beyond what chance explains"
+        none = "the error differs by no column by a fifth, beyond what chance explains"
         return ReportSection(title, findings=(none,))
     rows = []
     for one in report.losses:
@@ -226,12 +226,16 @@ def _losses(report: Any) -> ReportSection:
             (formatted(name, loss), shorten(label, 24)) for loss, label in (pairs[-1], pairs[0])
         )
         rows.append((shorten(one.column), *(cell for end in ends for cell in end)))
-    error = NAMES[name] if NAMES[name].isupper() else NAMES[name].lower()
+    error, what = (
+        ("error", "Shares of wrong rows in")
+        if name == "error"
+        else ("median error", "Medians of absolute errors in")
+    )
     header = ("Column", f"Highest {error}", "where", "Lowest", "where")
     told = (
-        "Mean errors of deciles or categories of each column. Columns are listed by whose values "
-        "the errors differ beyond what chance explains (Kruskal-Wallis tests, false discovery "
-        "rate 5%), the largest differences first.",
+        f"{what} deciles or categories of each column. Columns are listed by whose values "
+        "the errors differ by a fifth, and beyond what chance explains (Kruskal-Wallis tests, "
+        "false discovery rate 5%), the largest differences first.",
     )
     return ReportSection(title, header, tuple(rows), sentences=told)
 
