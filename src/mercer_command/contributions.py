@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 N_WORDS = 3
 """Number of contributions that explain a row in words."""
+
+_TITLE = 56
+"""Number of letters in a line of a title."""
 
 _BATCH = 50
 """Number of rows that are explained between two reports of progress."""
@@ -87,8 +91,18 @@ class Reasons:
             told = f"Predicted {self.predictions[row]}. {told}"
         return shown(told, longest=120)
 
+    def cells(self, row: int) -> str:
+        """Return the number of a row, and its cells in the columns of the largest contributions.
+
+        Parameters
+        ----------
+        row : int
+        """
+        found = [shown(one.cell, longest=40) for one in self.values.largest(row, N_WORDS)]
+        return f"Row {row + 1}: {', '.join(found)}"
+
     def draw(self, row: int, ax: Axes) -> None:
-        """Draw the contributions to a prediction.
+        """Draw the contributions to a prediction, below the row and the prediction.
 
         Parameters
         ----------
@@ -96,7 +110,8 @@ class Reasons:
         ax : matplotlib Axes
         """
         ImportanceDisplay(self.values, row, unit=self.unit).plot(ax=ax, max_columns=6)
-        ax.set_title(f"Row {row + 1}")
+        told = [*wrap(self.cells(row), _TITLE), *wrap(self.headline(row), _TITLE)]
+        ax.set_title("\n".join(told), fontsize="medium")
 
     def frame(self, n_largest: int) -> pd.DataFrame:
         """Return the largest contributions to each prediction in words, one per column.

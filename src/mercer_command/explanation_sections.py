@@ -11,7 +11,7 @@ from mercer_command.contributions import (
     mean_sizes,
 )
 from mercer_command.importances import why_no_relevance
-from mercer_command.messages import shown
+from mercer_command.messages import counted, shown
 from mercer_command.models import Trial
 from mercer_command.output import Figure, Part, Section, Table, Text
 from mercer_command.sections import MOST_ROWS, ON_SCREEN, format_error, hidden
@@ -71,9 +71,9 @@ def _without_rise(n_columns: int, n_others: int) -> list[Part]:
     """Return a line on the number of columns whose shuffling does not raise the error."""
     if not n_columns:
         return []
-    more = " more" * bool(n_others)
-    told = f"{n_columns:,}{more} column{'s do' if n_columns != 1 else ' does'} not matter"
-    return [f"{told}: the error does not rise beyond what chance explains"]
+    more = "more " * bool(n_others)
+    told = counted(n_columns, f"{more}column does", f"{more}columns do")
+    return [f"{told} not matter: the error does not rise beyond what chance explains"]
 
 
 def _error_called(trial: Trial) -> str:
@@ -165,11 +165,12 @@ def card_section(found: Reasons, *, n_rows: int = MOST_CARDS) -> Section:
         Largest number of rows.
     """
     n_rows = min(n_rows, len(found))
-    captions = [f"{found.headline(row)}. {'; '.join(found.words(row))}." for row in range(n_rows)]
-    cards = [Figure(partial(found.draw, k), told, 3.2) for k, told in enumerate(captions)]
+    captions = [f"{'; '.join(found.words(row))}." for row in range(n_rows)]
+    cards = [Figure(partial(found.draw, k), told, 3.6) for k, told in enumerate(captions)]
     told = (
         "Each bar is what a column contributes (its Shapley value): orange ones raise the "
         f"prediction, blue ones lower it, from the mean over {N_BACKGROUND} training rows."
     )
-    more = [Text(f"{len(found) - n_rows:,} more rows are not shown.")] * (len(found) > n_rows)
+    rest = counted(len(found) - n_rows, "more row is", "more rows are")
+    more = [Text(f"{rest} not shown.")] * (len(found) > n_rows)
     return Section("Why: a card for each row", [Text(told), *cards, *more])

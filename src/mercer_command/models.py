@@ -14,6 +14,7 @@ from mercer.preprocessing import convert
 from mercer_command.columns import DATES, Choice, recognize_columns
 from mercer_command.costs import Costs
 from mercer_command.importances import ColumnImportance, columns_that_matter
+from mercer_command.messages import counted
 from mercer_command.options import Explain, Fit
 from mercer_command.output import Bar
 from mercer_command.pipelines import fit_arguments, learned_alignment, make_model
@@ -133,7 +134,7 @@ def fit(
     if costs is not None:
         model.set_params(threshold=costs.threshold(model))
     on_fitted(model)
-    bar.step(f"testing on {len(training.test):,} rows, beside simple predictors")
+    bar.step(f"testing on {counted(len(training.test), 'row')}, beside simple predictors")
     X_test, y_test = X.iloc[training.test], y[training.test]
     # The model ignores identifiers, but the checks search them for groups of rows.
     seen = X if problem.beside is None else X.join(problem.beside)
@@ -235,9 +236,10 @@ def _unseen(
         return "given", rows, "it is not known whether the model learned from them"
     if not seen.any():
         return "held-out", rows, ""
-    told = f"{seen.sum():,} of {len(X):,} rows equal rows that the model learned from"
+    verb = "equals a row" if seen.sum() == 1 else "equal rows"
+    told = f"{seen.sum():,} of {counted(len(X), 'row')} {verb} that the model learned from"
     if np.sum(~seen) >= MIN_ROWS:
-        return "held-out", rows[~seen], f"{told}, and are left out"
+        return "held-out", rows[~seen], f"{told}, and {'is' if seen.sum() == 1 else 'are'} left out"
     return "known", rows, f"{told}: errors of these known rows are not those of new rows"
 
 
@@ -253,7 +255,9 @@ def _tested(trial: Trial, groups: Array | None, given: Explain) -> Trial:
     settings: dict[str, Any] = {"later": given.time is not None, "random_state": given.seed}
     tested = report(trial.model, trial.X[known], trial.y[known], own, **settings)
     if not known.all():
-        told = f"{(~known).sum():,} rows of classes that the model was not fitted to are left out"
+        n_rows = counted(int((~known).sum()), "row")
+        verb = "is" if (~known).sum() == 1 else "are"
+        told = f"{n_rows} of classes that the model was not fitted to {verb} left out"
         tested = replace(tested, remarks=(*tested.remarks, told))
     return replace(trial, report=tested)
 

@@ -18,7 +18,7 @@ from mercer import ParquetSource
 from mercer.preprocessing import convert
 from mercer_command.contributions import Reasons, reasons
 from mercer_command.files import appended_table
-from mercer_command.messages import InputError, listing, shown
+from mercer_command.messages import InputError, counted, listing, shown
 from mercer_command.output import Bar
 from mercer_command.streaming import parquet_source
 from mercer_command.table_files import is_parquet, read_cells
@@ -176,8 +176,8 @@ def predict_file(
     extra = [name for name in rows.names if name not in used]
     notes = [f"columns that the model does not use are ignored: {listing(extra)}"] if extra else []
     unknown = (
-        f"{counts.total()} rows hold categories of '{shown(name)}' that the model was not fitted "
-        f"on: {listing(counts, most=4)}"
+        f"{counted(counts.total(), 'row holds a category', 'rows hold categories')} of "
+        f"'{shown(name)}' that the model was not fitted on: {listing(counts, most=4)}"
         for name, counts in found.items()
     )
     return [*notes, *unknown]
@@ -212,7 +212,8 @@ def _predicted_part(
 ) -> tuple[pd.DataFrame, NewCategories]:
     """Return copied columns and predictions of a part of a table, and new categories."""
     found: NewCategories = {}
-    predicted = predict(model, frame, coverage, found)
+    exact = predict(model, frame, coverage, found)
+    predicted = rounded(exact, getattr(model, "decimals", None))
     # A column of the table may have the same name as a column of the predictions.
     copied = frame[list(kept)].reset_index(drop=True)
     copied.columns = [f"{name} (kept)" if name in predicted else name for name in kept]
@@ -221,7 +222,7 @@ def _predicted_part(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # The prediction has issued the same warnings.
             typed = model["reader"].transform(frame)
-        why = reasons(model, frame, typed, predicted["prediction"], advance)
+        why = reasons(model, frame, typed, exact["prediction"], advance)
         parts.append(why.frame(n_reasons))
     elif advance is not None:
         advance(len(frame))
@@ -281,6 +282,31 @@ def predict(
         predictions["lower"] = _as_target(bounds[:, 0], role, notation)
         predictions["upper"] = _as_target(bounds[:, 1], role, notation)
     return predictions
+
+
+def rounded(predicted: pd.DataFrame, decimals: int | None) -> pd.DataFrame:
+    """Round predicted responses and probabilities to the digits that are written.
+
+    Parameters
+    ----------
+    predicted : DataFrame
+        Predictions as `predict` returns them.
+    decimals : int or None
+        Number of decimals of responses and of the ends of intervals; None if they are not rounded.
+        Probabilities have four decimals, or more where fewer than two digits would remain of the
+        probability, or of what it lacks of one.
+    """
+    changed: dict[str, Array] = {}
+    for name in predicted.columns:
+        values = predicted[name].to_numpy()
+        if name.startswith("probability_"):
+            rest = np.maximum(np.minimum(values, 1.0 - values), 1e-12)
+            power = 10.0 ** np.maximum(4.0, 1.0 - np.floor(np.log10(rest)))
+            changed[name] = np.round(values * power) / power
+        elif decimals is not None and name in ("prediction", "lower", "upper", "std"):
+            # A standard deviation has one more digit.
+            changed[name] = np.round(values, decimals + (name == "std"))
+    return predicted.assign(**changed)
 
 
 def _as_target(predicted: Array, role: str, notation: str) -> Array | list[str]:

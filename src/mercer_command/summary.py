@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.inspection import ModelReport
 from mercer_command.division import described_division
-from mercer_command.messages import shown
+from mercer_command.messages import counted, shown
 from mercer_command.models import Trial
 from mercer_command.names import HIGH_IS_GOOD, SCORES
 from mercer_command.output import Section, Text
@@ -85,9 +85,9 @@ def summary_section(trial: Trial, problem: Problem, n_train: int, test: Rows) ->
     """
     assert trial.report is not None
     report = with_advice(trial.report, list(trial.model.feature_names_in_))
-    columns, rows = problem.features.shape[1], _counted(n_train, "row")
+    columns, rows = problem.features.shape[1], counted(n_train, "row")
     sentences = [
-        f"The model predicts {_target(trial)} from {_counted(columns, 'column')}, learned from "
+        f"The model predicts {_target(trial)} from {counted(columns, 'column')}, learned from "
         f"{rows}.",
         f"It was tested on {described_division(problem, test)}.",
         *_scores(report, trial.kind),
@@ -96,10 +96,6 @@ def summary_section(trial: Trial, problem: Problem, n_train: int, test: Rows) ->
     ]
     warnings = [Text(shown(text, longest=1000), "warning") for text in report.warnings]
     return Section("In short", [Text(" ".join(sentences), "summary"), *warnings])
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def _target(trial: Trial) -> str:

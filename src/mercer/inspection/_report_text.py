@@ -273,7 +273,11 @@ def _coverage(report: Any) -> ReportSection:
     return ReportSection(
         f"Coverage of {found.asked:.0%} {what} by {unit}",
         header,
-        _bins(found.bins, number if report.task == "regression" else "{:g}".format),
+        # Empty sets hold no class, which a sentence explains.
+        _bins(
+            [one for one in found.bins if unit == "width" or one.value > 0.0],
+            number if unit == "width" else "{:g}".format,
+        ),
         (told,),
         _empty_sets(found) if unit == "size" else (),
     )
@@ -283,8 +287,10 @@ def _empty_sets(found: Any) -> tuple[str, ...]:
     """Explain why some sets hold no class."""
     if found.bins[0].value > 0.0:
         return ()
+    n_empty = found.bins[0].count
+    told = "1 set is empty, where" if n_empty == 1 else f"{n_empty:,} sets are empty, where"
     return (
-        f"Sets are empty where the model is least sure: with a smaller share of errors than "
+        f"{told} the model is least sure: with a smaller share of errors than "
         f"{1.0 - found.asked:.0%}, it does not need all sets to hold a class.",
     )
 
