@@ -1,6 +1,8 @@
 """Comparison of methods on the same splits: errors, alignments, times and ranks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
 from time import perf_counter
 
 import numpy as np
@@ -8,7 +10,8 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from mercer.inspection import ModelReport, report
-from mercer_command.messages import InputError, one_line
+from mercer_command.messages import InputError, counted, one_line
+from mercer_command.method_times import by_cost, expected_seconds
 from mercer_command.names import HIGH_IS_GOOD
 from mercer_command.options import Compare
 from mercer_command.output import Bar
@@ -62,6 +65,37 @@ def comparison_table(
     return frame
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """Scores of methods on the same splits.
+
+    Attributes
+    ----------
+    table : DataFrame
+        See `comparison_table`.
+    notes : tuple of str
+        What was left out for lack of time, and the option that includes it.
+    """
+
+    table: pd.DataFrame
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class _Runs:
+    """Scores, alignments and fit times of one method, one per split, and its total time."""
+
+    scores: list[float] = field(default_factory=list)
+    alignments: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    total: float = 0.0
+
+    @property
+    def each(self) -> float:
+        """Mean total time of a split."""
+        return self.total / len(self.scores)
+
+
 def compare(
     problem: Problem,
     methods: Sequence[str],
@@ -69,9 +103,13 @@ def compare(
     given: Compare,
     bar: Bar,
     *,
-    on_split: Callable[[pd.DataFrame], None],
-) -> pd.DataFrame:
-    """Fit every method on every split; see `comparison_table`.
+    on_method: Callable[[pd.DataFrame], None],
+) -> Comparison:
+    """Fit methods on every split, the cheapest first, as far as time allows.
+
+    The cheapest method decides how many splits are compared. Each further method is tried if it is
+    expected to be done in time on all of these splits, by the times of the methods before it, and
+    is left out if its first split then shows that it would not be.
 
     Parameters
     ----------
@@ -81,34 +119,102 @@ def compare(
     splits : sequence of (ndarray of int, ndarray of int)
         Rows to learn from and rows to test on, which are the same for all methods.
     given : Compare
-        Options; only the seed, the metric and the device are used.
+        Options; the seed, the metric, the device and the minutes are used.
     bar : Bar
         Progress bar that shows the fits.
-    on_split : callable
-        Called after each split but the last, with the table of the splits so far.
+    on_method : callable
+        Called with the table of one method as soon as it is done.
 
     Raises
     ------
     InputError
         If a method fails; the message names it.
     """
-    scores, alignments, seconds = np.empty((3, len(methods), len(splits)))
-    metric = given.metric
-    for r, rows in enumerate(splits):
-        for m, name in enumerate(methods):
-            bar.advance(1, f"{name}, split {r + 1} of {len(splits)}")
-            try:
-                tested, *others = _measure(problem, name, rows, given, metric)
-            except ValueError as error:
-                raise InputError(f"method '{name}' failed: {one_line(error)}") from error
-            metric, own = metric or tested.metric, tested.held_out[0].scores
-            scores[m, r] = own[metric].value if metric in own else np.nan
-            alignments[m, r], seconds[m, r] = others
-        scored, aligned, timed = (values[:, : r + 1] for values in (scores, alignments, seconds))
-        table = comparison_table(methods, scored, aligned, timed, metric or "error")
-        if r + 1 < len(splits):
-            on_split(table)
-    return table
+    n_rows, metric, start = len(splits[0][0]), given.metric, perf_counter()
+    end = start + 60.0 * given.minutes
+    found, skipped = dict[str, _Runs](), dict[str, _Runs]()
+    n_splits = len(splits)
+    for name in by_cost(methods, n_rows):
+        runs, is_first = _Runs(), not found
+        expected = expected_seconds(name, n_rows, {n: one.each for n, one in found.items()})
+        if not is_first and perf_counter() + n_splits * expected > end:
+            skipped[name] = runs
+            continue
+        for r, rows in enumerate(splits[:n_splits]):
+            n_left = 1 if is_first else n_splits - r
+            if r and perf_counter() + n_left * runs.each > end:
+                break
+            bar.advance(1, f"{name}, split {r + 1} of {n_splits}")
+            metric = _add(runs, problem, name, rows, given, metric=metric)
+        if is_first:
+            n_splits = len(runs.scores)
+        if len(runs.scores) < n_splits:
+            skipped[name] = runs
+            continue
+        found[name] = runs
+        on_method(_table({name: runs}, metric))
+    seconds = perf_counter() - start
+    notes = _left_out(found, skipped, splits, seconds, minutes=given.minutes)
+    return Comparison(_table(found, metric), notes)
+
+
+def _add(
+    runs: _Runs,
+    problem: Problem,
+    name: str,
+    rows: tuple[Rows, Rows],
+    given: Compare,
+    *,
+    metric: str | None,
+) -> str:
+    """Add the results of a method on a split, and return the metric."""
+    start = perf_counter()
+    try:
+        tested, alignment, seconds = _measure(problem, name, rows, given, metric)
+    except ValueError as error:
+        raise InputError(f"method '{name}' failed: {one_line(error)}") from error
+    metric, own = metric or tested.metric, tested.held_out[0].scores
+    runs.scores.append(own[metric].value if metric in own else np.nan)
+    runs.alignments.append(alignment)
+    runs.seconds.append(seconds)
+    runs.total += perf_counter() - start
+    return metric
+
+
+def _table(found: Mapping[str, _Runs], metric: str | None) -> pd.DataFrame:
+    runs = list(found.values())
+    scores = np.array([one.scores for one in runs])
+    alignments = np.array([one.alignments for one in runs])
+    seconds = np.array([one.seconds for one in runs])
+    return comparison_table(list(found), scores, alignments, seconds, metric or "error")
+
+
+def _left_out(
+    found: Mapping[str, _Runs],
+    skipped: Mapping[str, _Runs],
+    splits: Sequence[tuple[Rows, Rows]],
+    spent: float,
+    *,
+    minutes: float,
+) -> tuple[str, ...]:
+    """Say which methods and splits were left out, and how many minutes would include them."""
+    n_splits, n_rows = len(splits), len(splits[0][0])
+    n_done = min(len(one.scores) for one in found.values())
+    if not skipped and n_done == n_splits:
+        return ()
+    done = {name: one.each for name, one in found.items()}
+    more = sum(done.values()) * (n_splits - n_done)
+    for name, runs in skipped.items():
+        more += n_splits * (runs.each if runs.scores else expected_seconds(name, n_rows, done))
+    needed = ceil(max(1.2 * (spent + more) / 60.0, minutes + 1.0))
+    names = [
+        f"'{name}'" + f" (after {counted(len(runs.scores), 'split')})" * bool(runs.scores)
+        for name, runs in skipped.items()
+    ]
+    names += [f"{n_splits - n_done} of {n_splits} splits"] * (n_done < n_splits)
+    within = counted(minutes, "minute")
+    told = f"left out, because {within} would not be enough: {', '.join(names)}"
+    return (f"{told}; --minutes {needed} includes all",)
 
 
 def _measure(

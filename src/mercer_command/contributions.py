@@ -1,180 +1,39 @@
-"""Explanations of predictions: importances of columns, and contributions in words."""
+"""Contributions of columns to predictions, in words, as numbers and as figures."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from sklearn.inspection import permutation_importance
-from sklearn.metrics import accuracy_score, root_mean_squared_error
 
 from mercer.inspection import (
     ImportanceDisplay,
     ShapleyInteractions,
     ShapleyValues,
-    kernel_terms,
     shapley_interactions,
     shapley_values,
 )
 from mercer.preprocessing import is_text
 from mercer_command.columns import DATES
+from mercer_command.importances import ColumnImportance
 from mercer_command.messages import shown
 from mercer_command.table_model import TableModel
-from mercer_command.table_reader import source_columns
-from mercer_command.target_column import Task
 from mercer_command.values import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True)
-class ColumnImportance:
-    """Importance of a column.
-
-    Attributes
-    ----------
-    name : str
-    relevance : float
-        The column's share of the relevances that the kernels learned; NaN if they learned none, or
-        if the share is unknown.
-    increase, deviation : float
-        Mean increase of the error on held-out rows when the column's cells are shuffled, and its
-        standard deviation over the shuffles. NaN if the column was not shuffled.
-    contribution : float
-        Mean absolute contribution to predictions if there is no target, otherwise NaN.
-    """
-
-    name: str
-    relevance: float
-    increase: float = np.nan
-    deviation: float = np.nan
-    contribution: float = np.nan
-
-
-def column_relevances(model: TableModel) -> dict[str, float]:
-    """Return each column's share of the relevances that the kernels learned.
-
-    Parameters
-    ----------
-    model : fitted TableModel of `mercer_command.pipelines.make_model`
-
-    Returns
-    -------
-    dict of str to float
-        Each share is a sum over the features that encode the column. NaN if all features are
-        equally relevant, as for kernels of one width, or if a relevance is unknown.
-    """
-    relevance = kernel_terms(model).relevance
-    sources = source_columns(model["columns"])
-    names = [str(name) for name in model.feature_names_in_]
-    if relevance.size != len(sources) or not np.ptp(relevance) > 0.0:
-        return dict.fromkeys(names, np.nan)
-    shares = dict.fromkeys(names, 0.0)
-    for name, value in zip(sources, relevance / relevance.sum(), strict=True):
-        shares[name] += float(value)
-    return shares
-
-
-def why_no_relevance(model: TableModel) -> str:
-    """Return a sentence that explains why the columns of a model have no relevances.
-
-    Parameters
-    ----------
-    model : fitted TableModel of `mercer_command.pipelines.make_model`
-        A model whose columns have no relevances.
-    """
-    relevance = kernel_terms(model).relevance
-    if np.isnan(relevance).any():
-        return "No relevance is shown, as the formula of a kernel does not tell it."
-    if not relevance.any():
-        return "No relevance is shown, as predictions are the same for all rows."
-    return "No relevance is shown, as the kernels have one width for all columns."
-
-
-def columns_that_matter(
-    model: TableModel,
-    X: pd.DataFrame,
-    y: Array | None,
-    task: Task,
-    *,
-    seed: int = 0,
-    max_predictions: int = 12_000,
-) -> list[ColumnImportance]:
-    """Measure the importance of columns by shuffling each of them in held-out rows.
-
-    Parameters
-    ----------
-    model : fitted TableModel of `mercer_command.pipelines.make_model`
-    X : DataFrame of shape (n_rows, n_columns)
-    y : ndarray of shape (n_rows,) or None
-        The target; if None, no column is shuffled.
-    task : {"classification", "regression"}
-    seed : int, default=0
-    max_predictions : int, default=12_000
-        Largest number of predictions in total. If there are many columns, only the most relevant
-        ones are shuffled.
-
-    Returns
-    -------
-    list of ColumnImportance
-        The most important column comes first.
-
-    Notes
-    -----
-    Each column is shuffled three times, in a random sample of 250 rows if there are more. Rows are
-    encoded once, and the features that encode a column are shuffled together.
-    """
-    relevances, repeats = column_relevances(model), 3
-    found = {name: ColumnImportance(name, share) for name, share in relevances.items()}
-    if y is not None and len(y) > 1:
-        rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:250])
-        by_relevance = sorted(relevances, key=lambda name: -np.nan_to_num(relevances[name]))
-        names = by_relevance[: max(1, max_predictions // (repeats * len(rows)))]
-        measured = permutation_importance(
-            model,
-            pd.DataFrame(dict.fromkeys(names, np.arange(len(rows)))),
-            y[rows],
-            scoring=_ScoreOfRows(model, X.iloc[rows], task),
-            n_repeats=repeats,
-            random_state=seed,
-        )
-        for name, increases in zip(names, measured.importances, strict=True):
-            mean, deviation = float(increases.mean()), float(increases.std(ddof=1))
-            found[name] = ColumnImportance(name, relevances[name], mean, deviation)
-    # Columns that were not measured come last.
-    return sorted(
-        found.values(),
-        key=lambda c: (-np.nan_to_num(c.increase, nan=-np.inf), -np.nan_to_num(c.relevance)),
-    )
-
-
-class _ScoreOfRows:
-    """Scorer of a model whose columns take values of other rows, which are given by position."""
-
-    def __init__(self, model: TableModel, X: pd.DataFrame, task: Task) -> None:
-        self.model, self.task, self.encoded = model, task, model[:-1].transform(X)
-        self.sources = np.array(source_columns(model["columns"]))
-
-    def __call__(self, _: TableModel, rows: pd.DataFrame, y: Array) -> float:
-        given = self.encoded.to_numpy(dtype=float)
-        values = given.copy()
-        for name in rows.columns:
-            features = self.sources == name
-            values[:, features] = given[np.ix_(rows[name].to_numpy(), features)]
-        encoded = pd.DataFrame(values, columns=self.encoded.columns)
-        predicted = self.model.predict_encoded(encoded)
-        if self.task == "classification":
-            return float(accuracy_score(y, predicted))
-        return -float(root_mean_squared_error(y, predicted))
-
-
 N_WORDS = 3
 """Number of contributions that explain a row in words."""
+
+_TITLE = 56
+"""Number of letters in a line of a title."""
 
 _BATCH = 50
 """Number of rows that are explained between two reports of progress."""
@@ -232,8 +91,18 @@ class Reasons:
             told = f"Predicted {self.predictions[row]}. {told}"
         return shown(told, longest=120)
 
+    def cells(self, row: int) -> str:
+        """Return the number of a row, and its cells in the columns of the largest contributions.
+
+        Parameters
+        ----------
+        row : int
+        """
+        found = [shown(one.cell, longest=40) for one in self.values.largest(row, N_WORDS)]
+        return f"Row {row + 1}: {', '.join(found)}"
+
     def draw(self, row: int, ax: Axes) -> None:
-        """Draw the contributions to a prediction.
+        """Draw the contributions to a prediction, below the row and the prediction.
 
         Parameters
         ----------
@@ -241,7 +110,8 @@ class Reasons:
         ax : matplotlib Axes
         """
         ImportanceDisplay(self.values, row, unit=self.unit).plot(ax=ax, max_columns=6)
-        ax.set_title(f"Row {row + 1}")
+        told = [*wrap(self.cells(row), _TITLE), *wrap(self.headline(row), _TITLE)]
+        ax.set_title("\n".join(told), fontsize="medium")
 
     def frame(self, n_largest: int) -> pd.DataFrame:
         """Return the largest contributions to each prediction in words, one per column.

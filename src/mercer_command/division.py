@@ -8,7 +8,7 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
-from mercer_command.messages import InputError, listing
+from mercer_command.messages import InputError, counted, listing
 from mercer_command.problem import COPIES, Problem
 from mercer_command.target_column import Rows
 from mercer_command.values import Array
@@ -80,8 +80,8 @@ def _given(parts: Array) -> list[Pair]:
     for train, test in found:
         if len(train) < 5 or not len(test):
             raise InputError(
-                f"a split has {len(train)} rows to learn from and {len(test)} to test on; at least "
-                "5 and 1 are needed"
+                f"a split has {counted(len(train), 'row')} to learn from and {len(test)} to "
+                "test on; at least 5 and 1 are needed"
             )
     return found
 
@@ -112,7 +112,7 @@ def _drawn(problem: Problem, n_test: int, repeats: int, seed: int) -> list[Pair]
         drawn, n_classes = StratifiedShuffleSplit, np.unique(problem.target).size
         if min(n_train, n_test) < n_classes:
             raise InputError(
-                f"{n_train} rows to learn from and {n_test} to test on are too few for "
+                f"{counted(n_train, 'row')} to learn from and {n_test} to test on are too few for "
                 f"{n_classes} classes"
             )
     splitter = drawn(repeats, train_size=n_train, test_size=n_test, random_state=seed)
@@ -144,13 +144,14 @@ def described_division(problem: Problem, test: Rows) -> str:
     problem : Problem
     test : ndarray of int
     """
+    rows = counted(len(test), "row")
     if problem.given_splits is not None:
-        return f"{len(test):,} rows that the file of splits holds out"
+        return f"{rows} that the file of splits holds out"
     if problem.times is not None:
-        return f"the last {len(test):,} rows in time"
+        return f"the last {rows} in time"
     if problem.together == COPIES:
-        return f"{len(test):,} rows, none of which is a copy of a row that it learned from"
+        return f"{rows}, none of which is a copy of a row that it learned from"
     if problem.groups is not None:
         n_groups = len(np.unique(problem.groups[test]))
-        return f"{len(test):,} rows of {n_groups:,} groups that the model has not seen"
-    return f"{len(test):,} rows that were drawn at random"
+        return f"{rows} of {counted(n_groups, 'group')} that the model has not seen"
+    return f"{rows} that {'was' if len(test) == 1 else 'were'} drawn at random"

@@ -6,13 +6,12 @@ from math import exp, isnan
 from mercer_command import figures
 from mercer_command.contributions import (
     OTHERS,
-    ColumnImportance,
     Reasons,
     exact_interactions,
     mean_sizes,
-    why_no_relevance,
 )
-from mercer_command.messages import shown
+from mercer_command.importances import why_no_relevance
+from mercer_command.messages import counted, shown
 from mercer_command.models import Trial
 from mercer_command.output import Figure, Part, Section, Table, Text
 from mercer_command.sections import MOST_ROWS, ON_SCREEN, format_error, hidden
@@ -32,30 +31,35 @@ def importance_section(trial: Trial) -> Section:
     ----------
     trial : Trial
     """
-    found = trial.importances[:MOST_ROWS]
-    contribute = any(not isnan(column.contribution) for column in found)
+    contribute = any(not isnan(column.contribution) for column in trial.importances)
+    found = [column for column in trial.importances if contribute or column.matters]
     title, header, told = _MATTER[contribute]
     if contribute:
         rows = [[shown(c.name), _amount(c.contribution, trial.task, trial.kind)] for c in found]
         lengths = [column.contribution for column in found]
     else:
-        if any(isnan(column.increase) for column in found):
-            told += " Where there are many columns, the most relevant ones are shuffled."
-        largest = max((abs(c.increase) for c in found if not isnan(c.increase)), default=0.0)
-        rows = [[shown(c.name), _rise(c, trial.task, largest)] for c in found]
-        lengths = [0.0 if isnan(c.increase) else max(c.increase, 0.0) for c in found]
+        told = told.format(error=_error_called(trial))
+        largest = max((column.increase for column in found), default=0.0)
+        rows = [
+            [shown(c.name), format_error(c.increase, trial.task, c.deviation, beside=largest)]
+            for c in found
+        ]
+        lengths = [column.increase for column in found]
     names = ["Column", header]
-    if all(isnan(column.relevance) for column in found):
+    if all(isnan(column.relevance) for column in trial.importances):
         relevance = why_no_relevance(trial.model)
     else:
         relevance = "Relevance is the column's share in what the kernels measure distances by."
         names.append("Relevance")
         rows = [[*row, f"{c.relevance:.1%}"] for row, c in zip(rows, found, strict=True)]
+    numeric, lengths = range(1, len(names)), lengths[:MOST_ROWS]
+    table = Table(names, rows[:MOST_ROWS], numeric, lengths=lengths, n_shown=ON_SCREEN)
     return Section(
         title,
         [
-            Table(names, rows, range(1, len(names)), lengths=lengths, n_shown=ON_SCREEN),
-            *hidden(len(trial.importances), "columns matter less"),
+            *[table] * bool(rows),
+            *hidden(len(rows), "columns matter less"),
+            *_without_rise(len(trial.importances) - len(found), len(found)),
             Text(f"{told} {relevance}"),
             *figures.importance_figures(trial),
             *_pairs(trial),
@@ -63,12 +67,29 @@ def importance_section(trial: Trial) -> Section:
     )
 
 
+def _without_rise(n_columns: int, n_others: int) -> list[Part]:
+    """Return a line on the number of columns whose shuffling does not raise the error."""
+    if not n_columns:
+        return []
+    more = "more " * bool(n_others)
+    told = counted(n_columns, f"{more}column does", f"{more}columns do")
+    return [f"{told} not matter: the error does not rise beyond what chance explains"]
+
+
+def _error_called(trial: Trial) -> str:
+    """Return what the error is that rises when columns are shuffled."""
+    if trial.task == "regression":
+        return "mean absolute error" + " of the logarithms" * trial.in_logarithms
+    return "mean of one minus the probability of the true class"
+
+
 _MATTER = {
     False: (
         "Columns that matter: how much the error rises if their cells are shuffled",
         "Error rises by",
-        "Mean ± standard deviation of three shuffles of the column's cells among the rows. "
-        "Columns that tell the same share their importance.",
+        "The error is the {error}. Each rise is given with its standard error over the rows. "
+        "Columns that tell the same share their importance. The columns that move predictions "
+        "most are shuffled three times.",
     ),
     True: (
         "Columns that matter: how far they move predictions away from the average row's",
@@ -78,14 +99,6 @@ _MATTER = {
     ),
 }
 """Title, header and explanation for importances by shuffling (False) or contributions (True)."""
-
-
-def _rise(column: ColumnImportance, task: Task, largest: float) -> str:
-    """Format the rise of the error, with as many decimals as the table's largest number."""
-    if isnan(column.increase):
-        return "not measured"
-    sign = "-" if column.increase < 0 else ""
-    return sign + format_error(abs(column.increase), task, column.deviation, beside=largest)
 
 
 def _pairs(trial: Trial) -> list[Part]:
@@ -152,11 +165,12 @@ def card_section(found: Reasons, *, n_rows: int = MOST_CARDS) -> Section:
         Largest number of rows.
     """
     n_rows = min(n_rows, len(found))
-    captions = [f"{found.headline(row)}. {'; '.join(found.words(row))}." for row in range(n_rows)]
-    cards = [Figure(partial(found.draw, k), told, 3.2) for k, told in enumerate(captions)]
+    captions = [f"{'; '.join(found.words(row))}." for row in range(n_rows)]
+    cards = [Figure(partial(found.draw, k), told, 3.6) for k, told in enumerate(captions)]
     told = (
         "Each bar is what a column contributes (its Shapley value): orange ones raise the "
         f"prediction, blue ones lower it, from the mean over {N_BACKGROUND} training rows."
     )
-    more = [Text(f"{len(found) - n_rows:,} more rows are not shown.")] * (len(found) > n_rows)
+    rest = counted(len(found) - n_rows, "more row is", "more rows are")
+    more = [Text(f"{rest} not shown.")] * (len(found) > n_rows)
     return Section("Why: a card for each row", [Text(told), *cards, *more])

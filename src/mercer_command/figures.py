@@ -100,13 +100,13 @@ def _name_rows(ax: Axes, names: Sequence[str]) -> None:
 
 
 def importance_figures(trial: Trial) -> list[Part]:
-    """Draw the rise of the error for the most important columns, if several were measured.
+    """Draw the rise of the error for the columns that matter, if there are several.
 
     Parameters
     ----------
     trial : Trial
     """
-    measured = [c for c in trial.importances if not np.isnan(c.increase)][:MOST_MARKS]
+    measured = [column for column in trial.importances if column.matters][:MOST_MARKS]
     if len(measured) < 2:
         return []
 
@@ -120,11 +120,12 @@ def importance_figures(trial: Trial) -> list[Part]:
         # For classes, the axis extends to at least one percentage point, a rise that may matter.
         least = 1.0 if trial.task == "classification" else 0.0
         ax.set_xlim(min(0.0, *(increases - spreads)), max(least, *(increases + spreads)) * 1.05)
-        label = "percentage points" if least else f"in {trial.unit}"
+        unit = "of logarithms" if trial.in_logarithms else f"in {trial.unit}"
+        label = "percentage points" if least else unit
         ax.set(xlabel=f"Rise of the error, {label}", title="Columns that matter")
 
     height = max(2.4, 0.28 * len(measured) + 1.2)
-    return [Figure(draw, "Rise of the error, with standard deviations.", height)]
+    return [Figure(draw, "Rise of the error, with standard errors.", height)]
 
 
 def pair_figures(trial: Trial, found: inspection.ShapleyInteractions) -> list[Part]:

@@ -233,22 +233,6 @@ def as_note(message: Warning | str, *_: object, **__: object) -> str:
     return f"note: {visible(' '.join(str(message).split()))}\n"
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number and a noun, which has a plural unless the number is one.
-
-    Parameters
-    ----------
-    number : int
-    noun : str
-
-    Examples
-    --------
-    >>> counted(1, "row"), counted(2000, "row")
-    ('1 row', '2,000 rows')
-    """
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
 def listing(names: Iterable[object], *, most: int = 8) -> str:
     """Return the first names in quotes, and the number of the remaining names.
 
@@ -266,3 +250,21 @@ def listing(names: Iterable[object], *, most: int = 8) -> str:
     if len(quoted) <= most:
         return ", ".join(quoted)
     return f"{', '.join(quoted[:most])} and {len(quoted) - most} more"
+
+
+def counted(number: float, noun: str, plural: str = "") -> str:
+    """Return a number with its noun, in the singular for one.
+
+    Parameters
+    ----------
+    number : int or float
+    noun : str
+    plural : str, default=""
+        Plural of the noun; by default, the noun with an "s".
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2500, "row"), counted(0, "category", "categories")
+    ('1 row', '2,500 rows', '0 categories')
+    """
+    return f"{number:,.10g} {noun if number == 1 else plural or noun + 's'}"

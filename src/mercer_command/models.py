@@ -12,8 +12,9 @@ from mercer import KernelOrdinalClassifier, KernelPoissonRegressor
 from mercer.inspection import ModelReport, kernel_terms, report
 from mercer.preprocessing import convert
 from mercer_command.columns import DATES, Choice, recognize_columns
-from mercer_command.contributions import ColumnImportance, columns_that_matter
 from mercer_command.costs import Costs
+from mercer_command.importances import ColumnImportance, columns_that_matter
+from mercer_command.messages import counted
 from mercer_command.methods import why_undefined
 from mercer_command.names import HIGH_IS_GOOD
 from mercer_command.options import Explain, Fit
@@ -105,6 +106,11 @@ class Trial:
         return self.task == "regression" and self.model["reader"].target[1] == "date"
 
     @property
+    def in_logarithms(self) -> bool:
+        """Whether the first score of the report is that of the logarithms of responses."""
+        return self.report is not None and self.report.metric == "log_rmse"
+
+    @property
     def kind(self) -> str:
         """Kind of the target: "ordinal" for grades, "count" for counts, and empty otherwise."""
         step = self.model[-1]
@@ -160,11 +166,10 @@ def fit(
         other = _fit_and_test(stricter.training, given, bar, lambda model: None, costs)
         trial = _with_others(trial, other, stricter)
         on_fitted(trial.model)
-    model, X, y = trial.model, trial.X, trial.y
-    assert y is not None
     bar.step("measuring the importance of columns")
-    found = columns_that_matter(model, X, y, trial.task, seed=given.seed)
-    return replace(trial, importances=found, alignment=_alignment_lines(trial, X, y))
+    trial = _measured(trial, given.seed)
+    assert trial.y is not None
+    return replace(trial, alignment=_alignment_lines(trial, trial.X, trial.y))
 
 
 def refit(trial: Trial, given: Fit, costs: Costs | None = None) -> TableModel:
@@ -212,7 +217,7 @@ def _fit_and_test(
     X, y, group = problem.features, problem.target, problem.groups
     model = _fitted(training, given, costs)
     on_fitted(model)
-    bar.step(f"testing on {len(training.test):,} rows, beside simple predictors")
+    bar.step(f"testing on {counted(len(training.test), 'row')}, beside simple predictors")
     X_test, y_test = X.iloc[training.test], y[training.test]
     # The model ignores identifiers, but the checks search them for groups of rows.
     seen = X if problem.beside is None else X.join(problem.beside)
@@ -254,6 +259,15 @@ def _with_others(trial: Trial, other: Trial, stricter: StricterSplit) -> Trial:
     )
     others = OtherRows(trial.report, stricter.reason, stricter.new_rows, is_too_good)
     return replace(other, report=replace(other.report, checks=checks), others=others)
+
+
+def _measured(trial: Trial, seed: int) -> Trial:
+    """Measure the importance of columns by their effect on the error, if there is a report."""
+    y = None if trial.report is None else trial.y
+    found = columns_that_matter(
+        trial.model, trial.X, y, in_logarithms=trial.in_logarithms, seed=seed
+    )
+    return replace(trial, importances=found)
 
 
 def _alignment_lines(trial: Trial, X_test: pd.DataFrame, y_test: Array) -> tuple[str, ...]:
@@ -305,15 +319,14 @@ def explain(model: TableModel, cells: Cells, given: Explain) -> Trial:
     X = model["reader"].transform(frame)
     rows, chosen, told = _unseen(model, X)
     X, y = X.iloc[chosen], None if y is None else y[chosen]
-    found = columns_that_matter(model, X, y, task, seed=given.seed)
-    trial = Trial(model, name, task, unit_of(role), X, y, found, rows=rows, told=told)
+    trial = Trial(model, name, task, unit_of(role), X, y, rows=rows, told=told)
     if y is None:
-        return trial
+        return _measured(trial, given.seed)
     groups = None
     if given.group is not None:
         typed, _ = recognize_columns(frame, separator=cells.separator)
         groups = group_codes(frame, typed, given.group, name)[0][chosen]
-    return _tested(trial, groups, given)
+    return _measured(_tested(trial, groups, given), given.seed)
 
 
 def _unseen(
@@ -325,9 +338,10 @@ def _unseen(
         return "given", rows, "it is not known whether the model learned from them"
     if not seen.any():
         return "held-out", rows, ""
-    told = f"{seen.sum():,} of {len(X):,} rows equal rows that the model learned from"
+    verb = "equals a row" if seen.sum() == 1 else "equal rows"
+    told = f"{seen.sum():,} of {counted(len(X), 'row')} {verb} that the model learned from"
     if np.sum(~seen) >= MIN_ROWS:
-        return "held-out", rows[~seen], f"{told}, and are left out"
+        return "held-out", rows[~seen], f"{told}, and {'is' if seen.sum() == 1 else 'are'} left out"
     return "known", rows, f"{told}: errors of these known rows are not those of new rows"
 
 
@@ -347,7 +361,9 @@ def _tested(trial: Trial, groups: Array | None, given: Explain) -> Trial:
     settings: dict[str, Any] = {"later": given.time is not None, "random_state": given.seed}
     tested = report(trial.model, trial.X[known], y, own, metric=metric, **settings)
     if not known.all():
-        told = f"{(~known).sum():,} rows of classes that the model was not fitted to are left out"
+        n_rows = counted(int((~known).sum()), "row")
+        verb = "is" if (~known).sum() == 1 else "are"
+        told = f"{n_rows} of classes that the model was not fitted to {verb} left out"
         remarks.append(told)
     return replace(trial, report=replace(tested, remarks=(*tested.remarks, *remarks)))
 

@@ -224,7 +224,8 @@ class Compare(_Learning):
 
     Methods of other packages, with their default settings, are compared with the methods that learn
     kernels. Each split holds out a quarter of the rows; with --time, it holds out a sixth, and
-    trains on all earlier rows.
+    trains on all earlier rows. The fastest methods come first. What would not be done in time is
+    left out, also of the methods that --methods names; --minutes gives more time.
     """
 
     methods: Annotated[
@@ -232,6 +233,10 @@ class Compare(_Learning):
         typer.Option(help=f"Methods, separated by commas; by default {', '.join(COMPARED)}."),
     ] = None
     repeats: Repeats = 5
+    minutes: Annotated[
+        float,
+        typer.Option(help="Time; methods that would not be done by then are left out.", min=0.01),
+    ] = 2.0
     csv: Annotated[
         Path | None, typer.Option(help="Write results, CSV or Parquet.", metavar="FILE")
     ] = None

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mercer.preprocessing import convert
-from mercer_command.messages import listing, shown
+from mercer_command.messages import counted, listing, shown
 from mercer_command.ranges import Range, chance_beyond
 from mercer_command.table_model import TableModel
 from mercer_command.table_reader import days_or_numbers
@@ -191,17 +191,13 @@ def _have(found: Outside, events: Iterable[Event]) -> str:
     return f"{count:,} of {found.n_rows:,} rows {'has' if count == 1 else 'have'}"
 
 
-def _rows(count: int) -> str:
-    return f"{count:,} row{'s' * (count != 1)}"
-
-
 def _by_rows(found: Outside, events: set[Event]) -> list[tuple[str, str, int]]:
     """Return column, side and number of rows, the most frequent first."""
     pairs = sorted({(event.column, event.side) for event in events})
-    counted = [
+    numbers = [
         (*pair, found.count(event for event in events if event[:2] == pair)) for pair in pairs
     ]
-    return sorted(counted, key=lambda one: -one[2])
+    return sorted(numbers, key=lambda one: -one[2])
 
 
 def _named(parts: list[str]) -> str:
@@ -217,7 +213,7 @@ def _dates_note(
         day = ranges[name].high if side == "above" else ranges[name].low
         [date] = format_dates(np.array([day]), formats[name] or _iso(day))
         which = f"after {date}, the last" if side == "above" else f"before {date}, the first"
-        told.append(f"{which} of '{shown(name)}' ({_rows(count)})")
+        told.append(f"{which} of '{shown(name)}' ({counted(count, 'row')})")
     lead = f"{_have(found, events)} dates that the model did not learn from: {_named(told)}"
     return f"{lead}; the trend is held at its value on that date"
 
@@ -233,7 +229,7 @@ def _numbers_note(found: Outside, events: set[Event], model: TableModel) -> str:
     for name, side, count in _by_rows(found, events):
         end = ranges[name].high if side == "above" else ranges[name].low
         text = format_dates(np.array([end]), "%H:%M")[0] if name in times else f"{end:.6g}"
-        told.append(f"'{shown(name)}' {side} {text} ({_rows(count)})")
+        told.append(f"'{shown(name)}' {side} {text} ({counted(count, 'row')})")
     return f"{_have(found, events)} numbers that the model did not learn from: {_named(told)}"
 
 
@@ -241,7 +237,7 @@ def _categories_note(found: Outside, events: set[Event]) -> str:
     told, advice = list[str](), ""
     for name, _, count in _by_rows(found, events):
         of = [value for value, _ in found.categories[name].most_common()]
-        told.append(f"'{shown(name)}' {listing(of, most=_MOST_NAMED)} ({_rows(count)})")
+        told.append(f"'{shown(name)}' {listing(of, most=_MOST_NAMED)} ({counted(count, 'row')})")
         if not advice and count >= 0.9 * found.n_rows and len(of) >= _FEWEST_GROUPS:
             advice = (
                 f"; if new rows always have other values of '{shown(name)}', "

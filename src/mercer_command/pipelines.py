@@ -26,7 +26,7 @@ from mercer_command.columns import DATES, MANY_LEVELS, Role
 from mercer_command.methods import METHODS, takes
 from mercer_command.names import KINDS
 from mercer_command.problem import Problem
-from mercer_command.table_model import TableModel, limits_of
+from mercer_command.table_model import TableModel, decimals_of, limits_of
 from mercer_command.table_reader import ColumnEncoder, TableReader
 from mercer_command.target_column import Rows, Task
 from mercer_command.values import Array
@@ -109,6 +109,7 @@ def make_model(
             ("model", estimator.set_params(**{key: settings[key] for key in sorted(known)})),
         ],
         limits=limits_of(problem.target[rows]) if is_number else None,
+        decimals=decimals_of(problem.target[rows]) if is_number else None,
     )
     kind = name if name in KINDS else ""
     model.metric_ = metric or default_metric(problem.target[rows], problem.task, kind)

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
@@ -203,7 +204,8 @@ def _predicted_part(
 ) -> tuple[pd.DataFrame, Outside]:
     """Return copied columns and predictions of a part of a table, and counts of rows outside."""
     typed = model["reader"].transform(frame)
-    predicted = predict(model, typed, coverage)
+    exact = predict(model, typed, coverage)
+    predicted = rounded(exact, getattr(model, "decimals", None))
     # A column of the table may have the same name as a column of the predictions.
     copied = frame[list(kept)].reset_index(drop=True)
     copied.columns = [f"{name} (kept)" if name in predicted else name for name in kept]
@@ -212,7 +214,7 @@ def _predicted_part(
         # Predictions alone do not need the package of explanations.
         from mercer_command.contributions import reasons
 
-        why = reasons(model, frame, typed, predicted["prediction"], advance)
+        why = reasons(model, frame, typed, exact["prediction"], advance)
         parts.append(why.frame(n_reasons))
     elif advance is not None:
         advance(len(frame))
@@ -264,6 +266,31 @@ def predict(model: TableModel, typed: pd.DataFrame, coverage: float | None) -> p
         predictions["lower"] = _as_target(bounds[:, 0], role, notation)
         predictions["upper"] = _as_target(bounds[:, 1], role, notation)
     return predictions
+
+
+def rounded(predicted: pd.DataFrame, decimals: int | None) -> pd.DataFrame:
+    """Round predicted responses and probabilities to the digits that are written.
+
+    Parameters
+    ----------
+    predicted : DataFrame
+        Predictions as `predict` returns them.
+    decimals : int or None
+        Number of decimals of responses and of the ends of intervals; None if they are not rounded.
+        Probabilities have four decimals, or more where fewer than two digits would remain of the
+        probability, or of what it lacks of one.
+    """
+    changed: dict[str, Array] = {}
+    for name in predicted.columns:
+        values = predicted[name].to_numpy()
+        if name.startswith("probability_"):
+            rest = np.maximum(np.minimum(values, 1.0 - values), 1e-12)
+            power = 10.0 ** np.maximum(4.0, 1.0 - np.floor(np.log10(rest)))
+            changed[name] = np.round(values * power) / power
+        elif decimals is not None and name in ("prediction", "lower", "upper", "std"):
+            # A standard deviation has one more digit.
+            changed[name] = np.round(values, decimals + (name == "std"))
+    return predicted.assign(**changed)
 
 
 def _as_target(predicted: Array, role: str, notation: str) -> Array | list[str]:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from mercer.preprocessing import convert, kind_of, repeated_prefix
 from mercer_command.columns import DATES, Choice, Column, left_out_notes, recognize_columns
-from mercer_command.messages import InputError, listing, shown
+from mercer_command.messages import InputError, counted, listing, shown
 from mercer_command.names import KINDS
 from mercer_command.table_files import Cells, read_cells
 from mercer_command.target_column import MIN_ROWS, Task, known_target
@@ -212,7 +212,7 @@ def group_codes(
     """
     _check_column(frame, name, target, "groups")
     if missing := int(typed[name].isna().sum()):
-        raise InputError(f"the group '{shown(name)}' is missing in {missing} rows")
+        raise InputError(f"the group '{shown(name)}' is missing in {counted(missing, 'row')}")
     codes, found = pd.factorize(frame[name])
     notes = []
     if len(found) == len(frame) and (prefix := repeated_prefix(frame[name])) is not None:
@@ -250,7 +250,7 @@ def times_of(typed: pd.DataFrame, name: str, target: str) -> Array:
         raise InputError(f"'{shown(name)}' holds neither dates nor numbers, which times are")
     times = convert(typed[[name]], kind)[:, 0]
     if missing := int(np.isnan(times).sum()):
-        raise InputError(f"the time '{shown(name)}' is missing in {missing} rows")
+        raise InputError(f"the time '{shown(name)}' is missing in {counted(missing, 'row')}")
     if np.ptp(times) == 0.0:
         raise InputError(f"the time '{shown(name)}' is the same in all rows")
     return np.asarray(times)
@@ -286,7 +286,9 @@ def read_split(path: Path, n_rows: int) -> Array:
     """
     frame = read_cells(path).frame
     if len(frame) != n_rows:
-        raise InputError(f"{path} has {len(frame):,} lines, and the table {n_rows:,} rows")
+        raise InputError(
+            f"{path} has {counted(len(frame), 'line')}, and the table {counted(n_rows, 'row')}"
+        )
     cells = frame.fillna("").astype(str).map(lambda cell: cell.strip().lower()).to_numpy(dtype=str)
     if not np.isin(cells, _PARTS).all():
         odd = np.unique(cells[~np.isin(cells, _PARTS)])

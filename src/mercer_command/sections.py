@@ -13,7 +13,7 @@ from sklearn import config_context
 
 from mercer.inspection import kernel_terms
 from mercer_command import figures
-from mercer_command.messages import shown
+from mercer_command.messages import counted, shown
 from mercer_command.models import Trial
 from mercer_command.names import DESCRIPTIONS, SCORES, SHARES
 from mercer_command.options import Fit, Options
@@ -61,15 +61,15 @@ def describe_problem(problem: Problem) -> str:
     kind = "a count" if problem.kind == "count" else "a response"
     if problem.task == "classification":
         kind = f"{n_classes} {'ordered grades' if problem.kind == 'ordinal' else 'classes'}"
-    columns = f"{n_columns:,} column{'s' * (n_columns != 1)}"
-    return f"{n_rows:,} rows, {columns} to learn from, {kind} to predict"
+    columns = counted(n_columns, "column")
+    return f"{counted(n_rows, 'row')}, {columns} to learn from, {kind} to predict"
 
 
 def describe_trial(trial: Trial) -> str:
     """Describe a saved model and the rows that it is tried on in a few words."""
     known = "with" if trial.y is not None else "without"
     told = f"; {trial.told}" if trial.told else ""
-    return f"A saved model, tried on {len(trial.X):,} rows {known} their targets{told}"
+    return f"A saved model, tried on {counted(len(trial.X), 'row')} {known} their targets{told}"
 
 
 def tested_sections(trial: Trial, *, warned: bool) -> list[Section]:
@@ -122,7 +122,7 @@ def hidden(n_rows: int, told: str) -> list[Part]:
     told : str
         Remark on the rows that are not shown.
     """
-    return [Text(f"{n_rows - MOST_ROWS} more {told}.")] if n_rows > MOST_ROWS else []
+    return [Text(f"{n_rows - MOST_ROWS:,} more {told}.")] if n_rows > MOST_ROWS else []
 
 
 def kernel_section(trial: Trial, learner: str = "") -> Section:
@@ -209,7 +209,8 @@ def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> 
         [
             Text(join(command.words()), "code"),
             Text(
-                f"Seed {given.seed}; {n_train:,} training rows and {len(trial.X):,} held-out rows."
+                f"Seed {given.seed}; {counted(n_train, 'training row')} and "
+                f"{counted(len(trial.X), 'held-out row')}."
             ),
             Text(loading, "code"),
             *([] if given.out else [Text("The option --out saves the model.")]),
@@ -219,20 +220,18 @@ def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> 
     )
 
 
-def standing(frame: pd.DataFrame, n_splits: int) -> str:
-    """Return the scores of all methods in one line, the best first.
+def method_line(frame: pd.DataFrame) -> str:
+    """Return the score and the time of one method in a line.
 
     Parameters
     ----------
     frame : DataFrame
-        Results of some of the splits.
-    n_splits : int
-        Number of splits in total.
+        Results of one method.
     """
-    n_done = _number_of_splits(frame)
-    scores = [" ".join(pair) for pair in zip(frame["method"], _scores(frame), strict=True)]
     name, _ = SCORES[frame.attrs["metric"]]
-    return f"{name} after {n_done} of {n_splits} splits: {', '.join(scores)}"
+    [score], n_splits = _scores(frame), counted(_number_of_splits(frame), "split")
+    [method], [seconds] = frame["method"], frame["fit_seconds"]
+    return f"{method}: {name} {score} on {n_splits}, {seconds:.2f} s a fit"
 
 
 def _number_of_splits(frame: pd.DataFrame) -> int:

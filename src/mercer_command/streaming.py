@@ -18,7 +18,7 @@ from mercer import ParquetSource
 from mercer_command.choices import read_choices
 from mercer_command.columns import Choice
 from mercer_command.division import n_tested, splits
-from mercer_command.messages import InputError, checked_name, listing, shown
+from mercer_command.messages import InputError, checked_name, counted, listing, shown
 from mercer_command.options import Fit, Predict
 from mercer_command.problem import Problem, as_problem
 from mercer_command.table_files import is_parquet, readable
@@ -134,7 +134,9 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
     target, name, notes = options.target, shown(options.target), list[str]()
     source = parquet_source(options.table, target)
     if missing := source.without_target().count_rows() - source.count_rows():
-        notes.append(f"{missing:,} rows without '{name}' are left out")
+        notes.append(
+            f"{counted(missing, 'row')} without '{name}' {'is' if missing == 1 else 'are'} left out"
+        )
     if not source.count_rows():
         raise InputError(f"'{name}' is known in no row")
     task = _task_of(source, name, options.task, notes, n_sampled)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import ceil, log10
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,9 @@ class TableModel(Pipeline):
     limits : (float, float, bool) or None, default=None
         The least and the largest possible response, and whether responses are whole numbers.
         Prediction intervals stay within these limits.
+    decimals : int or None, default=None
+        Number of decimals to which predicted responses are rounded when they are written; None if
+        they are not rounded.
     threshold : float or None, default=None
         The second of two classes is predicted if its probability is at least this threshold; if
         None, the more probable class is predicted.
@@ -49,6 +53,7 @@ class TableModel(Pipeline):
         steps: list[tuple[str, BaseEstimator]],
         *,
         limits: tuple[float, float, bool] | None = None,
+        decimals: int | None = None,
         threshold: float | None = None,
         transform_input: list[str] | None = None,
         memory: Any = None,
@@ -56,6 +61,7 @@ class TableModel(Pipeline):
     ) -> None:
         super().__init__(steps, transform_input=transform_input, memory=memory, verbose=verbose)
         self.limits = limits
+        self.decimals = decimals
         self.threshold = threshold
 
     def predict(self, X: pd.DataFrame, **params: Any) -> Array:
@@ -171,3 +177,39 @@ def limits_of(y: Array) -> tuple[float, float, bool]:
     if low == 0.0 and y.max() <= 1.0 and not whole:
         high = 1.0
     return low, high, whole
+
+
+def decimals_of(y: Array, most: int = 6) -> int | None:
+    """Return the number of decimals in which predictions of a response are written.
+
+    Predictions have the decimals of the response, and whole numbers are predicted with one decimal.
+    There are more decimals if responses differ so little that rounding would matter: the last
+    decimal is worth at most a fiftieth of the standard deviation.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_rows,)
+        Known responses.
+    most : int, default=6
+        If responses have more decimals, predictions are not rounded.
+
+    Returns
+    -------
+    int or None
+
+    Examples
+    --------
+    >>> decimals_of(np.array([10.25, 300.5, 17.0]))
+    2
+    >>> decimals_of(np.array([3.0, 400.0, 27.0]))
+    1
+    >>> decimals_of(np.array([0.0, 1.0, 0.0, 2.0]))
+    2
+    >>> decimals_of(np.array([1.0, 2.0]) / 3.0) is None
+    True
+    """
+    y = np.asarray(y, dtype=float)
+    exact = [k for k in range(most + 1) if np.allclose(np.round(y, k), y, rtol=1e-12, atol=0.0)]
+    if not exact or not (deviation := float(y.std())):
+        return None
+    return max(exact[0], 1, ceil(-log10(deviation / 50.0)))

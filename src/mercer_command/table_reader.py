@@ -18,7 +18,7 @@ from sklearn.utils import Tags
 
 from mercer.preprocessing import CellReading, cell_readings, convert, parse_cells
 from mercer_command.columns import DATES, OTHERWISE, read_as
-from mercer_command.messages import listing, shown
+from mercer_command.messages import counted, listing, shown
 from mercer_command.ranges import Range, range_of
 from mercer_command.values import Array, Cells, as_dates, without_codes
 
@@ -180,10 +180,11 @@ def _read(name: str, cells: Cells, reading: CellReading) -> Cells:
                 f"Column '{shown(name)}' holds text, but the model needs {reading.read_as}s: "
                 f"{named}."
             )
+        verb, they = ("counts", "it") if len(odd) == 1 else ("count", "they")
         told.insert(
             0,
-            f"{len(odd)} cells of '{shown(name)}' count as missing, because they cannot be read: "
-            f"{named}.",
+            f"{counted(len(odd), 'cell')} of '{shown(name)}' {verb} as missing, because {they} "
+            f"cannot be read: {named}.",
         )
     for text in told:
         warnings.warn(text, UserWarning, stacklevel=2)

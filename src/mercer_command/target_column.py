@@ -11,7 +11,14 @@ import pandas as pd
 from mercer import infer_task
 from mercer.preprocessing import convert, kind_of
 from mercer_command.columns import Column
-from mercer_command.messages import InputError, checked_name, collected_warnings, listing, shown
+from mercer_command.messages import (
+    InputError,
+    checked_name,
+    collected_warnings,
+    counted,
+    listing,
+    shown,
+)
 from mercer_command.names import KINDS
 from mercer_command.values import Array, Cells
 
@@ -50,9 +57,11 @@ def known_target(
     notes += [f"'{name}': {text}" for text in column.warnings]
     used = np.flatnonzero(typed[target].notna().to_numpy())
     if missing := len(typed) - len(used):
-        notes.append(f"{missing} rows without '{name}' are left out")
+        notes.append(
+            f"{counted(missing, 'row')} without '{name}' {'is' if missing == 1 else 'are'} left out"
+        )
     if len(used) < MIN_ROWS:
-        raise InputError(f"'{name}' is known in {len(used)} rows; {MIN_ROWS} are needed")
+        raise InputError(f"'{name}' is known in {counted(len(used), 'row')}; {MIN_ROWS} are needed")
     known = typed[target].iloc[used]
     values, decided = _target_values(known, name, task, notes)
     kind = kind_of(known)
@@ -64,7 +73,8 @@ def known_target(
         kept = _frequent(values, name, notes)
         used, values = used[kept], values[kept]
         if len(used) < MIN_ROWS:
-            raise InputError(f"{len(used)} rows are left to learn from; {MIN_ROWS} are needed")
+            left = counted(len(used), "row is", "rows are")
+            raise InputError(f"{left} left to learn from; {MIN_ROWS} are needed")
     return used, values, decided, column
 
 

@@ -124,12 +124,11 @@ def test_methods_are_compared_by_rank(run: Run, classes: Any) -> None:
     assert max(map(len, result.stdout.splitlines())) <= 80
     assert "±" in result.stdout
     table = pd.read_csv("c.csv")
-    first = re.findall(r"after 1 of 2 splits: (.*)", result.stderr)[0]
-    ranked = table.sort_values(["error_split_1"], kind="stable")
-    assert sorted(re.findall(r"([a-z]+) [0-9]", first)) == sorted(ranked["method"])
-    percents = [float(number) for number in re.findall(r"([0-9.]+)%", first)]
-    np.testing.assert_allclose(percents, 100.0 * ranked["error_split_1"], atol=0.051)
-    assert "2 of 2" not in result.stderr
+    lines = re.findall(r"(\w+): Error ([0-9.]+)% ± [0-9.]+% on 2 splits, ", result.stderr)
+    errors = table.set_index("method")["error"]
+    assert sorted(name for name, _ in lines) == ["cka", "hsic", "uniform"]
+    for name, percent in lines:
+        assert float(percent) == pytest.approx(100.0 * errors[name], abs=0.051)
     assert set(table["method"]) == {"uniform", "cka", "hsic"}
     np.testing.assert_allclose(
         table["error"], table[["error_split_1", "error_split_2"]].mean(axis=1)
@@ -138,6 +137,15 @@ def test_methods_are_compared_by_rank(run: Run, classes: Any) -> None:
     assert table["rank"].sum() == 6
     assert table["test_alignment"].between(0, 1).all()
     assert DESCRIPTIONS["hsic"] in Path("r.html").read_text(encoding="utf-8")
+
+
+def test_a_comparison_says_what_it_left_out(run: Run, classes: Any) -> None:
+    classes.to_csv("table.csv", index=False)
+    arguments = ("compare", "table.csv", "--target", "kind", "--methods", "linear,cr,ca-nd")
+    result = run(*arguments, "--minutes", 0.01)
+    assert result.exit_code == 0, result.output
+    told = " ".join(result.stderr.split())
+    assert re.search(r"left out, because 0.01 minutes would not be enough: .*--minutes \d+ ", told)
 
 
 def test_the_demo_is_short_and_shows_a_table_on_which_the_method_is_best(run: Run) -> None:

@@ -105,8 +105,22 @@ def test_a_page_has_a_card_for_each_of_fifty_rows(run: Run, folder: Path) -> Non
     for told in ("Row 1", "Row 50", "Contribution to the prediction, kg", "Strongest pairs"):
         assert told in page.text
     assert page.text.count("average row ") >= 50
+    told = " ".join(page.text.split())
+    # A card begins with the row, and the prediction and its reasons follow.
+    card = told[told.index("Row 7: ") : told.index("Row 8: ")]
+    cells = weights().loc[6]
+    assert all(str(cells[name]) in card.split(" Prediction ")[0] for name in cells.index[:3])
+    assert card.index("Prediction ") < card.rindex("above the average row")
     assert "Row 51" not in page.text
     assert "script" not in page.tags
+
+
+def test_words_and_pictures_of_classes_are_factors_of_odds(run: Run, model: str) -> None:
+    run("explain", model, "table.csv", "--report", "e.html")
+    told = " ".join(Elements("e.html").text.split())
+    assert "multiplies the odds of cat & dog by" in told
+    assert "Multiplies the odds of cat & dog by" in told
+    assert "Contribution to the log-odds" not in told
 
 
 def test_predictions_have_reasons(run: Run, folder: Path) -> None:

@@ -11,9 +11,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import FunctionTransformer
 
 from mercer.inspection import report
-from mercer_command.contributions import ColumnImportance
 from mercer_command.figures import dependence_section, error_figure
 from mercer_command.held_out_figures import prediction_section
+from mercer_command.importances import ColumnImportance
 from mercer_command.models import Trial
 from mercer_command.output import Section, Table
 from mercer_command.pipelines import make_model

@@ -115,7 +115,7 @@ def test_bad_groups_are_refused(run: Run) -> None:
         (frame["patient"], "doctor", "no column 'doctor' of groups; choose from 'patient'"),
         (frame["patient"], "severe", "there is no column 'severe' of groups"),
         (few, "patient", "'patient' holds 2 groups; at least 4 are needed"),
-        (unknown, "patient", "the group 'patient' is missing in 1 rows"),
+        (unknown, "patient", "the group 'patient' is missing in 1 row"),
     ):
         frame.assign(patient=groups).to_csv("t.csv", index=False)
         assert message in error_line(run("fit", "t.csv", "--target", "severe", "--group", options))

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 from command_cases import pd
-from sklearn.inspection import permutation_importance
 
 from mercer.inspection import kernel_terms
-from mercer_command.contributions import (
+from mercer_command.importances import (
     column_relevances,
     columns_that_matter,
     why_no_relevance,
@@ -21,7 +20,7 @@ from mercer_command.table_reader import source_columns
 N_LEARNED = 120
 
 
-def fitted(learner: str) -> tuple[Any, Any, Any]:
+def fitted(learner: str, *, is_class: bool = False) -> tuple[Any, Any, Any]:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         {
@@ -32,24 +31,120 @@ def fitted(learner: str) -> tuple[Any, Any, Any]:
             + pd.to_timedelta(rng.integers(0, 300, N_LEARNED), "D"),
         }
     )
-    frame["y"] = np.sin(2 * frame["signal"]) + 1.5 * (frame["kind"] == "b")
+    y = np.sin(2 * frame["signal"]) + 1.5 * (frame["kind"] == "b")
+    frame["y"] = np.where(y > 0.5, "up", "down") if is_class else y + 3.0
     problem = as_problem(frame, "y")
     model = make_model(learner, problem, np.arange(90))
     model.fit(problem.features[:90], problem.target[:90])
     return model, problem.features[90:], problem.target[90:]
 
 
-def test_importances_are_those_of_three_shuffles() -> None:
-    model, X, y = fitted("stacking")
-    found = {column.name: column for column in columns_that_matter(model, X, y, "regression")}
-    score = "neg_root_mean_squared_error"
-    shuffled = permutation_importance(model, X, y, scoring=score, n_repeats=3, random_state=0)
-    for name, increases in zip(X.columns, shuffled.importances, strict=True):
-        assert found[name].increase == pytest.approx(increases.mean())
-        assert found[name].deviation == pytest.approx(increases.std(ddof=1))
+def shuffled_rise(model: Any, X: Any, error: Any, name: str, orders: Any) -> Any:
+    """Rise of each row's error by shuffles of one column of the table: a naive reference."""
+    rises = []
+    for order in orders:
+        changed = X.assign(**{name: X[name].to_numpy()[order]})
+        rises.append(error(changed) - error(X))
+    return np.mean(rises, axis=0)
+
+
+@pytest.mark.parametrize("kind", ["response", "logarithm", "class"])
+def test_importances_are_those_of_three_shuffles(kind: str) -> None:
+    """Errors of responses are absolute; those of classes are what the true class lacks of one."""
+    model, X, y = fitted(
+        "l1-svm" if kind == "label" else "stacking", is_class=kind in ("class", "label")
+    )
+
+    def error(rows: Any) -> Any:
+        if kind == "class":
+            return 1.0 - model.predict_proba(rows)[np.arange(len(y)), (y == "up").astype(int)]
+        predicted = model.predict(rows)
+        if kind == "response":
+            return np.abs(predicted - y)
+        return np.abs(np.log(np.maximum(predicted, y.min())) - np.log(y))
+
+    measured = columns_that_matter(model, X, y, in_logarithms=kind == "logarithm")
+    found = {column.name: column for column in measured}
+    rng = np.random.default_rng(0)
+    rng.permutation(len(y))
+    for name in X.columns:
+        orders = [rng.permutation(len(y)) for _ in range(3)]
+        rise = shuffled_rise(model, X, error, name, orders)
+        assert found[name].increase == pytest.approx(rise.mean(), abs=1e-9)
+        spread = rise.std(ddof=1) / np.sqrt(len(rise))
+        assert found[name].deviation == pytest.approx(spread, abs=1e-9)
     assert set(list(found)[:2]) == {"signal", "kind"}
-    assert found["signal"].relevance > found["noise"].relevance
-    assert sum(column.relevance for column in found.values()) == pytest.approx(1.0)
+    assert [column.matters for column in measured] == [True, True, False, False]
+    if kind == "response":
+        assert found["signal"].relevance > found["noise"].relevance
+        assert sum(column.relevance for column in measured) == pytest.approx(1.0)
+
+
+@pytest.fixture(scope="module")
+def wide() -> tuple[Any, Any, Any]:
+    """A model of eighty columns, of which six matter, and two of these say the same."""
+    rng = np.random.default_rng(1)
+    columns = {f"noise {k:02d}": rng.normal(size=500) for k in range(71)}
+    columns |= {name: rng.normal(size=500) for name in ("strong", "weak", "one", "other")}
+    columns["twin"] = columns["strong"]
+    columns["constant among tests"] = np.where(np.arange(500) < 350, rng.normal(size=500), 0.0)
+    color = rng.choice(["red", "green", "blue"], 500)
+    columns |= {f"color_{name}": (color == name).astype(int) for name in ("red", "green")}
+    frame = pd.DataFrame(columns).sample(axis=1, frac=1.0, random_state=0)
+    signal = 5.0 * frame["strong"] + frame["weak"] + 2.0 * frame["one"] * frame["other"]
+    signal += 2.0 * (color == "red")
+    frame["y"] = signal + 0.5 * rng.standard_t(2, size=500)
+    problem = as_problem(frame, "y")
+    model = make_model("stacking", problem, np.arange(350))
+    model.fit(problem.features[:350], problem.target[:350])
+    return model, problem.features[350:], problem.target[350:]
+
+
+@pytest.mark.parametrize("max_predictions", [None, 6_000])
+def test_of_many_columns_all_are_measured(wide: Any, max_predictions: int | None) -> None:
+    """Columns that count only together are found, and twins share; noise does not matter."""
+    model, X, y = wide
+    found = columns_that_matter(model, X, y, max_predictions=max_predictions)
+    assert len(found) == X.shape[1] == 79
+    assert not any(np.isnan(column.increase) for column in found)
+    names = [column.name for column in found if column.matters]
+    assert set(names[:2]) == {"strong", "twin"}
+    important = {"strong", "twin", "one", "other", "color_red", "weak"}
+    assert set(names[:6]) == important if max_predictions is None else important & set(names)
+    assert len(names) <= 8
+    without = next(column for column in found if column.name.startswith("constant"))
+    assert (without.increase, without.matters) == (0.0, False)
+
+
+def test_few_predictions_are_made_of_many_columns(
+    wide: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, X, y = wide
+    made = []
+    own = type(model).predict_encoded
+
+    def counted(self: Any, encoded: Any) -> Any:
+        made.append(len(encoded))
+        return own(self, encoded)
+
+    monkeypatch.setattr(type(model), "predict_encoded", counted)
+    columns_that_matter(model, X, y, max_predictions=6_000)
+    assert 4_000 < sum(made[1:]) <= 6_000
+
+
+def test_of_noise_few_columns_matter() -> None:
+    """The response has heavy tails, and does not depend on the columns."""
+    n_wrong = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        frame = pd.DataFrame(rng.normal(size=(120, 6)), columns=list("abcdef"))
+        frame["y"] = rng.standard_t(1.5, size=120)
+        problem = as_problem(frame, "y")
+        model = make_model("uniform", problem, np.arange(80))
+        model.fit(problem.features[:80], problem.target[:80])
+        found = columns_that_matter(model, problem.features[80:], problem.target[80:])
+        n_wrong += any(column.matters for column in found)
+    assert n_wrong <= 2
 
 
 @pytest.mark.parametrize("first", ["level", "text"])
@@ -77,13 +172,9 @@ def test_features_belong_to_the_column_they_are_made_from(first: str) -> None:
         assert not differs[sources != name].any()
 
 
-def test_of_many_columns_the_most_relevant_are_shuffled() -> None:
-    model, X, y = fitted("stacking")
-    found = columns_that_matter(model, X, y, "regression", max_predictions=3 * len(y))
-    relevances = column_relevances(model)
-    assert [np.isnan(column.increase) for column in found] == [False, True, True, True]
-    assert found[0].name == max(relevances, key=relevances.__getitem__)
-    assert all(np.isnan(c.increase) for c in columns_that_matter(model, X, None, "regression"))
+def test_without_targets_nothing_is_measured() -> None:
+    model, X, _ = fitted("stacking")
+    assert all(np.isnan(column.increase) for column in columns_that_matter(model, X, None))
 
 
 def test_a_sentence_says_why_there_is_no_relevance(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,6 +187,6 @@ def test_a_sentence_says_why_there_is_no_relevance(monkeypatch: pytest.MonkeyPat
         (0.0, "predictions are the same for all rows"),
     ):
         given = replace(terms, relevance=np.full_like(terms.relevance, value))
-        monkeypatch.setattr("mercer_command.contributions.kernel_terms", lambda _, g=given: g)
+        monkeypatch.setattr("mercer_command.importances.kernel_terms", lambda _, g=given: g)
         assert all(np.isnan(share) for share in column_relevances(model).values())
         assert told in why_no_relevance(model)

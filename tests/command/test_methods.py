@@ -21,8 +21,8 @@ from mercer import GradientOuterProduct
 from mercer._estimators.two_stage.learner_choice import FORMS
 from mercer._search.records import MixingStep, WeightStep
 from mercer_command.comparison import comparison_table
-from mercer_command.contributions import column_relevances
 from mercer_command.files import load_model
+from mercer_command.importances import column_relevances
 from mercer_command.messages import InputError
 from mercer_command.methods import METHODS, check_fit, check_size, feasible, is_installed
 from mercer_command.names import COMPARED, DESCRIPTIONS, LEARNERS, OTHERS
@@ -66,11 +66,11 @@ class TestFit:
         predicted, table = pd.read_csv("p.csv"), read_table(Path("classes.csv"))
         probabilities = predicted.filter(regex="^probability_")
         assert len(probabilities.columns) == 2
-        np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, atol=1e-12)
         # The classes overlap: the best possible rule is right on 87 of 100 rows.
         assert (predicted["prediction"] == table["kind"]).mean() > 0.8
         model = load_model(Path("m.skops"))
-        np.testing.assert_allclose(probabilities, model.predict_proba(table), rtol=1e-12)
+        np.testing.assert_allclose(probabilities, model.predict_proba(table), atol=5.1e-5)
         if learner in SEARCHED:
             tried = np.asarray(model[-1].cv_results_["param_C"], dtype=float)
             np.testing.assert_allclose(tried, [0.1, 1.0, 10.0, 100.0])
@@ -121,7 +121,8 @@ class TestFit:
         assert predicted["prediction"].between(predicted["lower"], predicted["upper"]).all()
         assert y.between(predicted["lower"], predicted["upper"]).mean() >= 0.8
         expected = model[-1].predict_interval(model[:-1].transform(pd.read_csv("t.csv")), 0.8)
-        np.testing.assert_allclose(predicted[["lower", "upper"]], expected)
+        digits = 10.0**-model.decimals
+        np.testing.assert_allclose(predicted[["lower", "upper"]], expected, atol=0.51 * digits)
 
     def test_an_automatic_choice_is_saved_and_reported(
         self, run: Run, monkeypatch: pytest.MonkeyPatch
@@ -159,7 +160,9 @@ class TestCompare:
     def test_suitable_methods_are_compared_by_default(self, run: Run) -> None:
         class_table()[::2].to_csv("half.csv", index=False)
         files = ("--csv", "c.csv", "--report", "r.html")
-        result = run("compare", "half.csv", "--target", "kind", "--repeats", 1, *files)
+        result = run(
+            "compare", "half.csv", "--target", "kind", "--repeats", 1, *files, "--minutes", 60
+        )
         assert result.exit_code == 0, result.output
         assert max(map(len, result.stdout.splitlines())) <= 80
         figures = pd.read_csv("c.csv")

@@ -11,7 +11,7 @@ from mercer import ParquetSource
 from mercer_command.files import load_model
 from mercer_command.outside import Outside, rows_outside
 from mercer_command.pipelines import make_model
-from mercer_command.predictions import predict
+from mercer_command.predictions import predict, rounded
 from mercer_command.problem import as_problem
 
 pytest.importorskip("pyarrow")
@@ -53,6 +53,43 @@ def fitted(learner: str, table: Any, target: str) -> Any:
     problem = as_problem(table, target)
     model = make_model(learner, problem, np.arange(len(problem.target)))
     return model.fit(problem.features, problem.target)
+
+
+def test_predictions_have_the_digits_of_the_target(run: Run) -> None:
+    frame, rng = response_table(), np.random.default_rng(0)
+    values = 100.0 * frame["y"] + rng.normal(size=len(frame))
+    for decimals, expected in ((2, 2), (0, 1), (9, None)):
+        frame["y"] = values.round(decimals)
+        frame.to_csv("t.csv", index=False)
+        run("fit", "t.csv", "--target", "y", "--learner", "uniform", "--out", "r.skops")
+        result = run("predict", "r.skops", "t.csv", "--out", "p.csv")
+        assert result.exit_code == 0, result.output
+        cells = pd.read_csv("p.csv", dtype=str)["prediction"]
+        written = cells.str.split(".").str[1].str.len().max()
+        model = load_model(Path("r.skops"))
+        exact = model.predict(pd.read_csv("t.csv"))
+        if expected is None:
+            assert written > 9
+        else:
+            assert written == expected
+            np.testing.assert_allclose(cells.astype(float), exact, atol=0.501 * 0.1**expected)
+
+
+def test_small_probabilities_keep_two_digits() -> None:
+    given = np.array([[0.123456, 0.876544], [3.14159e-7, 1.0 - 3.14159e-7], [0.0, 1.0]])
+    found = rounded(pd.DataFrame(given, columns=["probability_a", "probability_b"]), None)
+    assert found["probability_a"].tolist() == [0.1235, 3.1e-7, 0.0]
+    assert found["probability_b"].tolist() == [0.8765, 1.0 - 3.1e-7, 1.0]
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-15)
+
+
+def test_one_row_is_one_prediction(run: Run) -> None:
+    class_table()[:1].assign(color="violet").to_csv("one.csv", index=False)
+    result = run("predict", "m.skops", "one.csv", "--out", "p.csv")
+    assert "1 prediction in p.csv" in result.stdout
+    assert "the row has categories that the model did not learn from" in " ".join(
+        result.stderr.split()
+    )
 
 
 def test_deviations_are_those_of_new_responses() -> None:

@@ -115,7 +115,7 @@ class TestFit:
         assert result.exit_code == 0, result.output
         assert "79 rows, 4 columns to learn from, 2 classes" in result.stdout
         assert "59 training rows" in result.stdout
-        assert "1 rows without 'kind' are left out" in result.stderr
+        assert "1 row without 'kind' is left out" in result.stderr
         model = load_model(Path("m.skops"))
         accuracy = (model.predict(frame) == frame["kind"]).mean()
         assert accuracy > 0.8

@@ -51,7 +51,7 @@ def test_unreadable_tables_are_refused() -> None:
 
 
 def test_a_few_unreadable_cells_are_missing_with_a_warning() -> None:
-    with pytest.warns(UserWarning, match="1 cells of 'a' count as missing"):
+    with pytest.warns(UserWarning, match="1 cell of 'a' counts as missing"):
         out = read([*map(str, range(40)), "unknown"])
     assert out.isna().sum() == 1
 

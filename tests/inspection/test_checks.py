@@ -250,12 +250,12 @@ class TestLossesByColumn:
         x, kind = rng.random(500), rng.choice(["a", "b", "c"], 500)
         losses = np.abs(rng.normal(size=500)) * (0.2 + 2.0 * x + 0.6 * (kind == "c"))
         table = columns(noise=rng.normal(size=500), kind=kind, x=x)
-        found = losses_by_column(table, losses, np.arange(500))
+        found = losses_by_column(table, losses, np.arange(500), are_shares=False)
         assert [one.column for one in found] == ["x", "kind"]
         assert len(found[0].labels) == 10
         assert np.argmax(found[1].losses) == found[1].labels.index("c")
         rows = np.flatnonzero(kind == "c")
-        assert found[1].losses[2] == pytest.approx(losses[rows].mean())
+        assert found[1].losses[2] == pytest.approx(np.median(losses[rows]))
         assert found[1].counts[2] == len(rows)
 
     def test_noise_is_listed_at_the_false_discovery_rate(self) -> None:
@@ -265,15 +265,61 @@ class TestLossesByColumn:
             rng = np.random.default_rng(seed)
             table = columns_of(rng.normal(size=(30, 5))[groups])
             losses = np.abs(rng.normal(size=30))[groups]
-            listed += bool(losses_by_column(table, losses, groups))
+            listed += bool(losses_by_column(table, losses, groups, are_shares=False))
         # 5% of 50 draws, and two standard errors.
         assert listed <= 2.5 + 2 * np.sqrt(50 * 0.05 * 0.95)
+
+    @pytest.mark.parametrize("are_shares", [False, True])
+    def test_noise_with_heavy_tails_is_not_listed(self, are_shares: bool) -> None:
+        listed = 0
+        for seed in range(200):
+            rng = np.random.default_rng(seed)
+            table = columns_of(rng.normal(size=(200, 5)))
+            losses = np.abs(rng.standard_cauchy(200))
+            losses = (losses > 1.0).astype(float) if are_shares else losses
+            listed += bool(losses_by_column(table, losses, np.arange(200), are_shares=are_shares))
+        assert listed <= 200 * 0.05 + 2 * np.sqrt(200 * 0.05 * 0.95)
+
+    def test_what_is_listed_differs_in_what_is_shown(self) -> None:
+        """Small differences of many rows are significant; a few large losses move means only."""
+        rng = np.random.default_rng(0)
+        kind, n = np.repeat(["a", "b"], 2000), np.arange(4000)
+        losses = 1.0 + rng.random(4000) + 0.1 * (kind == "b")
+        assert stats.kruskal(losses[:2000], losses[2000:]).pvalue < 1e-6
+        assert losses_by_column(columns(kind=kind), losses, n, are_shares=False) == ()
+        wrong = (rng.random(4000) < np.where(kind == "b", 0.9, 0.8)).astype(float)
+        assert stats.kruskal(wrong[:2000], wrong[2000:]).pvalue < 1e-6
+        assert losses_by_column(columns(kind=kind), wrong, n, are_shares=True) == ()
+        losses += kind == "b"
+        losses[0] = 1e6
+        [found] = losses_by_column(columns(kind=kind), losses, n, are_shares=False)
+        assert found.losses[1] > 1.2 * found.losses[0]
+        assert found.losses == tuple(np.median(losses[kind == k]) for k in "ab")
+
+    def test_shares_are_means(self) -> None:
+        kind = np.repeat(["a", "b"], 50)
+        losses = (np.arange(100) % 50 < np.where(kind == "a", 5, 25)).astype(float)
+        [found] = losses_by_column(columns(kind=kind), losses, np.arange(100), are_shares=True)
+        assert found.losses == (0.1, 0.5)
+
+    def test_times_of_day_have_no_date(self) -> None:
+        minutes = np.random.default_rng(0).permutation(np.arange(0, 24 * 60, 6))
+        clock = np.datetime64("1970-01-01T00:00") + minutes.astype("timedelta64[m]")
+        losses = minutes / 1440.0
+        [found] = losses_by_column(columns(clock=clock), losses, np.arange(240), are_shares=False)
+        assert found.labels[0] == "00:00 to 02:18"
+        assert found.labels[-1] == "21:36 to 23:54"
+        days = np.datetime64("2024-01-01") + minutes.astype("timedelta64[D]")
+        [found] = losses_by_column(columns(day=days), losses, np.arange(240), are_shares=False)
+        assert found.labels[0] == "2024-01-01 to 2024-05-18"
 
     def test_p_values_are_those_of_kruskal_and_wallis(self) -> None:
         rng = np.random.default_rng(0)
         kind, losses = rng.integers(0, 2, 60), rng.random(60)
         losses += kind
-        [found] = losses_by_column(columns(kind=kind.astype(str)), losses, np.arange(60))
+        [found] = losses_by_column(
+            columns(kind=kind.astype(str)), losses, np.arange(60), are_shares=False
+        )
         expected = stats.kruskal(losses[kind == 0], losses[kind == 1]).pvalue
         assert found.p_value == pytest.approx(expected)
 
@@ -282,7 +328,7 @@ class TestLossesByColumn:
         x = np.where(np.arange(100) < 20, np.nan, rng.random(100))
         kind = np.r_[["rare"] * 3, ["common"] * 97]
         losses = np.isnan(x) + 0.1 * rng.random(100)
-        found = losses_by_column(columns(x=x, kind=kind), losses, np.arange(100))
+        found = losses_by_column(columns(x=x, kind=kind), losses, np.arange(100), are_shares=False)
         assert [one.column for one in found] == ["x"]
         assert found[0].labels[-1] == "missing"
         assert found[0].counts[-1] == 20

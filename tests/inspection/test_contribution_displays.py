@@ -99,7 +99,12 @@ class TestOneRow:
         found = shapley_values(classifier, table[1:2])
         display = ImportanceDisplay(found, 0).plot()
         label = classifier.predict(table[1:2])[0]
-        assert display.ax_.get_xlabel() == f"Contribution to the log-odds of {label}"
+        assert display.ax_.get_xlabel() == f"Multiplies the odds of {label} by"
+        places, names = display.ax_.get_xticks(), display.ax_.get_xticklabels()
+        factors = [float(name.get_text()) for name in names]
+        assert 1.0 in factors
+        assert len(factors) > 2
+        assert_allclose(np.exp(places), factors, rtol=5e-3)
         other = ImportanceDisplay(found, 0, output=0).plot()
         assert other.ax_.get_title().startswith("Probability of 0 ")
 

@@ -2,6 +2,7 @@
 
 import json
 from html.parser import HTMLParser
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,9 @@ from mercer import (
     UniformCombination,
 )
 from mercer.inspection import ModelReport, report
+from mercer.inspection._coverage import Bin, Coverage
+from mercer.inspection._held_out import share
+from mercer.inspection._report_text import _coverage
 
 N_TRAIN, N = 120, 200
 
@@ -339,3 +343,11 @@ def test_unsuitable_models_are_refused(classes: Any) -> None:
     classifier = LogisticRegression().fit(X, labels)
     with pytest.raises(ValueError, match="previously unseen labels: \\['maybe'\\]"):
         report(classifier, X, np.r_[["maybe"], labels[1:]])
+
+
+def test_empty_sets_are_explained_in_words() -> None:
+    bins = tuple(Bin(size, share(np.ones(n), np.arange(n)), n) for size, n in ((0, 3), (1, 50)))
+    coverage = Coverage(0.9, bins[1].share, 0.94, bins)
+    section = _coverage(SimpleNamespace(coverage=coverage, task="classification"))
+    assert [row[0] for row in section.rows] == ["1"]
+    assert section.sentences[0].startswith("3 sets are empty, where the model is least sure")

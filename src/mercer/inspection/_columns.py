@@ -188,7 +188,8 @@ def column_bins(column: Column) -> tuple[Array, list[str]]:
         known = ~np.isnan(values)
         codes[known] = quantile_bins(values[known]) if known.any() else -1
         parts = [values[codes == k] for k in range(int(codes.max()) + 1)]
-        labels = [_range(part, column.kind) for part in parts]
+        is_one_day = column.kind == "date" and len(np.unique(np.floor(values[known]))) == 1
+        labels = [_range(part, "time" if is_one_day else column.kind) for part in parts]
         codes[~known] = len(labels)
         labels.append("missing")
     else:
@@ -202,9 +203,11 @@ def column_bins(column: Column) -> tuple[Array, list[str]]:
 
 def _range(values: Array, kind: str) -> str:
     ends = [values.min(), values.max()] if np.ptp(values) else [values[0]]
-    if kind == "date":
-        days = np.round(np.array(ends) * 86400).astype("datetime64[s]").astype("datetime64[D]")
-        return " to ".join(dict.fromkeys(days.astype(str)))
+    if kind in ("date", "time"):
+        seconds = np.round(np.array(ends) * 86400).astype("datetime64[s]")
+        # Dates of one day, such as times of day, are told apart by their hours and minutes.
+        texts = seconds.astype("datetime64[D]" if kind == "date" else "datetime64[m]").astype(str)
+        return " to ".join(dict.fromkeys(text.split("T")[-1] for text in texts))
     # Numbers have four digits, and large ones are written without powers of ten.
     return " to ".join(dict.fromkeys(f"{float(f'{end:.4g}'):,.10g}" for end in ends))
 
@@ -220,7 +223,7 @@ class LossByColumn:
         Labels of deciles, or categories, with at least five rows.
     counts : tuple of int
     losses : tuple of float
-        Share of misclassified rows, or mean absolute error.
+        Share of misclassified rows, or median absolute error.
     p_value : float
         P-value of the Kruskal-Wallis test of equal losses, adjusted for the number of columns.
     """
@@ -232,10 +235,15 @@ class LossByColumn:
     p_value: float
 
 
+MATERIAL = 1.2
+"""Least ratio of the largest to the smallest loss by the values of a column that is listed. A
+smaller difference may be significant, but is of no use."""
+
+
 def losses_by_column(
-    columns: list[Column], losses: Array, units: Array, rate: float = 0.05
+    columns: list[Column], losses: Array, units: Array, *, are_shares: bool, rate: float = 0.05
 ) -> tuple[LossByColumn, ...]:
-    """Return the columns whose bins differ significantly in their losses.
+    """Return the columns whose bins differ significantly, and by a fifth, in their losses.
 
     Parameters
     ----------
@@ -243,6 +251,9 @@ def losses_by_column(
     losses : ndarray of shape (n_rows,)
     units : ndarray of int of shape (n_rows,)
         Unit of each row. If units have several rows, the means over units are compared.
+    are_shares : bool
+        Whether losses are zero or one, so that bins are described by means. Otherwise they are
+        described by medians, as the test compares ranks.
     rate : float, default=0.05
         False discovery rate: the expected share of columns without differences among the returned
         columns (Benjamini, Hochberg 1995).
@@ -255,6 +266,7 @@ def losses_by_column(
     if int(units.max()) + 1 < len(units):
         columns = [column.over_units(units) for column in columns]
         losses = np.bincount(units, losses) / np.bincount(units)
+    typical = np.mean if are_shares else np.median
     found = []
     for column in columns:
         if column.kind == "text" or not np.ptp(losses):
@@ -265,12 +277,13 @@ def losses_by_column(
         if len(parts) > 1 and np.ptp(kept):
             statistic, p_value = stats.kruskal(*parts)
             counts = tuple(len(part) for part in parts)
-            means = tuple(float(part.mean()) for part in parts)
+            values = tuple(float(typical(part)) for part in parts)
             explained = float(statistic) / (len(kept) - 1)
-            one = (column.name, tuple(labels), counts, means)
+            one = (column.name, tuple(labels), counts, values)
             found.append((explained, one, float(p_value)))
     if not found:
         return ()
     adjusted = stats.false_discovery_control([p for _, _, p in found])
     pairs = sorted(zip(found, adjusted, strict=True), key=lambda pair: -pair[0][0])
-    return tuple(LossByColumn(*one, float(p)) for (_, one, _), p in pairs if p <= rate)
+    listed = [LossByColumn(*one, float(p)) for (_, one, _), p in pairs if p <= rate]
+    return tuple(one for one in listed if max(one.losses) >= MATERIAL * min(one.losses))

@@ -12,7 +12,13 @@ from sklearn.base import BaseEstimator
 from mercer._data.types import Array, Table
 from mercer._data.validation import check_number
 from mercer.inspection._bars import draw_bars, shown_of
-from mercer.inspection._contributions import contribution_label, decimals_of, quantity_label
+from mercer.inspection._contributions import (
+    contribution_label,
+    decimals_of,
+    factor_label,
+    factor_ticks,
+    quantity_label,
+)
 from mercer.inspection._display import BAR_COLOR, WARM_COLOR, Display, axes
 from mercer.inspection._interactions import ShapleyInteractions, shapley_interactions
 from mercer.inspection._shapley import shapley_values
@@ -101,7 +107,8 @@ class ImportanceDisplay(_DisplayOfRows):
         where each class is compared with the others.
     row : int, default=None
         Position of the row whose contributions are drawn. Bars point to the left if they lower the
-        prediction. None stands for mean absolute contributions to the predictions of all rows.
+        prediction. The axis shows factors if contributions multiply odds, counts or responses.
+        None stands for mean absolute contributions to the predictions of all rows.
     output : str or int, default=None
         Class, or position of a response. For one row, None stands for the only output, or for the
         class with the highest score.
@@ -141,7 +148,7 @@ class ImportanceDisplay(_DisplayOfRows):
         output: str | int | None = None,
         unit: str = "",
     ) -> None:
-        self.row = row
+        self.row, self.factors = row, ""
         if row is None:
             classes = values.output_names if output is None and values.values.ndim == 3 else []
             parts = [values.of_output(name) for name in classes] or [values.of_output(output)]
@@ -161,6 +168,7 @@ class ImportanceDisplay(_DisplayOfRows):
         self.importances = np.array([amount for _, amount in bars])
         self.title = values.headline(row, output=output, unit=unit)
         self.label = contribution_label(found.scale, found.output_names, unit)
+        self.factors = factor_label(found.scale, found.output_names)
 
     def plot(self, ax: Axes | None = None, *, max_columns: int = 20, **kwargs: Any) -> Self:
         """Draw the bars, with the largest absolute value on top.
@@ -185,6 +193,11 @@ class ImportanceDisplay(_DisplayOfRows):
         names = [self.features[z] for z in shown]
         ax = draw_bars(names, self.importances[shown], ax, {"color": colors, **kwargs})
         ax.set(xlabel=self.label, title=shown_of(self.title, shown, self.importances))
+        if self.factors:
+            # The axis of logarithms shows factors, as the words of the contributions do.
+            low, high = ax.get_xlim()
+            ax.set_xticks(*factor_ticks(low, high))
+            ax.set(xlabel=self.factors, xlim=(low, high))
         return self._drawn_on(ax)
 
 

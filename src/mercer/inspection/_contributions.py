@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
-from math import exp, floor, isfinite, log10
+from math import ceil, exp, floor, isfinite, log, log10
 from numbers import Integral, Real
 
 import numpy as np
@@ -19,6 +19,10 @@ _MULTIPLIED = {
     "log response": "prediction",
 }
 """Names of what the exponentials of contributions multiply, by scale."""
+
+
+_FIRST_DAY = date(1970, 1, 1)
+"""The day on which times of day are times."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,8 @@ def cell_text(value: object, longest: int = 40) -> str:
     """
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return "missing"
+    if isinstance(value, datetime) and value.time() != time.min and value.date() == _FIRST_DAY:
+        return f"{value:%H:%M}"
     if isinstance(value, datetime):
         return value.date().isoformat() if value.time() == time.min else f"{value:%Y-%m-%d %H:%M}"
     if isinstance(value, date):
@@ -213,6 +219,47 @@ def contribution_label(scale: str, output_names: Sequence[str] = (), unit: str =
     """
     what = quantity_label(scale, output_names, unit)
     return f"Contribution to the {what[:1].lower()}{what[1:]}"
+
+
+def factor_label(scale: str, output_names: Sequence[str] = ()) -> str:
+    """Return the label of an axis of factors, or an empty text if contributions are added.
+
+    Parameters
+    ----------
+    scale : str
+        See `contribution_label`.
+    output_names : sequence of str, default=()
+        The class if there are several.
+
+    Examples
+    --------
+    >>> factor_label("log-odds", ["yes"]), factor_label("response")
+    ('Multiplies the odds of yes by', '')
+    """
+    if scale not in _MULTIPLIED:
+        return ""
+    return f"Multiplies the {_MULTIPLIED[scale].format(*output_names[:1])} by"
+
+
+def factor_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
+    """Return places and labels of round factors on an axis of their logarithms.
+
+    Parameters
+    ----------
+    low, high : float
+        Ends of the axis.
+
+    Examples
+    --------
+    >>> factor_ticks(-1.5, 1.0)[1]
+    ['0.25', '0.5', '1', '2']
+    """
+    longest = max(abs(low), abs(high))
+    steps = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 5.0, *(10.0**k for k in range(1, 300)))
+    step = next(log(step) for step in steps if longest <= 3.5 * log(step))
+    powers = range(ceil(low / step), floor(high / step) + 1)
+    places = [power * step for power in powers]
+    return places, [f"{exp(place):.3g}" for place in places]
 
 
 def _significant(factor: float) -> str:

@@ -100,8 +100,8 @@ class ModelReport:
         Coverage of intervals or of sets of classes, with `asked`, `share`, `width` and `bins`.
         The bins have the same attributes as those of `calibration`.
     losses : tuple of LossByColumn
-        Columns whose bins differ significantly in the error, with `column`, `labels`, `counts`,
-        `losses` and `p_value`.
+        Columns whose bins differ significantly, and by a fifth, in the error, with `column`,
+        `labels`, `counts`, `losses` and `p_value`.
     checks : tuple of Check
         Checks of leakage, copies, shift, groups, identifiers, time order, coverage and left-out
         score. Checks that cannot be made are absent. Each check has `name`, `warnings`, `advice`
@@ -257,10 +257,11 @@ def report(
     chance. Models that predict only labels are compared by balanced accuracy.
 
     Errors are compared between deciles or categories of each column by the Kruskal-Wallis test, and
-    columns are listed at a false discovery rate of 5% [2]_. Each check warns about clean data with
-    a probability of at most 1%, except for leakage and copies, which are not statistical tests. A
-    column leaks if it alone predicts the target with an error of at most 1%. Two or three columns
-    leak if they determine the target together. A column is an identifier if the intraclass
+    columns are listed at a false discovery rate of 5% [2]_, if the largest of the shares of wrong
+    rows, or of the median errors, is at least 1.2 times the smallest. Each check warns about clean
+    data with a probability of at most 1%, except for leakage and copies, which are not statistical
+    tests. A column leaks if it alone predicts the target with an error of at most 1%. Two or three
+    columns leak if they determine the target together. A column is an identifier if the intraclass
     correlation of the target for its values, or for the parts of its codes before a separator, is
     above 0.1. Order effects are detected by the rank correlation of neighboring residuals, and of
     neighboring targets if dates or a counter order the rows. Shift is detected by a classifier that
@@ -319,7 +320,9 @@ def report(
         constant_ratio=ratio,
         calibration=calibration_of(truth, own),
         coverage=covered,
-        losses=losses_by_column(new, truth.losses(own), truth.units),
+        losses=losses_by_column(
+            new, truth.losses(own), truth.units, are_shares=truth.task == "classification"
+        ),
         checks=(*checks, *stated),
         remarks=tuple(remarks),
     )

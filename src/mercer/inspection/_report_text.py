@@ -221,7 +221,7 @@ def _losses(report: Any) -> ReportSection:
     name = "error" if report.task == "classification" else "mae"
     title = "Where the model errs"
     if not report.losses:
-        none = "the error differs by no column beyond what chance explains"
+        none = "the error differs by no column by a fifth, beyond what chance explains"
         return ReportSection(title, findings=(none,))
     rows = []
     for one in report.losses:
@@ -231,12 +231,16 @@ def _losses(report: Any) -> ReportSection:
             (formatted(name, loss), shorten(label, 24)) for loss, label in (pairs[-1], pairs[0])
         )
         rows.append((shorten(one.column), *(cell for end in ends for cell in end)))
-    error = NAMES[name] if NAMES[name].isupper() else NAMES[name].lower()
+    error, what = (
+        ("error", "Shares of wrong rows in")
+        if name == "error"
+        else ("median error", "Medians of absolute errors in")
+    )
     header = ("Column", f"Highest {error}", "where", "Lowest", "where")
     told = (
-        "Mean errors of deciles or categories of each column. Columns are listed by whose values "
-        "the errors differ beyond what chance explains (Kruskal-Wallis tests, false discovery "
-        "rate 5%), the largest differences first.",
+        f"{what} deciles or categories of each column. Columns are listed by whose values "
+        "the errors differ by a fifth, and beyond what chance explains (Kruskal-Wallis tests, "
+        "false discovery rate 5%), the largest differences first.",
     )
     return ReportSection(title, header, tuple(rows), sentences=told)
 
@@ -274,7 +278,11 @@ def _coverage(report: Any) -> ReportSection:
     return ReportSection(
         f"Coverage of {found.asked:.0%} {what} by {unit}",
         header,
-        _bins(found.bins, number if report.task == "regression" else "{:g}".format),
+        # Empty sets hold no class, which a sentence explains.
+        _bins(
+            [one for one in found.bins if unit == "width" or one.value > 0.0],
+            number if unit == "width" else "{:g}".format,
+        ),
         (told,),
         _empty_sets(found) if unit == "size" else (),
     )
@@ -284,8 +292,10 @@ def _empty_sets(found: Any) -> tuple[str, ...]:
     """Explain why some sets hold no class."""
     if found.bins[0].value > 0.0:
         return ()
+    n_empty = found.bins[0].count
+    told = "1 set is empty, where" if n_empty == 1 else f"{n_empty:,} sets are empty, where"
     return (
-        f"Sets are empty where the model is least sure: with a smaller share of errors than "
+        f"{told} the model is least sure: with a smaller share of errors than "
         f"{1.0 - found.asked:.0%}, it does not need all sets to hold a class.",
     )
 

@@ -44,14 +44,16 @@ def compare_methods(
     failures, written = list[str](), dict[str, Path | None]()
     with output.progress_bar("fits") as bar, collected_warnings(notes):
         bar.step("comparing", len(names) * len(rows))
-        result = comparison.compare(
+        compared = comparison.compare(
             problem,
             names,
             rows,
             given,
             bar,
-            on_split=lambda table: bar.report(sections.standing(table, len(rows))),
+            on_method=lambda table: bar.report(sections.method_line(table)),
         )
+    result = compared.table
+    notes += compared.notes
     found = sections.comparison_section(result)
     described = sections.describe_problem(problem)
     if given.csv is not None:

@@ -38,7 +38,7 @@ def run(given: options.Explain) -> None:
             n_rows = explanation_sections.MOST_CARDS if given.report else ON_SCREEN
             n_rows = len(cells.frame) if given.out else n_rows
             why = predictions.explained_rows(model, cells.frame[:n_rows], bar)
-        if trial.y is None:
+        if trial.report is None:
             found = contributions.by_contributions(trial.importances, why.values)
             trial = replace(trial, importances=found)
         if given.out is not None:

@@ -25,7 +25,7 @@ from mercer_command.commands import preparation, results
 from mercer_command.costs import cost_section, read_costs
 from mercer_command.division import splits
 from mercer_command.figures import score_called
-from mercer_command.messages import collected_warnings, postponed, shown
+from mercer_command.messages import collected_warnings, counted, postponed, shown
 from mercer_command.names import KINDS, LEARNERS
 from mercer_command.output import Section, write_page
 from mercer_command.problem import Problem
@@ -91,7 +91,7 @@ def learn(
     failures, written = list[str](), dict[str, Path | None]()
     n_columns = problem.features.shape[1]
     with output.progress_bar() as bar:
-        told = f"learning from {training.n_train:,} rows of {n_columns} columns"
+        told = f"learning from {counted(training.n_train, 'row')} of {counted(n_columns, 'column')}"
         bar.step(told, unit="rows read")
         if (source := training.source) is not None:
             source.client, source.on_rows = client, bar.advance

@@ -2,7 +2,7 @@
 
 from mercer_command import files, messages, options, output, predictions, streaming
 from mercer_command.commands import preparation
-from mercer_command.messages import collected_warnings
+from mercer_command.messages import collected_warnings, counted
 
 
 def run(given: options.Predict) -> None:
@@ -23,4 +23,4 @@ def run(given: options.Predict) -> None:
                 model, rows, given.out, coverage, bar, n_reasons=given.why or 0, client=client
             )
     output.print_notes([*notes, *found])
-    output.print_line(f"{rows.n_rows:,} predictions in {given.out}")
+    output.print_line(f"{counted(rows.n_rows, 'prediction')} in {given.out}")
