@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import pandas as pd
 
 from mercer.preprocessing import CellReading, cell_readings, kind_of, numbers_rows, parse_cells
-from mercer_command.messages import InputError, listing
+from mercer_command.messages import InputError, listing, shown
 from mercer_command.values import Cells, MissingCodes, naming_codes, odd_value, without_codes
 
 ReadAs: TypeAlias = Literal["number", "date", "time", "flag", "text"]
@@ -153,6 +153,9 @@ def _read_column(name: str, odd: Cells, reading: CellReading) -> Column:
         named = listing(odd.drop_duplicates(), most=4)
         told = f"{len(odd)} {verb} as missing, not being a {reading.read_as}: {named}"
         warnings = (*warnings, told)
+    if reading.read_as == "text" and reading.facts:
+        told = f"--columns '{shown(name)}=number' reads them as numbers"
+        warnings = (*warnings, f"digits with leading zeros are read as codes; {told}")
     notation = "flag" if reading.read_as == "flag" else reading.format
     return Column(name, "number", notation, reading.facts, 0.0, warnings)
 

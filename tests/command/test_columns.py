@@ -32,6 +32,14 @@ def recognized(cells: Any, name: str = "c", **others: Any) -> Column:
         ("c", [f"A-{i:04d}" for i in range(N)], "identifier"),
         ("c", [f"very {a}d car{i}" for i, a in enumerate("re" * 30)], "text"),
         ("c", ["the red car"] * 30 + ["a blue boat"] * 30, "category"),
+        ("zip", [f"{501 + 37 * (i % 9):05d}" for i in range(N)], "category"),
+        ("zip", [f"{501 + 37 * i:05d}" for i in range(N)], "identifier"),
+        ("phone", ["030123", "0221456", "0891"] * 20, "category"),
+        ("at", [f"{i % 24:02d}{(7 * i) % 60:02d}" for i in range(N)], "time"),
+        ("month", [f"{i % 12 + 1:02d}" for i in range(N)], "number"),
+        ("length", [f"{7.5 * i:05.1f}" for i in range(N)], "number"),
+        ("c", ["0", "00", "000", "0.5", "1"] * 12, "number"),
+        ("c", ["07", *map(str, range(8, 8 + N // 2)), *map(str, range(9, 8 + N // 2))], "number"),
         ("c", ["x"] * N, "constant"),
         ("c", [""] * N, "empty"),
         ("c", ["true", "FALSE"] * (N // 2), "category"),
@@ -63,6 +71,21 @@ def test_cells_that_cannot_be_read_are_named() -> None:
     assert column.role == "number"
     assert column.warnings == ("1 cell counts as missing, not being a number: 'unknown'",)
     assert "missing" in column.describe()
+
+
+def test_digits_with_leading_zeros_are_codes_unless_a_choice_says_otherwise(
+    tmp_path: Path,
+) -> None:
+    frame = pd.DataFrame({"zip": ["01002", "90210", "00501"] * 20})
+    frame.to_parquet(tmp_path / "t.parquet")
+    for table in (frame, pd.read_parquet(tmp_path / "t.parquet")):
+        typed, [column] = recognize_columns(table)
+        assert set(typed["zip"]) == {"01002", "90210", "00501"}
+        assert column.facts == ("codes with leading zeros", "3 levels")
+        assert "--columns 'zip=number' reads them as numbers" in column.warnings[0]
+    typed, [column] = recognize_columns(frame, {"zip": Choice("number")})
+    assert (column.role, column.warnings) == ("number", ())
+    assert set(typed["zip"]) == {1002.0, 90210.0, 501.0}
 
 
 def test_choices_are_followed_and_checked() -> None:
