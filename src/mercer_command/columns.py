@@ -8,9 +8,23 @@ from typing import Literal, TypeAlias
 
 import pandas as pd
 
-from mercer.preprocessing import CellReading, cell_readings, kind_of, numbers_rows, parse_cells
+from mercer.preprocessing import (
+    CellReading,
+    cell_readings,
+    is_text,
+    kind_of,
+    numbers_rows,
+    parse_cells,
+)
 from mercer_command.messages import InputError, listing, shown
-from mercer_command.values import Cells, MissingCodes, naming_codes, odd_value, without_codes
+from mercer_command.values import (
+    Cells,
+    MissingCodes,
+    naming_codes,
+    odd_value,
+    one_spelling,
+    without_codes,
+)
 
 ReadAs: TypeAlias = Literal["number", "date", "time", "flag", "text"]
 
@@ -115,6 +129,8 @@ def recognize_columns(
     Returns
     -------
     typed : DataFrame of shape (n_rows, n_columns)
+        Categories that differ only in case or in spaces are one, except in columns that the user
+        has chosen to read as categories.
     columns : list of Column
 
     Raises
@@ -135,6 +151,11 @@ def recognize_columns(
             column = _read_column(name, odd, readings[name])
             found = readings[name].read_as
             values = without_codes(values, missing.get(name, ()))
+        if name not in choices and kind_of(values) == "category" and is_text(values):
+            values, told = one_spelling(values)
+            if told:
+                told = f"{told}; --columns '{shown(name)}=category' keeps them apart"
+                column = replace(column, warnings=(*column.warnings, told))
         typed[name] = values
         column = replace(column, missing=float(values.isna().mean()))
         if name in choices:

@@ -16,6 +16,7 @@ from mercer_command.messages import InputError, listing, shown
 from mercer_command.names import KINDS
 from mercer_command.table_files import Cells, read_cells
 from mercer_command.target_column import MIN_ROWS, Task, known_target
+from mercer_command.totals import without_totals
 from mercer_command.values import Array, MissingCodes
 
 _PARTS = ("train", "test", "")
@@ -95,7 +96,8 @@ def as_problem(
     ----------
     table : DataFrame or Cells of shape (n_rows, n_columns)
     target : str
-        Name of the column to predict. Rows in which it is missing are left out.
+        Name of the column to predict. Rows in which it is missing are left out, and so is a last
+        row of totals.
     task : {"auto", "classification", "regression", "ordinal", "count"}, default="auto"
         If "auto", the target's values determine it. Grades are classes, and counts are responses.
     choices : mapping from str to Choice, default=None
@@ -115,7 +117,8 @@ def as_problem(
         If the target is missing, constant, different in every row, or not suitable for the task; if
         fewer than ten rows or no columns to learn from remain; or if a number is infinite.
     """
-    cells = table if isinstance(table, Cells) else Cells(table)
+    given = table if isinstance(table, Cells) else Cells(table)
+    cells = without_totals(given)
     frame, notes = cells.frame, list(cells.notes)
     target = _target_name(frame, target)
     reading: dict[str, Any] = {"separator": cells.separator, "missing": missing}
@@ -147,7 +150,7 @@ def as_problem(
         tuple(notes),
         groups=groups,
         times=times,
-        given_splits=None if split is None else read_split(split, len(frame))[used],
+        given_splits=None if split is None else read_split(split, len(given.frame))[used],
         kind=task if task in KINDS else "",
         missing=dict(missing or {}),
         beside=typed[[column.name for column in rest if column.role == "identifier"]],

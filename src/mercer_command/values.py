@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
@@ -101,6 +102,84 @@ def parse_missing(given: str | None, names: Iterable[str]) -> dict[str, list[str
             for column in [name] if mark else found:
                 found[column].append(value)
     return {name: values for name, values in found.items() if values}
+
+
+def spelling_key(text: object) -> str:
+    """Return what is equal for texts that differ only in case or in spaces.
+
+    Parameters
+    ----------
+    text : object
+
+    Examples
+    --------
+    >>> spelling_key("  Very  GOOD ")
+    'very good'
+    """
+    return " ".join(str(text).split()).casefold()
+
+
+def by_spelling(known: Iterable[object]) -> dict[str, str]:
+    """Return known texts by their `spelling_key`, without those that it does not tell apart.
+
+    Parameters
+    ----------
+    known : iterable
+        Distinct texts.
+    """
+    texts = [str(text) for text in known]
+    counts = Counter(map(spelling_key, texts))
+    return {key: text for text in texts if counts[key := spelling_key(text)] == 1}
+
+
+def known_spelling(texts: Iterable[Any], spellings: Mapping[str, str]) -> list[Any]:
+    """Replace texts by the known ones that they differ from in case or in spaces alone.
+
+    Parameters
+    ----------
+    texts : iterable
+        Texts; other objects, such as missing values, remain.
+    spellings : mapping from str to str
+        See `by_spelling`.
+    """
+    found = {
+        text: spellings.get(spelling_key(text), text) for text in {*texts} if isinstance(text, str)
+    }
+    return [found.get(text, text) if isinstance(text, str) else text for text in texts]
+
+
+def one_spelling(cells: Cells) -> tuple[Cells, str]:
+    """Replace texts that differ only in case or in spaces by the most frequent one of them.
+
+    Parameters
+    ----------
+    cells : Series
+        Categories.
+
+    Returns
+    -------
+    cells : Series
+    note : str
+        Empty if no text was replaced.
+
+    Notes
+    -----
+    More than five codes of at most two letters, such as aB and Ab, are left as they are if more
+    than a quarter of the cells would change.
+    """
+    texts = cells[[isinstance(cell, str) for cell in cells]]
+    best: dict[str, str] = {}
+    counts = texts.value_counts()
+    for text in counts.index:
+        best.setdefault(spelling_key(text), str(text))
+    replaced = counts[[best[spelling_key(text)] != text for text in counts.index]]
+    are_codes = len(best) > 5 and max(map(len, best)) <= 2
+    if replaced.empty or (are_codes and replaced.sum() > 0.25 * len(texts)):
+        return cells, ""
+    changes = {text: best[spelling_key(text)] for text in replaced.index}
+    told = listing((f"{text} as {new}" for text, new in changes.items()), most=4)
+    note = f"spellings that differ in case or in spaces are read as the most frequent one: {told}"
+    return cells.replace(changes), note
 
 
 def without_codes(cells: Cells, codes: Iterable[str]) -> Cells:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_cases import call, class_table, error_line, pd
+from command_cases import Run, call, class_table, error_line, pd
 
 from mercer_command.choices import read_choices
 from mercer_command.columns import Choice, Column, recognize_columns
@@ -138,3 +138,41 @@ def test_unsuitable_files_of_columns(tmp_path: Path, monkeypatch: pytest.MonkeyP
         Path("c.csv").write_text(text)
         arguments = ("t.csv", "--target", "kind", "--columns", "c.csv")
         assert message in error_line(call("fit", *arguments))
+
+
+def test_spellings_that_differ_in_case_or_spaces_are_one_category() -> None:
+    cells = ["yes"] * 20 + ["YES ", "Yes", "no", "NO", " n  o"] + ["no"] * 20 + ["n o"] * 2
+    typed, [column] = recognize_columns(pd.DataFrame({"c": cells}))
+    assert set(typed["c"]) == {"yes", "no", "n o"}
+    assert column.facts == ("3 levels",)
+    assert "'YES as yes', 'Yes as yes', 'NO as no', 'n  o as n o'" in column.warnings[0]
+    assert "--columns 'c=category' keeps them apart" in column.warnings[0]
+    typed, [column] = recognize_columns(pd.DataFrame({"c": cells}), {"c": Choice("category")})
+    assert len(set(typed["c"])) == 7
+    assert column.warnings == ()
+    codes = [f"{a}{b}" for a in "abcABC" for b in "xyXY"] * 3
+    assert len(set(recognize_columns(pd.DataFrame({"c": codes}))[0]["c"])) == 24
+
+
+def test_other_spellings_are_known_when_rows_are_predicted_and_explained(run: Run) -> None:
+    frame = class_table()
+    kinds, flags = frame["kind"].astype(str), frame["flag"].astype(str)
+    frame = frame.assign(kind=kinds, site=np.where(RNG.random(len(frame)) < 0.5, "North", "South"))
+    frame.assign(kind=[*kinds[:3].str.upper(), *kinds[3:]]).to_csv("t.csv", index=False)
+    options = ("--target", "kind", "--learner", "uniform", "--out", "m.skops")
+    result = run("fit", "t.csv", *options)
+    assert result.exit_code == 0, result.output
+    assert f"{kinds.nunique()} classes" in result.stdout
+    assert "'kind': spellings that differ in case" in " ".join(result.stderr.split())
+    new = frame.assign(kind=kinds.str.upper(), site=frame["site"].str.lower() + " ", flag=flags)
+    new.to_csv("new.csv", index=False)
+    frame.to_csv("old.csv", index=False)
+    told = []
+    for table in ("old.csv", "new.csv"):
+        assert run("predict", "m.skops", table, "--out", "p.csv").exit_code == 0
+        told.append(
+            (run("explain", "m.skops", table).stdout.lower(), pd.read_csv("p.csv").to_numpy())
+        )
+    np.testing.assert_array_equal(told[0][1], told[1][1])
+    assert told[0][0] == told[1][0]
+    assert "not fitted to" not in told[1][0]
