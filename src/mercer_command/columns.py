@@ -22,6 +22,7 @@ from mercer_command.values import (
     MissingCodes,
     naming_codes,
     odd_value,
+    odd_value_note,
     one_spelling,
     without_codes,
 )
@@ -65,6 +66,10 @@ class Column:
         Share of missing cells.
     warnings : tuple of str
         What may have been recognized wrongly.
+    sentinel : float or None
+        Number that may stand for missing cells, because it repeats and is far from all others.
+    n_sentinel : int
+        Number of rows that have it.
     """
 
     name: str
@@ -73,6 +78,8 @@ class Column:
     facts: tuple[str, ...] = ()
     missing: float = 0.0
     warnings: tuple[str, ...] = ()
+    sentinel: float | None = None
+    n_sentinel: int = 0
 
     @property
     def is_used(self) -> bool:
@@ -198,9 +205,18 @@ def _recognized(column: Column, values: Cells, read_as: ReadAs | None) -> Column
     if kind == "date":
         role = "time" if read_as == "time" else "duration" if _is_duration(values) else "date"
     if kind == "number":
-        told = odd_value(values), naming_codes(column.name, values)
-        column = replace(column, warnings=(*column.warnings, *filter(None, told)))
+        column = _with_odd_value(column, values)
+        if told := naming_codes(column.name, values):
+            column = replace(column, warnings=(*column.warnings, told))
     return _used(column, role, values)
+
+
+def _with_odd_value(column: Column, numbers: Cells) -> Column:
+    """Return a column of numbers with the value that may be a code of missing cells, if any."""
+    if (found := odd_value(numbers)) is None:
+        return column
+    warnings = (*column.warnings, odd_value_note(numbers, found[0]))
+    return replace(column, warnings=warnings, sentinel=found[0], n_sentinel=found[1])
 
 
 def _chosen(column: Column, values: Cells, choice: Choice, *, suits: bool) -> Column:
@@ -212,8 +228,8 @@ def _chosen(column: Column, values: Cells, choice: Choice, *, suits: bool) -> Co
     if kind != needed or kind == "other" or not suits:
         raise InputError(f"'{column.name}' cannot be read as a {choice.role}, as --columns says")
     role = "duration" if choice.role == "date" and _is_duration(values) else choice.role
-    if role == "number" and (told := odd_value(values)):
-        column = replace(column, warnings=(*column.warnings, told))
+    if role == "number":
+        column = _with_odd_value(column, values)
     used = _used(column, role, values)
     return replace(used, facts=(*used.facts, "as --columns says"))
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from mercer.preprocessing import convert, kind_of, repeated_prefix
 from mercer_command.columns import DATES, Choice, Column, left_out_notes, recognize_columns
-from mercer_command.messages import InputError, listing, shown
+from mercer_command.messages import InputError, did_you_mean, listing, shown
 from mercer_command.names import KINDS
 from mercer_command.table_files import Cells, read_cells
 from mercer_command.target_column import MIN_ROWS, Task, known_target
@@ -162,7 +162,10 @@ def _target_name(frame: pd.DataFrame, target: str) -> str:
     names = [str(name) for name in frame.columns]
     # Spaces around the name of the target do not matter.
     if target not in names and (target := target.strip()) not in names:
-        raise InputError(f"the table has no column '{shown(target)}'; it has {listing(names)}")
+        raise InputError(
+            f"the table has no column '{shown(target)}'{did_you_mean(target, names)}; it has "
+            f"{listing(names)}"
+        )
     if len(frame) < MIN_ROWS:
         raise InputError(
             f"the table has {len(frame)} row{'s' * (len(frame) > 1)}; at least {MIN_ROWS} are "
@@ -255,7 +258,8 @@ def _check_column(frame: pd.DataFrame, name: str, target: str, of: str) -> None:
     if name not in frame.columns or name == target:
         others = [column for column in frame.columns if column != target]
         raise InputError(
-            f"there is no column '{shown(name)}' of {of}; choose from {listing(others)}"
+            f"there is no column '{shown(name)}' of {of}{did_you_mean(name, others)}; choose from "
+            f"{listing(others)}"
         )
 
 

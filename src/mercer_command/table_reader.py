@@ -18,7 +18,7 @@ from sklearn.utils import Tags
 
 from mercer.preprocessing import CellReading, cell_readings, convert, is_text, parse_cells
 from mercer_command.columns import DATES, OTHERWISE, read_as
-from mercer_command.messages import listing, shown
+from mercer_command.messages import did_you_mean, listing, shown
 from mercer_command.values import Array, Cells, as_dates, by_spelling, known_spelling, without_codes
 
 Hashes = npt.NDArray[np.uint64]
@@ -135,7 +135,8 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             X = X.to_pandas()  # type: ignore[operator]
         absent = [name for name, _, _ in self.columns if name not in X.columns]
         if absent:
-            raise ValueError(f"The table lacks columns of the model: {listing(absent)}.")
+            hint = did_you_mean(absent[0], set(X.columns) - {name for name, _, _ in self.columns})
+            raise ValueError(f"The table lacks columns of the model: {listing(absent)}{hint}.")
         wanted = {n: ("flag" if f == "flag" else read_as(r), "") for n, r, f in self.columns}
         preferred = {name: notation for name, _, notation in self.columns}
         missing = self.missing or {}

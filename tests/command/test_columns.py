@@ -176,3 +176,13 @@ def test_other_spellings_are_known_when_rows_are_predicted_and_explained(run: Ru
     np.testing.assert_array_equal(told[0][1], told[1][1])
     assert told[0][0] == told[1][0]
     assert "not fitted to" not in told[1][0]
+
+
+def test_a_value_that_may_stand_for_missing_cells_is_told_with_its_rows() -> None:
+    cells = np.r_[RNG.normal(size=50), [-200.0] * 7]
+    for choices in (None, {"c": Choice("number")}):
+        _, [column] = recognize_columns(pd.DataFrame({"c": cells}), choices)
+        assert (column.sentinel, column.n_sentinel) == (-200.0, 7)
+        assert "-200 in 12.3% of the rows is far from all other values" in column.warnings[0]
+    column = recognized(RNG.normal(size=50))
+    assert (column.sentinel, column.n_sentinel) == (None, 0)

@@ -339,6 +339,14 @@ def test_comparisons_hold_out_groups_and_later_rows(run: Run) -> None:
         (("--columns", "kind=size"), "there is no role 'size'"),
         (("--cost", "1,2"), "--cost is for two classes; the target has a response"),
         (("--target", "kind", "--metric", "mae"), "mae is for classes that are numbers"),
+        (
+            ("--target", "Y"),
+            "the table has no column 'Y' (did you mean 'y'?); it has 'Date', 'open'",
+        ),
+        (("--time", "date"), "no column 'date' of times (did you mean 'Date'?)"),
+        (("--group", "knd"), "no column 'knd' of groups (did you mean 'kind'?)"),
+        (("--columns", "OPEN=number"), "names a column 'OPEN' (did you mean 'open'?)"),
+        (("--missing", "opne=0"), "names a column 'opne' (did you mean 'open'?)"),
         (("--metric", "roc_auc"), "there is no metric of regression 'roc_auc'; choose from rmse"),
     ],
 )
