@@ -52,6 +52,8 @@ class Problem:
         Times of the rows, in ascending order.
     given_splits : ndarray of str of shape (n_samples, n_splits) or None
         Whether each row is for training or for testing, if a file defines the splits.
+    order : tuple of str
+        Grades in words, from the lowest to the highest; empty if there are none.
     beside : DataFrame of shape (n_samples, n_identifiers) or None
         Identifiers, which are not used as features but may show which rows belong together.
     missing : dict of str to list of str
@@ -70,6 +72,7 @@ class Problem:
     times: Array | None = None
     given_splits: Array | None = None
     kind: str = ""
+    order: tuple[str, ...] = ()
     beside: pd.DataFrame | None = None
     missing: MissingCodes = field(default_factory=dict)
 
@@ -84,6 +87,7 @@ def as_problem(
     target: str,
     task: str = "auto",
     *,
+    order: tuple[str, ...] = (),
     choices: Mapping[str, Choice] | None = None,
     missing: MissingCodes | None = None,
     group: str | None = None,
@@ -100,6 +104,8 @@ def as_problem(
         row of totals.
     task : {"auto", "classification", "regression", "ordinal", "count"}, default="auto"
         If "auto", the target's values determine it. Grades are classes, and counts are responses.
+    order : tuple of str, default=()
+        Grades in words, from the lowest to the highest, which make the task "ordinal".
     choices : mapping from str to Choice, default=None
         How columns are read and used; all other columns are recognized.
     missing : mapping from str to list of str, default=None
@@ -120,15 +126,18 @@ def as_problem(
     given = table if isinstance(table, Cells) else Cells(table)
     cells = without_totals(given)
     frame, notes = cells.frame, list(cells.notes)
+    task = "ordinal" if order else task
     target = _target_name(frame, target)
     reading: dict[str, Any] = {"separator": cells.separator, "missing": missing}
     typed, columns = recognize_columns(frame, choices, **reading)
-    used, values, decided, target_column = known_target(typed, columns, target, task, notes)
+    used, values, decided, target_column = known_target(
+        typed, columns, target, task, notes, order=order
+    )
     times = None
     if time is not None:
         times = times_of(typed.iloc[used], time, target)
-        order = np.argsort(times, kind="stable")
-        used, values, times = used[order], values[order], times[order]
+        sorting = np.argsort(times, kind="stable")
+        used, values, times = used[sorting], values[sorting], times[sorting]
     typed = typed.iloc[used]
     if len(used) < len(frame):
         # A column may be constant in the remaining rows.
@@ -152,6 +161,7 @@ def as_problem(
         times=times,
         given_splits=None if split is None else read_split(split, len(given.frame))[used],
         kind=task if task in KINDS else "",
+        order=order,
         missing=dict(missing or {}),
         beside=typed[[column.name for column in rest if column.role == "identifier"]],
     )

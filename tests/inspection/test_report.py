@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from mercer import (
+    KernelOrdinalClassifier,
     KernelStackingClassifier,
     KernelStackingRegressor,
     TwoStageClassifier,
@@ -336,3 +337,15 @@ def test_unsuitable_models_are_refused(classes: Any) -> None:
     classifier = LogisticRegression().fit(X, labels)
     with pytest.raises(ValueError, match="previously unseen labels: \\['maybe'\\]"):
         report(classifier, X, np.r_[["maybe"], labels[1:]])
+
+
+def test_grades_in_words_may_have_any_order() -> None:
+    X = np.random.default_rng(0).normal(size=(90, 2))
+    codes = np.digitize(X[:, 0], [-0.5, 0.5])
+    words = ["poor", "fair", "a good one"]
+    numbers = KernelOrdinalClassifier(alpha=1.0).fit(X, codes)
+    named = KernelOrdinalClassifier(alpha=1.0, categories=words).fit(X, np.array(words)[codes])
+    expected = report(numbers, X, codes, metric="log_loss").held_out[0].scores
+    found = report(named, X, np.array(words)[codes]).held_out[0].scores
+    for name in ("error", "log_loss", "balanced_accuracy"):
+        assert found[name].value == pytest.approx(expected[name].value)

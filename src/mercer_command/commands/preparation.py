@@ -4,6 +4,7 @@ from mercer_command import files, messages, options, streaming, table_files
 from mercer_command.choices import read_choices
 from mercer_command.names import DEVICES
 from mercer_command.problem import Problem, as_problem
+from mercer_command.target_column import read_order
 from mercer_command.values import parse_missing
 
 
@@ -37,6 +38,7 @@ def read_problem(given: options.Fit | options.Compare) -> Problem:
         cells,
         given.target,
         given.task,
+        order=read_order(given.order, given.task),
         choices=read_choices(given.columns, names),
         missing=parse_missing(given.missing, names),
         group=given.group,
