@@ -219,3 +219,12 @@ def test_two_or_three_samples_are_fitted_or_refused_in_words(name: str, n_sample
             assert "n_splits=2 cannot be greater" in str(error)  # noqa: PT017
         else:
             assert len(model.predict(X[:n_samples])) == n_samples
+
+
+@pytest.mark.parametrize("name", PREDICTORS)
+def test_a_column_of_another_case_is_suggested(name: str) -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X).rename(columns="column {}".format)
+    model = made(name).fit(frame, CODES)
+    with pytest.raises(ValueError, match=r"'COLUMN 0' is new \(did you mean 'column 0'\?\)"):
+        model.predict(frame.rename(columns={"column 0": "COLUMN 0"}))

@@ -7,7 +7,7 @@ import pandas as pd
 
 from mercer_command.columns import Choice, Column
 from mercer_command.files import write_table
-from mercer_command.messages import InputError, checked_name, listing, shown
+from mercer_command.messages import InputError, checked_name, did_you_mean, listing, shown
 from mercer_command.names import ROLES
 from mercer_command.table_files import read_cells
 
@@ -50,7 +50,7 @@ def read_choices(given: str | None, names: Sequence[str]) -> dict[str, Choice]:
         # An apostrophe was written before names that spreadsheets would take for formulas.
         known = name.removeprefix("'") if name not in names else name
         if known not in names:
-            named = f"{source} names a column '{shown(known)}'"
+            named = f"{source} names a column '{shown(known)}'{did_you_mean(known, names)}"
             raise InputError(f"{named}, and the table has {listing(names)}")
         if role:
             found[known] = Choice(checked_name("role", role, ROLES), notation)  # type: ignore[arg-type]

@@ -8,9 +8,24 @@ from typing import Literal, TypeAlias
 
 import pandas as pd
 
-from mercer.preprocessing import CellReading, cell_readings, kind_of, numbers_rows, parse_cells
-from mercer_command.messages import InputError, listing
-from mercer_command.values import Cells, MissingCodes, naming_codes, odd_value, without_codes
+from mercer.preprocessing import (
+    CellReading,
+    cell_readings,
+    is_text,
+    kind_of,
+    numbers_rows,
+    parse_cells,
+)
+from mercer_command.messages import InputError, listing, shown
+from mercer_command.values import (
+    Cells,
+    MissingCodes,
+    naming_codes,
+    odd_value,
+    odd_value_note,
+    one_spelling,
+    without_codes,
+)
 
 ReadAs: TypeAlias = Literal["number", "date", "time", "flag", "text"]
 
@@ -51,6 +66,10 @@ class Column:
         Share of missing cells.
     warnings : tuple of str
         What may have been recognized wrongly.
+    sentinel : float or None
+        Number that may stand for missing cells, because it repeats and is far from all others.
+    n_sentinel : int
+        Number of rows that have it.
     """
 
     name: str
@@ -59,6 +78,8 @@ class Column:
     facts: tuple[str, ...] = ()
     missing: float = 0.0
     warnings: tuple[str, ...] = ()
+    sentinel: float | None = None
+    n_sentinel: int = 0
 
     @property
     def is_used(self) -> bool:
@@ -115,6 +136,8 @@ def recognize_columns(
     Returns
     -------
     typed : DataFrame of shape (n_rows, n_columns)
+        Categories that differ only in case or in spaces are one, except in columns that the user
+        has chosen to read as categories.
     columns : list of Column
 
     Raises
@@ -135,6 +158,11 @@ def recognize_columns(
             column = _read_column(name, odd, readings[name])
             found = readings[name].read_as
             values = without_codes(values, missing.get(name, ()))
+        if name not in choices and kind_of(values) == "category" and is_text(values):
+            values, told = one_spelling(values)
+            if told:
+                told = f"{told}; --columns '{shown(name)}=category' keeps them apart"
+                column = replace(column, warnings=(*column.warnings, told))
         typed[name] = values
         column = replace(column, missing=float(values.isna().mean()))
         if name in choices:
@@ -153,6 +181,9 @@ def _read_column(name: str, odd: Cells, reading: CellReading) -> Column:
         named = listing(odd.drop_duplicates(), most=4)
         told = f"{len(odd)} {verb} as missing, not being a {reading.read_as}: {named}"
         warnings = (*warnings, told)
+    if reading.read_as == "text" and reading.facts:
+        told = f"--columns '{shown(name)}=number' reads them as numbers"
+        warnings = (*warnings, f"digits with leading zeros are read as codes; {told}")
     notation = "flag" if reading.read_as == "flag" else reading.format
     return Column(name, "number", notation, reading.facts, 0.0, warnings)
 
@@ -174,9 +205,18 @@ def _recognized(column: Column, values: Cells, read_as: ReadAs | None) -> Column
     if kind == "date":
         role = "time" if read_as == "time" else "duration" if _is_duration(values) else "date"
     if kind == "number":
-        told = odd_value(values), naming_codes(column.name, values)
-        column = replace(column, warnings=(*column.warnings, *filter(None, told)))
+        column = _with_odd_value(column, values)
+        if told := naming_codes(column.name, values):
+            column = replace(column, warnings=(*column.warnings, told))
     return _used(column, role, values)
+
+
+def _with_odd_value(column: Column, numbers: Cells) -> Column:
+    """Return a column of numbers with the value that may be a code of missing cells, if any."""
+    if (found := odd_value(numbers)) is None:
+        return column
+    warnings = (*column.warnings, odd_value_note(numbers, found[0]))
+    return replace(column, warnings=warnings, sentinel=found[0], n_sentinel=found[1])
 
 
 def _chosen(column: Column, values: Cells, choice: Choice, *, suits: bool) -> Column:
@@ -188,8 +228,8 @@ def _chosen(column: Column, values: Cells, choice: Choice, *, suits: bool) -> Co
     if kind != needed or kind == "other" or not suits:
         raise InputError(f"'{column.name}' cannot be read as a {choice.role}, as --columns says")
     role = "duration" if choice.role == "date" and _is_duration(values) else choice.role
-    if role == "number" and (told := odd_value(values)):
-        column = replace(column, warnings=(*column.warnings, told))
+    if role == "number":
+        column = _with_odd_value(column, values)
     used = _used(column, role, values)
     return replace(used, facts=(*used.facts, "as --columns says"))
 

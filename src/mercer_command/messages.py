@@ -173,9 +173,28 @@ def checked_name(kind: str, name: str, choices: Iterable[str]) -> str:
     choices = list(choices)
     if name in choices:
         return name
-    similar = get_close_matches(name, choices, n=1)
-    hint = f" (did you mean '{similar[0]}'?)" if similar else ""
+    hint = did_you_mean(name, choices)
     raise InputError(f"there is no {kind} '{name}'{hint}; choose from {', '.join(choices)}")
+
+
+def did_you_mean(name: str, names: Iterable[object]) -> str:
+    """Return a question about the most similar of the names that exist, or an empty string.
+
+    Parameters
+    ----------
+    name : str
+        A name that does not exist. Case, and spaces around it, do not matter.
+    names : iterable
+
+    Examples
+    --------
+    >>> did_you_mean("AGE", ["size", "age"])
+    " (did you mean 'age'?)"
+    """
+    texts = [str(one) for one in names]
+    plain = [text.strip().casefold() for text in texts]
+    similar = get_close_matches(name.strip().casefold(), plain, n=1)
+    return f" (did you mean '{shown(texts[plain.index(similar[0])])}'?)" if similar else ""
 
 
 def shown(name: object, *, longest: int = 60) -> str:

@@ -27,7 +27,7 @@ from mercer_command.stricter_split import Read, StricterSplit, called_for
 from mercer_command.table_files import Cells
 from mercer_command.table_model import TableModel
 from mercer_command.target_column import MIN_ROWS, Task
-from mercer_command.values import Array
+from mercer_command.values import Array, by_spelling, known_spelling
 
 
 @dataclass(frozen=True)
@@ -377,4 +377,6 @@ def _target(column: pd.DataFrame, model: TableModel, role: str) -> Array:
         numbers = convert(column, "number")[:, 0]
         return numbers.astype(model.classes_.dtype) if is_classifier(model) else numbers
     texts = convert(column, "category")[:, 0].astype(str)
-    return np.char.lower(texts) == "true" if kind == "b" else texts
+    if kind == "b":
+        return np.char.lower(texts) == "true"
+    return np.array(known_spelling(texts, by_spelling(model.classes_)), dtype=str)

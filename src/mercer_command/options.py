@@ -102,6 +102,13 @@ class _Learning(Options):
     table: Tables
     target: Annotated[str, typer.Option(help="Column to predict.", metavar="COLUMN")]
     task: Annotated[str, typer.Option(help=_TASK_HELP)] = "auto"
+    order: Annotated[
+        str | None,
+        typer.Option(
+            help="Grades in words, the lowest first: 'poor,fair,good'. Implies --task ordinal.",
+            metavar="GRADES",
+        ),
+    ] = None
     columns: Annotated[str | None, typer.Option(help=_COLUMNS_HELP, metavar="PAIRS|FILE")] = None
     missing: Missing = None
     no_header: NoHeader = False

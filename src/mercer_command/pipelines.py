@@ -93,7 +93,12 @@ def make_model(
     estimator = METHODS[name].estimator(problem.task, max(2, min(5, largest)))
     if problem.times is not None and takes(estimator, "cv"):
         estimator = estimator.set_params(cv=TimeSeriesSplit(max(2, min(5, len(rows) - 1))))
-    settings = {"random_state": seed, "learner__random_state": seed, "device": device}
+    settings: dict[str, Any] = {
+        "random_state": seed,
+        "learner__random_state": seed,
+        "device": device,
+    }
+    settings |= {"categories": list(problem.order)} if problem.order else {}
     known = settings.keys() & estimator.get_params()
     target, used = problem.target_column, [one for one in problem.columns if one.is_used]
     is_number = problem.task == "regression" and target.role not in DATES

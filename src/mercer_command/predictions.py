@@ -14,7 +14,7 @@ import pandas as pd
 
 from mercer import ParquetSource
 from mercer_command.files import appended_table
-from mercer_command.messages import InputError, listing
+from mercer_command.messages import InputError, did_you_mean, listing
 from mercer_command.output import Bar
 from mercer_command.outside import Outside, outside_notes, rows_outside
 from mercer_command.streaming import parquet_source
@@ -98,7 +98,10 @@ def rows_to_predict(
         names = tuple(frame.columns)
     kept = tuple(name.strip() for name in (keep or "").split(",") if name.strip())
     if absent := [name for name in kept if name not in names]:
-        raise InputError(f"--keep names {listing(absent)}, and the table has {listing(names)}")
+        raise InputError(
+            f"--keep names {listing(absent)}{did_you_mean(absent[0], names)}, and the table has "
+            f"{listing(names)}"
+        )
     columns = list(dict.fromkeys([*needed_columns(model, names), *kept]))
     if frame is not None:
         return TableRows(names, len(frame), frame[columns], kept)
@@ -346,5 +349,6 @@ def needed_columns(model: TableModel, names: Iterable[str]) -> list[str]:
     """
     needed, known = [str(name) for name in model.feature_names_in_], set(names)
     if missing := [name for name in needed if name not in known]:
-        raise InputError(f"the table lacks columns of the model: {listing(missing)}")
+        hint = did_you_mean(missing[0], known - {*needed})
+        raise InputError(f"the table lacks columns of the model: {listing(missing)}{hint}")
     return needed

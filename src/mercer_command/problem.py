@@ -12,10 +12,11 @@ import pandas as pd
 
 from mercer.preprocessing import convert, kind_of, repeated_prefix
 from mercer_command.columns import DATES, Choice, Column, left_out_notes, recognize_columns
-from mercer_command.messages import InputError, counted, listing, shown
+from mercer_command.messages import InputError, counted, did_you_mean, listing, shown
 from mercer_command.names import KINDS
 from mercer_command.table_files import Cells, read_cells
 from mercer_command.target_column import MIN_ROWS, Task, known_target
+from mercer_command.totals import without_totals
 from mercer_command.values import Array, MissingCodes
 
 _PARTS = ("train", "test", "")
@@ -57,6 +58,8 @@ class Problem:
         Times of the rows, in ascending order.
     given_splits : ndarray of str of shape (n_samples, n_splits) or None
         Whether each row is for training or for testing, if a file defines the splits.
+    order : tuple of str
+        Grades in words, from the lowest to the highest; empty if there are none.
     beside : DataFrame of shape (n_samples, n_identifiers) or None
         Identifiers, which are not used as features but may show which rows belong together.
     missing : dict of str to list of str
@@ -75,6 +78,7 @@ class Problem:
     times: Array | None = None
     given_splits: Array | None = None
     kind: str = ""
+    order: tuple[str, ...] = ()
     beside: pd.DataFrame | None = None
     missing: MissingCodes = field(default_factory=dict)
     together: str = ""
@@ -90,6 +94,7 @@ def as_problem(
     target: str,
     task: str = "auto",
     *,
+    order: tuple[str, ...] = (),
     choices: Mapping[str, Choice] | None = None,
     missing: MissingCodes | None = None,
     group: str | None = None,
@@ -102,9 +107,12 @@ def as_problem(
     ----------
     table : DataFrame or Cells of shape (n_rows, n_columns)
     target : str
-        Name of the column to predict. Rows in which it is missing are left out.
+        Name of the column to predict. Rows in which it is missing are left out, and so is a last
+        row of totals.
     task : {"auto", "classification", "regression", "ordinal", "count"}, default="auto"
         If "auto", the target's values determine it. Grades are classes, and counts are responses.
+    order : tuple of str, default=()
+        Grades in words, from the lowest to the highest, which make the task "ordinal".
     choices : mapping from str to Choice, default=None
         How columns are read and used; all other columns are recognized.
     missing : mapping from str to list of str, default=None
@@ -122,17 +130,21 @@ def as_problem(
         If the target is missing, constant, different in every row, or not suitable for the task; if
         fewer than ten rows or no columns to learn from remain; or if a number is infinite.
     """
-    cells = table if isinstance(table, Cells) else Cells(table)
+    given = table if isinstance(table, Cells) else Cells(table)
+    cells = without_totals(given)
     frame, notes = cells.frame, list(cells.notes)
+    task = "ordinal" if order else task
     target = _target_name(frame, target)
     reading: dict[str, Any] = {"separator": cells.separator, "missing": missing}
     typed, columns = recognize_columns(frame, choices, **reading)
-    used, values, decided, target_column = known_target(typed, columns, target, task, notes)
+    used, values, decided, target_column = known_target(
+        typed, columns, target, task, notes, order=order
+    )
     times = None
     if time is not None:
         times = times_of(typed.iloc[used], time, target)
-        order = np.argsort(times, kind="stable")
-        used, values, times = used[order], values[order], times[order]
+        sorting = np.argsort(times, kind="stable")
+        used, values, times = used[sorting], values[sorting], times[sorting]
     typed = typed.iloc[used]
     if len(used) < len(frame):
         # A column may be constant in the remaining rows.
@@ -155,8 +167,9 @@ def as_problem(
         groups=groups,
         together=group or "",
         times=times,
-        given_splits=None if split is None else read_split(split, len(frame))[used],
+        given_splits=None if split is None else read_split(split, len(given.frame))[used],
         kind=task if task in KINDS else "",
+        order=order,
         missing=dict(missing or {}),
         beside=typed[[column.name for column in rest if column.role == "identifier"]],
     )
@@ -167,7 +180,10 @@ def _target_name(frame: pd.DataFrame, target: str) -> str:
     names = [str(name) for name in frame.columns]
     # Spaces around the name of the target do not matter.
     if target not in names and (target := target.strip()) not in names:
-        raise InputError(f"the table has no column '{shown(target)}'; it has {listing(names)}")
+        raise InputError(
+            f"the table has no column '{shown(target)}'{did_you_mean(target, names)}; it has "
+            f"{listing(names)}"
+        )
     if len(frame) < MIN_ROWS:
         raise InputError(
             f"the table has {len(frame)} row{'s' * (len(frame) > 1)}; at least {MIN_ROWS} are "
@@ -260,7 +276,8 @@ def _check_column(frame: pd.DataFrame, name: str, target: str, of: str) -> None:
     if name not in frame.columns or name == target:
         others = [column for column in frame.columns if column != target]
         raise InputError(
-            f"there is no column '{shown(name)}' of {of}; choose from {listing(others)}"
+            f"there is no column '{shown(name)}' of {of}{did_you_mean(name, others)}; choose from "
+            f"{listing(others)}"
         )
 
 

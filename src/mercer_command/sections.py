@@ -20,8 +20,9 @@ from mercer_command.options import Fit, Options
 from mercer_command.output import Part, Section, Table, Text
 from mercer_command.problem import Problem
 from mercer_command.summary import with_advice
-from mercer_command.table_files import STANDARD_INPUT, is_parquet, recognized_text
+from mercer_command.table_files import is_parquet
 from mercer_command.target_column import Task
+from mercer_command.text_formats import STANDARD_INPUT, recognized_text
 
 MOST_ROWS = 60
 """Largest number of rows in a report's tables of kernels and of columns."""

@@ -18,7 +18,14 @@ from mercer import ParquetSource
 from mercer_command.choices import read_choices
 from mercer_command.columns import Choice
 from mercer_command.division import n_tested, splits
-from mercer_command.messages import InputError, checked_name, counted, listing, shown
+from mercer_command.messages import (
+    InputError,
+    checked_name,
+    counted,
+    did_you_mean,
+    listing,
+    shown,
+)
 from mercer_command.options import Fit, Predict
 from mercer_command.problem import Problem, as_problem
 from mercer_command.table_files import is_parquet, readable
@@ -104,7 +111,10 @@ def parquet_source(
     with readable(path):
         names, wanted = ParquetSource(path).column_names, [target] if target else []
     if absent := [name for name in (*wanted, *(columns or [])) if name not in names]:
-        raise InputError(f"the table has no column {listing(absent)}; it has {listing(names)}")
+        raise InputError(
+            f"the table has no column {listing(absent)}{did_you_mean(absent[0], names)}; it has "
+            f"{listing(names)}"
+        )
     with readable(path):
         # Workers of a cluster may have another current folder.
         return ParquetSource(path.resolve(), target, columns)

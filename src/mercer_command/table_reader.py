@@ -16,11 +16,11 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags
 
-from mercer.preprocessing import CellReading, cell_readings, convert, parse_cells
+from mercer.preprocessing import CellReading, cell_readings, convert, is_text, parse_cells
 from mercer_command.columns import DATES, OTHERWISE, read_as
-from mercer_command.messages import counted, listing, shown
+from mercer_command.messages import counted, did_you_mean, listing, shown
 from mercer_command.ranges import Range, range_of
-from mercer_command.values import Array, Cells, as_dates, without_codes
+from mercer_command.values import Array, Cells, as_dates, by_spelling, known_spelling, without_codes
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -53,6 +53,10 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ranges_ : ndarray of shape (n_ranges, 5)
         The `mercer_command.ranges.Range` of each column of numbers or dates, in order, in the rows
         that `fit` was given: the training rows, or a sample of those of a table read in parts.
+    spellings_ : dict of str to dict of str to str
+        For each column of categories, the known ones by what is left of them without case and
+        spaces; other spellings of them are read as these. Categories that differ in no more are
+        left out.
     feature_names_in_ : ndarray of str
         The names of the columns.
     n_features_in_ : int
@@ -70,7 +74,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.missing = missing
         self.remembers = remembers
 
-    def fit(self, X: pd.DataFrame, y: npt.ArrayLike | None = None) -> Self:
+    def fit(self, X: pd.DataFrame | None, y: npt.ArrayLike | None = None) -> Self:
         """Store the names of the columns, their ranges, and hashes of the rows.
 
         Parameters
@@ -81,15 +85,19 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         self.feature_names_in_ = np.array([name for name, _, _ in self.columns], dtype=object)
         self.n_features_in_ = len(self.columns)
-        self.row_hashes_ = None
-        if X is not None:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # `transform` issues its warnings later.
-                typed = self.transform(X)
-            found = [_range(typed, name, role) for name, role in self._measured()]
-            self.ranges_ = np.array(found).reshape(-1, 5)
-            if self.remembers:
-                self.row_hashes_ = np.unique(row_hashes(typed, self.columns))
+        self.row_hashes_, self.spellings_ = None, {}
+        if X is None:
+            return self
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # `transform` issues its warnings later.
+            typed = self.transform(X)
+        found = [_range(typed, name, role) for name, role in self._measured()]
+        self.ranges_ = np.array(found).reshape(-1, 5)
+        for name, role, _ in self.columns:
+            if role == "category" and is_text(typed[name]):
+                self.spellings_[name] = by_spelling(typed[name].dropna().unique())
+        if self.remembers:
+            self.row_hashes_ = np.unique(row_hashes(typed, self.columns))
         return self
 
     def ranges(self) -> dict[str, Range]:
@@ -144,7 +152,8 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             X = X.to_pandas()  # type: ignore[operator]
         absent = [name for name, _, _ in self.columns if name not in X.columns]
         if absent:
-            raise ValueError(f"The table lacks columns of the model: {listing(absent)}.")
+            hint = did_you_mean(absent[0], set(X.columns) - {name for name, _, _ in self.columns})
+            raise ValueError(f"The table lacks columns of the model: {listing(absent)}{hint}.")
         wanted = {n: ("flag" if f == "flag" else read_as(r), "") for n, r, f in self.columns}
         preferred = {name: notation for name, _, notation in self.columns}
         missing = self.missing or {}
@@ -159,6 +168,11 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 typed[name] = without_codes(read, missing.get(name, ()))
             elif role in ("date", "time") and X[name].dtype.kind in "iuf":
                 typed[name] = pd.Series(as_dates(X[name].to_numpy(dtype=float)), X.index)
+        # Models that earlier versions saved lack the spellings.
+        for name, known in getattr(self, "spellings_", {}).items():
+            if is_text(typed[name]):
+                told = known_spelling(typed[name], known)
+                typed[name] = pd.Series(told, X.index, dtype=object)
         return pd.DataFrame(typed, index=X.index)
 
     def __sklearn_tags__(self) -> Tags:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
@@ -20,7 +21,7 @@ from mercer_command.messages import (
     shown,
 )
 from mercer_command.names import KINDS
-from mercer_command.values import Array, Cells
+from mercer_command.values import Array, Cells, by_spelling, known_spelling, spelling_key
 
 Task: TypeAlias = Literal["classification", "regression"]
 Rows: TypeAlias = Array
@@ -30,7 +31,13 @@ MIN_ROWS = 10
 
 
 def known_target(
-    typed: pd.DataFrame, columns: list[Column], target: str, task: str, notes: list[str]
+    typed: pd.DataFrame,
+    columns: list[Column],
+    target: str,
+    task: str,
+    notes: list[str],
+    *,
+    order: tuple[str, ...] = (),
 ) -> tuple[Rows, Array, Task, Column]:
     """Return the usable rows, the target in these rows, its task, and its column.
 
@@ -44,6 +51,8 @@ def known_target(
     task : {"auto", "classification", "regression", "ordinal", "count"}
     notes : list of str
         Notes on the target are appended.
+    order : tuple of str, default=()
+        Grades in words, from the lowest to the highest, if the target holds such.
 
     Returns
     -------
@@ -63,6 +72,8 @@ def known_target(
     if len(used) < MIN_ROWS:
         raise InputError(f"'{name}' is known in {counted(len(used), 'row')}; {MIN_ROWS} are needed")
     known = typed[target].iloc[used]
+    if order:
+        known, task = graded(known, order, name), "classification"
     values, decided = _target_values(known, name, task, notes)
     kind = kind_of(known)
     if column.role not in ("time", "duration"):
@@ -133,13 +144,70 @@ def _target_values(target: Cells, name: str, task: str, notes: list[str]) -> tup
     return _as_classes(values, name), "classification"
 
 
+def read_order(given: str | None, task: str) -> tuple[str, ...]:
+    """Read the grades of the option --order, from the lowest to the highest.
+
+    Parameters
+    ----------
+    given : str or None
+        Grades, separated by commas, and quoted as in a CSV file; None if there are none.
+    task : str
+        The task, which is "ordinal" or, if it follows from the grades, "auto".
+
+    Raises
+    ------
+    InputError
+        If the task is another one, or if there are fewer than two grades or a grade is repeated.
+    """
+    if given is None:
+        return ()
+    if task not in ("auto", "ordinal"):
+        raise InputError(f"--order is for grades: leave out --task {task}, or say --task ordinal")
+    [cells] = csv.reader([given], skipinitialspace=True)
+    grades = tuple(" ".join(cell.split()) for cell in cells)
+    keys = {spelling_key(grade) for grade in grades}
+    if len(keys) < max(2, len(grades)) or "" in keys:
+        raise InputError("--order lists each grade once, at least two of them, the lowest first")
+    return grades
+
+
+def graded(target: Cells, order: tuple[str, ...], name: str) -> Cells:
+    """Return the cells of a target as the grades of the option --order.
+
+    Parameters
+    ----------
+    target : Series
+        Cells of the target; missing ones stay missing.
+    order : tuple of str
+        See `read_order`. Case and spaces do not tell grades apart.
+    name : str
+        Name of the target's column, as it is shown.
+
+    Raises
+    ------
+    InputError
+        If a cell holds no grade, or a grade is in no cell.
+    """
+    texts = pd.Series(convert(target.to_frame(), "category")[:, 0], target.index, dtype=object)
+    found = pd.Series(known_spelling(texts, by_spelling(order)), target.index, dtype=object)
+    held = set(found.dropna())
+    if unknown := sorted(held - {*order}):
+        raise InputError(f"'{name}' holds {listing(unknown)}, and --order lists {listing(order)}")
+    if absent := [grade for grade in order if grade not in held]:
+        raise InputError(f"--order lists {listing(absent)}, and no row of '{name}' holds it")
+    return found
+
+
 def _check_kind(target: Cells, name: str, task: str) -> None:
     """Raise an error if grades or counts are not whole numbers, or if counts are negative."""
     values = np.empty(0)
     if kind_of(target) == "number":
         values = convert(target.to_frame(), "number")[:, 0]
     if task == "ordinal" and not (values.size and _are_whole(values)):
-        raise InputError(f"'{name}' holds no whole numbers, as --task ordinal takes for grades")
+        raise InputError(
+            f"'{name}' holds no whole numbers, as --task ordinal takes for grades; --order "
+            "lists grades in words"
+        )
     if task == "count" and not (values.size and _are_whole(values) and values.min() >= 0.0):
         raise InputError(f"'{name}' holds no counts: whole numbers that are not negative")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mercer.preprocessing import convert, is_text
-from mercer_command.messages import InputError, listing, shown
+from mercer_command.messages import InputError, did_you_mean, listing, shown
 
 Array: TypeAlias = npt.NDArray[Any]
 Cells: TypeAlias = "pd.Series[Any]"
@@ -95,12 +96,90 @@ def parse_missing(given: str | None, names: Iterable[str]) -> dict[str, list[str
     for part in (given or "").split(","):
         name, mark, value = part.strip().rpartition("=")
         if mark and name not in found:
-            named = f"--missing names a column '{shown(name)}'"
+            named = f"--missing names a column '{shown(name)}'{did_you_mean(name, found)}"
             raise InputError(f"{named}, and the table has {listing(found)}")
         if value:
             for column in [name] if mark else found:
                 found[column].append(value)
     return {name: values for name, values in found.items() if values}
+
+
+def spelling_key(text: object) -> str:
+    """Return what is equal for texts that differ only in case or in spaces.
+
+    Parameters
+    ----------
+    text : object
+
+    Examples
+    --------
+    >>> spelling_key("  Very  GOOD ")
+    'very good'
+    """
+    return " ".join(str(text).split()).casefold()
+
+
+def by_spelling(known: Iterable[object]) -> dict[str, str]:
+    """Return known texts by their `spelling_key`, without those that it does not tell apart.
+
+    Parameters
+    ----------
+    known : iterable
+        Distinct texts.
+    """
+    texts = [str(text) for text in known]
+    counts = Counter(map(spelling_key, texts))
+    return {key: text for text in texts if counts[key := spelling_key(text)] == 1}
+
+
+def known_spelling(texts: Iterable[Any], spellings: Mapping[str, str]) -> list[Any]:
+    """Replace texts by the known ones that they differ from in case or in spaces alone.
+
+    Parameters
+    ----------
+    texts : iterable
+        Texts; other objects, such as missing values, remain.
+    spellings : mapping from str to str
+        See `by_spelling`.
+    """
+    found = {
+        text: spellings.get(spelling_key(text), text) for text in {*texts} if isinstance(text, str)
+    }
+    return [found.get(text, text) if isinstance(text, str) else text for text in texts]
+
+
+def one_spelling(cells: Cells) -> tuple[Cells, str]:
+    """Replace texts that differ only in case or in spaces by the most frequent one of them.
+
+    Parameters
+    ----------
+    cells : Series
+        Categories.
+
+    Returns
+    -------
+    cells : Series
+    note : str
+        Empty if no text was replaced.
+
+    Notes
+    -----
+    More than five codes of at most two letters, such as aB and Ab, are left as they are if more
+    than a quarter of the cells would change.
+    """
+    texts = cells[[isinstance(cell, str) for cell in cells]]
+    best: dict[str, str] = {}
+    counts = texts.value_counts()
+    for text in counts.index:
+        best.setdefault(spelling_key(text), str(text))
+    replaced = counts[[best[spelling_key(text)] != text for text in counts.index]]
+    are_codes = len(best) > 5 and max(map(len, best)) <= 2
+    if replaced.empty or (are_codes and replaced.sum() > 0.25 * len(texts)):
+        return cells, ""
+    changes = {text: best[spelling_key(text)] for text in replaced.index}
+    told = listing((f"{text} as {new}" for text, new in changes.items()), most=4)
+    note = f"spellings that differ in case or in spaces are read as the most frequent one: {told}"
+    return cells.replace(changes), note
 
 
 def without_codes(cells: Cells, codes: Iterable[str]) -> Cells:
@@ -132,8 +211,8 @@ def _finite(numbers: Cells) -> Array:
     return np.asarray(values[~np.isnan(values)])
 
 
-def odd_value(numbers: Cells) -> str:
-    """Return a note on a repeated value far from all others, which may be a code of missing cells.
+def odd_value(numbers: Cells) -> tuple[float, int] | None:
+    """Return a repeated value far from all others, which may be a code of missing cells.
 
     Parameters
     ----------
@@ -142,32 +221,44 @@ def odd_value(numbers: Cells) -> str:
 
     Returns
     -------
-    str
-        Note; empty if there is no such value.
+    (float, int) or None
+        The value, and the number of rows that have it; None if there is no such value.
 
     Notes
     -----
-    The note names the smallest or the largest value if it occurs at least three times and its
-    distance from the neighboring value exceeds the range of the values between the smallest and the
-    largest one. For values that consist of two or more nines, a quarter of this range is enough.
+    It is the smallest or the largest value if that occurs at least three times and its distance
+    from the neighboring value exceeds the range of the values between the smallest and the largest
+    one. For values that consist of two or more nines, a quarter of this range is enough.
     """
     values = _finite(numbers)
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) < 5:
-        return ""
+        return None
     spread = float(np.ptp(distinct[1:-1]))
     for end, neighbor in ((0, 1), (-1, -2)):
         gap = abs(float(distinct[end] - distinct[neighbor]))
         is_nines = set(f"{abs(distinct[end]):g}") == {"9"} and abs(distinct[end]) >= 99
         if counts[end] >= _FEWEST and gap > (0.25 if is_nines else 1.0) * spread:
-            others = np.delete(distinct, end)
-            share, code = counts[end] / len(values), f"{distinct[end]:.10g}"
-            return (
-                f"{code} in {share:.1%} of the rows is far from all other values "
-                f"({others[0]:.6g} to {others[-1]:.6g}); if it stands for a missing value, say "
-                f"--missing {code}"
-            )
-    return ""
+            return float(distinct[end]), int(counts[end])
+    return None
+
+
+def odd_value_note(numbers: Cells, value: float) -> str:
+    """Return a note on the value that `odd_value` found.
+
+    Parameters
+    ----------
+    numbers : Series
+        Column of numbers.
+    value : float
+    """
+    values = _finite(numbers)
+    others, code = values[values != value], f"{value:.10g}"
+    return (
+        f"{code} in {np.mean(values == value):.1%} of the rows is far from all other values "
+        f"({others.min():.6g} to {others.max():.6g}); if it stands for a missing value, say "
+        f"--missing {code}"
+    )
 
 
 def naming_codes(name: str, numbers: Cells, most: int = 100) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_cases import call, class_table, error_line, pd
+from command_cases import Run, call, class_table, error_line, pd
 
 from mercer_command.choices import read_choices
 from mercer_command.columns import Choice, Column, recognize_columns
@@ -32,6 +32,14 @@ def recognized(cells: Any, name: str = "c", **others: Any) -> Column:
         ("c", [f"A-{i:04d}" for i in range(N)], "identifier"),
         ("c", [f"very {a}d car{i}" for i, a in enumerate("re" * 30)], "text"),
         ("c", ["the red car"] * 30 + ["a blue boat"] * 30, "category"),
+        ("zip", [f"{501 + 37 * (i % 9):05d}" for i in range(N)], "category"),
+        ("zip", [f"{501 + 37 * i:05d}" for i in range(N)], "identifier"),
+        ("phone", ["030123", "0221456", "0891"] * 20, "category"),
+        ("at", [f"{i % 24:02d}{(7 * i) % 60:02d}" for i in range(N)], "time"),
+        ("month", [f"{i % 12 + 1:02d}" for i in range(N)], "number"),
+        ("length", [f"{7.5 * i:05.1f}" for i in range(N)], "number"),
+        ("c", ["0", "00", "000", "0.5", "1"] * 12, "number"),
+        ("c", ["07", *map(str, range(8, 8 + N // 2)), *map(str, range(9, 8 + N // 2))], "number"),
         ("c", ["x"] * N, "constant"),
         ("c", [""] * N, "empty"),
         ("c", ["true", "FALSE"] * (N // 2), "category"),
@@ -63,6 +71,21 @@ def test_cells_that_cannot_be_read_are_named() -> None:
     assert column.role == "number"
     assert column.warnings == ("1 cell counts as missing, not being a number: 'unknown'",)
     assert "missing" in column.describe()
+
+
+def test_digits_with_leading_zeros_are_codes_unless_a_choice_says_otherwise(
+    tmp_path: Path,
+) -> None:
+    frame = pd.DataFrame({"zip": ["01002", "90210", "00501"] * 20})
+    frame.to_parquet(tmp_path / "t.parquet")
+    for table in (frame, pd.read_parquet(tmp_path / "t.parquet")):
+        typed, [column] = recognize_columns(table)
+        assert set(typed["zip"]) == {"01002", "90210", "00501"}
+        assert column.facts == ("codes with leading zeros", "3 levels")
+        assert "--columns 'zip=number' reads them as numbers" in column.warnings[0]
+    typed, [column] = recognize_columns(frame, {"zip": Choice("number")})
+    assert (column.role, column.warnings) == ("number", ())
+    assert set(typed["zip"]) == {1002.0, 90210.0, 501.0}
 
 
 def test_choices_are_followed_and_checked() -> None:
@@ -115,3 +138,51 @@ def test_unsuitable_files_of_columns(tmp_path: Path, monkeypatch: pytest.MonkeyP
         Path("c.csv").write_text(text)
         arguments = ("t.csv", "--target", "kind", "--columns", "c.csv")
         assert message in error_line(call("fit", *arguments))
+
+
+def test_spellings_that_differ_in_case_or_spaces_are_one_category() -> None:
+    cells = ["yes"] * 20 + ["YES ", "Yes", "no", "NO", " n  o"] + ["no"] * 20 + ["n o"] * 2
+    typed, [column] = recognize_columns(pd.DataFrame({"c": cells}))
+    assert set(typed["c"]) == {"yes", "no", "n o"}
+    assert column.facts == ("3 levels",)
+    assert "'YES as yes', 'Yes as yes', 'NO as no', 'n  o as n o'" in column.warnings[0]
+    assert "--columns 'c=category' keeps them apart" in column.warnings[0]
+    typed, [column] = recognize_columns(pd.DataFrame({"c": cells}), {"c": Choice("category")})
+    assert len(set(typed["c"])) == 7
+    assert column.warnings == ()
+    codes = [f"{a}{b}" for a in "abcABC" for b in "xyXY"] * 3
+    assert len(set(recognize_columns(pd.DataFrame({"c": codes}))[0]["c"])) == 24
+
+
+def test_other_spellings_are_known_when_rows_are_predicted_and_explained(run: Run) -> None:
+    frame = class_table()
+    kinds, flags = frame["kind"].astype(str), frame["flag"].astype(str)
+    frame = frame.assign(kind=kinds, site=np.where(RNG.random(len(frame)) < 0.5, "North", "South"))
+    frame.assign(kind=[*kinds[:3].str.upper(), *kinds[3:]]).to_csv("t.csv", index=False)
+    options = ("--target", "kind", "--learner", "uniform", "--out", "m.skops")
+    result = run("fit", "t.csv", *options)
+    assert result.exit_code == 0, result.output
+    assert f"{kinds.nunique()} classes" in result.stdout
+    assert "'kind': spellings that differ in case" in " ".join(result.stderr.split())
+    new = frame.assign(kind=kinds.str.upper(), site=frame["site"].str.lower() + " ", flag=flags)
+    new.to_csv("new.csv", index=False)
+    frame.to_csv("old.csv", index=False)
+    told = []
+    for table in ("old.csv", "new.csv"):
+        assert run("predict", "m.skops", table, "--out", "p.csv").exit_code == 0
+        told.append(
+            (run("explain", "m.skops", table).stdout.lower(), pd.read_csv("p.csv").to_numpy())
+        )
+    np.testing.assert_array_equal(told[0][1], told[1][1])
+    assert told[0][0] == told[1][0]
+    assert "not fitted to" not in told[1][0]
+
+
+def test_a_value_that_may_stand_for_missing_cells_is_told_with_its_rows() -> None:
+    cells = np.r_[RNG.normal(size=50), [-200.0] * 7]
+    for choices in (None, {"c": Choice("number")}):
+        _, [column] = recognize_columns(pd.DataFrame({"c": cells}), choices)
+        assert (column.sentinel, column.n_sentinel) == (-200.0, 7)
+        assert "-200 in 12.3% of the rows is far from all other values" in column.warnings[0]
+    column = recognized(RNG.normal(size=50))
+    assert (column.sentinel, column.n_sentinel) == (None, 0)

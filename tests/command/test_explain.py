@@ -79,7 +79,7 @@ def test_reasons_of_all_rows_are_written(run: Run, folder: Path, name: str) -> N
 
 
 def test_the_error_comes_first_where_the_target_is_known(run: Run, folder: Path) -> None:
-    result = run("explain", folder / "m.skops", folder / "table.csv")
+    result = run("explain", folder / "m.skops", folder / "table.csv", "--details")
     titles = ["Error (RMSE) of 15 held-out rows", "Why: ", "Columns that matter", "Kernels found"]
     places = [result.stdout.index(title) for title in titles]
     assert places == sorted(places)

@@ -163,3 +163,12 @@ def test_columns_are_kept(run: Run) -> None:
     assert pd.read_csv("q.csv")["nr"].tolist() == frame["nr"].tolist()
     line = error_line(run("predict", "m.skops", "new.csv", "--out", "p.csv", "--keep", "id"))
     assert "--keep names 'id', and the table has" in line
+
+
+def test_absent_columns_are_suggested(run: Run, model: str) -> None:
+    frame = pd.read_csv("table.csv")
+    frame.rename(columns={"flag": "Flag"}).to_csv("new.csv", index=False)
+    told = error_line(run("predict", model, "new.csv", "--out", "p.csv"))
+    assert "lacks columns of the model: 'flag' (did you mean 'Flag'?)" in told
+    told = error_line(run("predict", model, "table.csv", "--out", "p.csv", "--keep", "knd"))
+    assert "--keep names 'knd' (did you mean 'kind'?)" in told

@@ -261,55 +261,6 @@ def test_whole_numbers_that_name_things(run: Run) -> None:
     assert "7 levels; as --columns says" in said
 
 
-def rated(n: int = 200, seed: int = 0) -> Frame:
-    """Grades, and counts, that two columns tell with noise."""
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(rng.normal(size=(n, 2)).round(3), columns=["sugar", "acidity"])
-    latent = 2.0 * frame["sugar"] + frame["acidity"] ** 2 + 0.3 * rng.normal(size=n)
-    grade = np.digitize(latent, [-1.0, 0.5, 2.0, 3.5]) + 3
-    return frame.assign(grade=grade, visits=rng.poisson(np.exp(1.0 + 0.7 * frame["sugar"])))
-
-
-@pytest.mark.parametrize(
-    ("task", "target", "lines"),
-    [
-        (
-            "ordinal",
-            "grade",
-            ["5 ordered grades to predict", "Its mean absolute error, in grades, is 0.", "odds x"],
-        ),
-        ("count", "visits", ["a count to predict", "Its mean Poisson deviance is", "count x"]),
-    ],
-)
-def test_grades_and_counts(run: Run, task: str, target: str, lines: list[str]) -> None:
-    frame = rated()[["sugar", "acidity", target]]
-    said = told(run, frame, "--task", task, "--learner", task, "--out", "m.skops", target=target)
-    assert all(line in said for line in lines)
-    predicted = load_model(Path("m.skops")).predict(frame[["sugar", "acidity"]])
-    assert np.corrcoef(predicted, frame[target])[0, 1] > 0.7
-
-
-def test_grades_and_counts_are_checked(run: Run) -> None:
-    rated().assign(name="a" + rated()["grade"].astype(str)).to_csv("t.csv", index=False)
-
-    def refused(*options: object) -> str:
-        return error_line(run("fit", "t.csv", *options))
-
-    kept = "leave out --learner ca"
-    assert kept in refused("--target", "grade", "--task", "ordinal", "--learner", "ca")
-    assert "'name' holds no whole numbers" in refused("--target", "name", "--task", "ordinal")
-    assert "'sugar' holds no counts" in refused("--target", "sugar", "--task", "count")
-
-
-def test_comparisons_of_grades_have_their_score(run: Run) -> None:
-    rated().drop(columns="visits").to_csv("t.csv", index=False)
-    options = ("--task", "ordinal", "--methods", "ordinal,linear", "--repeats", 1)
-    result = run("compare", "t.csv", "--target", "grade", *options)
-    assert result.exit_code == 0, result.output
-    assert "MAE" in result.stdout
-    assert "nan" not in result.stdout
-
-
 def test_a_file_of_splits(run: Run) -> None:
     frame = recordings()
     part = np.where(frame["subject#"] > 20, "test", "train")
@@ -357,6 +308,14 @@ def test_comparisons_hold_out_groups_and_later_rows(run: Run) -> None:
         (("--columns", "kind=size"), "there is no role 'size'"),
         (("--cost", "1,2"), "--cost is for two classes; the target has a response"),
         (("--target", "kind", "--metric", "mae"), "mae is for classes that are numbers"),
+        (
+            ("--target", "Y"),
+            "the table has no column 'Y' (did you mean 'y'?); it has 'Date', 'open'",
+        ),
+        (("--time", "date"), "no column 'date' of times (did you mean 'Date'?)"),
+        (("--group", "knd"), "no column 'knd' of groups (did you mean 'kind'?)"),
+        (("--columns", "OPEN=number"), "names a column 'OPEN' (did you mean 'open'?)"),
+        (("--missing", "opne=0"), "names a column 'opne' (did you mean 'open'?)"),
         (("--metric", "roc_auc"), "there is no metric of regression 'roc_auc'; choose from rmse"),
     ],
 )

@@ -116,6 +116,52 @@ def test_titles_above_the_header(tmp_path: Path, separator: str) -> None:
         assert "above the header" in found.notes[0]
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize(
+    ("above", "n_lines"),
+    [
+        ("Sales 2021;;\n", 1),
+        ("Sales 2021;;\n;;\n", 2),
+        ("Sales 2021;;\nby town;;\n\n;;\n", 4),
+        ("Sales 2021\n;;\n", 2),
+    ],
+)
+def test_titles_that_spreadsheets_pad(
+    tmp_path: Path, separator: str, above: str, n_lines: int
+) -> None:
+    body = "name;size;kind\n" + "A;1;x\nB;2;y\n" * 6 + ";;\n" * 2
+    text = (above + body).replace(";", separator)
+    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
+    frame, found = read_text_table(tmp_path / "t.csv")
+    assert list(frame.columns) == ["name", "size", "kind"]
+    assert frame.to_numpy().tolist() == [["A", "1", "x"], ["B", "2", "y"]] * 6
+    assert found.n_skipped == n_lines
+    lines = "first line is" if n_lines == 1 else f"first {n_lines} lines are"
+    assert found.notes == (
+        f"the {lines} left out, as titles or comments above the header",
+        "the last 2 lines are empty and are left out",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "names"),
+    [
+        ("Sales;;;\nregion;2019;2020;2021", "A;1;2;3", ["region", "2019", "2020", "2021"]),
+        (";size", "A;1", ["Unnamed: 0", "size"]),
+        ("name;", "A;1", ["name", "Unnamed: 1"]),
+        ("Sales;\nname;size", "A;1", ["name", "size"]),
+        ("name;;;", "A;1;2;3", ["name", "Unnamed: 1", "Unnamed: 2", "Unnamed: 3"]),
+        ('"long\nname";size;kind', "A;1;2", ["long\nname", "size", "kind"]),
+        ("name;size;;", "A;1;;", ["name", "size", "Unnamed: 2", "Unnamed: 3"]),
+    ],
+)
+def test_headers_that_resemble_padded_titles(
+    tmp_path: Path, text: str, row: str, names: list[str]
+) -> None:
+    (tmp_path / "t.csv").write_text(f"{text}\n" + f"{row}\n" * 8, encoding="utf-8")
+    assert list(read_text_table(tmp_path / "t.csv")[0].columns) == names
+
+
 def test_single_columns_have_no_titles(tmp_path: Path) -> None:
     content = b"text\n" + b"one, two\nthree\nfour, five, six\n" * 3
     path = tmp_path / "t.csv"

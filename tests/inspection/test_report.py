@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from mercer import (
+    KernelOrdinalClassifier,
     KernelStackingClassifier,
     KernelStackingRegressor,
     TwoStageClassifier,
@@ -351,3 +352,15 @@ def test_empty_sets_are_explained_in_words() -> None:
     section = _coverage(SimpleNamespace(coverage=coverage, task="classification"))
     assert [row[0] for row in section.rows] == ["1"]
     assert section.sentences[0].startswith("3 sets are empty, where the model is least sure")
+
+
+def test_grades_in_words_may_have_any_order() -> None:
+    X = np.random.default_rng(0).normal(size=(90, 2))
+    codes = np.digitize(X[:, 0], [-0.5, 0.5])
+    words = ["poor", "fair", "a good one"]
+    numbers = KernelOrdinalClassifier(alpha=1.0).fit(X, codes)
+    named = KernelOrdinalClassifier(alpha=1.0, categories=words).fit(X, np.array(words)[codes])
+    expected = report(numbers, X, codes, metric="log_loss").held_out[0].scores
+    found = report(named, X, np.array(words)[codes]).held_out[0].scores
+    for name in ("error", "log_loss", "balanced_accuracy"):
+        assert found[name].value == pytest.approx(expected[name].value)

@@ -59,6 +59,7 @@ class TestKind:
     def test_of_a_type(self) -> None:
         for dtype, kind in ((bool, "category"), ("S2", "number"), ("timedelta64[s]", "date")):
             assert kind_of(np.array([0, 1, 0]).astype(dtype)) == kind
+        assert kind_of(np.array(["01002", "90210"] * 9)) == "category"
 
     def test_of_what_pandas_calls_categories(self) -> None:
         pd = pytest.importorskip("pandas")

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import check_scalar
 
+from mercer._data.similar_names import renamed
 from mercer._data.types import Array, PerSample
 
 ROUNDING = 1e-12
@@ -324,7 +325,7 @@ def _is_number(text: str | bytes) -> bool:
 
 @contextmanager
 def table_advice(estimator: BaseEstimator) -> Iterator[None]:
-    """Add advice to errors about strings, missing values or a third dimension of a table.
+    """Add advice to errors about strings, missing values, names or dimensions of a table.
 
     Parameters
     ----------
@@ -339,6 +340,8 @@ def table_advice(estimator: BaseEstimator) -> Iterator[None]:
             # Scikit-learn's recommendation of other estimators is removed.
             told = told.partition(". For supervised learning")[0]
             raise ValueError(f"{told}. {_TABLE_ADVICE}") from error
+        if hint := renamed(told, getattr(estimator, "feature_names_in_", ())):
+            raise ValueError(f"{told}\n{hint}") from error
         if "Found array with dim 3" in told:
             raise ValueError(f"{told}. {_stack_advice(estimator)}") from error
         raise

@@ -347,7 +347,8 @@ def _truth(model: BaseEstimator, X: Features, y: npt.ArrayLike, groups: PerSampl
     names = None if groups is None else np.asarray(groups)
     if task == "regression":
         return Truth(task, values.astype(float), np.empty(0), names)
-    classes = np.asarray(model.classes_)
+    # Classifiers of grades in words have them in their own order.
+    classes = np.sort(model.classes_)
     if unseen := sorted(set(values.tolist()) - set(classes.tolist()), key=str):
         raise ValueError(f"y contains previously unseen labels: {unseen}")
     return Truth(task, values, classes, names)

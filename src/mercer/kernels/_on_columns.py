@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._data.arrays import indices_like, is_foreign, like, namespace
+from mercer._data.similar_names import did_you_mean
 from mercer._data.types import Array, Features
 from mercer.kernels._composition import Composite, as_operand
 from mercer.kernels._kernel import GramTiles, Kernel
@@ -314,7 +315,8 @@ def _position(entry: Any, names: list[str] | None) -> Any:
             f"Column {entry!r} is chosen by name, but X has no column names: pass a data frame."
         )
     if entry not in names:
-        raise ValueError(f"Column {entry!r} is absent: X has {', '.join(names[:20])}.")
+        hint = did_you_mean(entry, names)
+        raise ValueError(f"Column {entry!r} is absent{hint}: X has {', '.join(names[:20])}.")
     return names.index(entry)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from mercer._data.types import Array, Features
+from mercer.preprocessing._notation import are_codes
 
 Kind: TypeAlias = Literal["number", "date", "category", "text", "empty", "identifier", "other"]
 
@@ -36,9 +37,9 @@ def kind_of(column: Features) -> Kind:
     {"number", "date", "category", "text", "empty", "identifier", "other"}
         Text that differs in most rows is "text" if it repeats values or consists of several words
         that vary, and an "identifier" otherwise. A column of an array of text, into which NumPy
-        converts mixed types, is a "number" if all its values read as numbers; text in data frames
-        and in arrays of objects remains text. Columns of lists, complex numbers or other cells
-        that are neither numbers nor categories are "other".
+        converts mixed types, is a "number" if all its values read as numbers and have no leading
+        zeros, as codes do; text in data frames and in arrays of objects remains text. Columns of
+        lists, complex numbers or other cells that are neither numbers nor categories are "other".
 
     Examples
     --------
@@ -275,7 +276,7 @@ def _read_as_numbers(texts: Array) -> bool:
         texts.astype(float)
     except ValueError:
         return False
-    return True
+    return not are_codes(texts)
 
 
 def _floats(values: Array) -> Array:

@@ -166,6 +166,30 @@ def _facts(bare: pd.Series[str], decimal: Decimal) -> list[str]:
     ]
 
 
+def are_codes(texts: Iterable[str]) -> bool:
+    """Return whether digits are codes, such as 01002 and 90210, rather than numbers.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        Distinct cells that are not missing; see `known_cells`.
+
+    Returns
+    -------
+    bool
+        True if nearly all cells consist of digits, of which there are three or more in some, and
+        leading zeros pad them to one length or stand in at least half of them. Two digits count as
+        a number, because months, days and hours are written like this.
+    """
+    texts = list(texts)
+    digits = [text for text in texts if text.isdecimal()]
+    padded = sum(text.startswith("0") and text.strip("0") != "" for text in digits)
+    if not padded or len(digits) < READABLE * len(texts):
+        return False
+    lengths = {len(text) for text in digits}
+    return max(lengths) > 2 and (len(lengths) == 1 or padded >= 0.5 * len(digits))
+
+
 def parse_numbers(cells: pd.Series[str], decimal: Decimal) -> Array:
     """Convert cells to numbers; cells that are not numbers become NaN.
 
@@ -264,6 +288,9 @@ def time_format(cells: pd.Series[str]) -> str | None:
     cells : Series of str
         Distinct cells that are not missing.
     """
+    # Ten codes of four digits that all are times of day are hardly ever codes.
+    if len(cells) >= 10 and cells.str.fullmatch("(?:[01][0-9]|2[0-3])[0-5][0-9]").all():
+        return "%H%M"
     if not len(cells) or cells.str.contains(r"^[0-9]{1,2}:[0-9]{2}", regex=True).mean() < READABLE:
         return None
     names = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")

@@ -18,6 +18,9 @@ ReadAs: TypeAlias = Literal["number", "date", "time", "flag", "text"]
 _Possible: TypeAlias = "CellReading | Readings | tuple[str, ...]"
 """Possible readings of a column: one that is decided, numbers, or dates in several formats."""
 
+CODES = "codes with leading zeros"
+"""Description of a column whose cells consist of digits but are no numbers."""
+
 Cells: TypeAlias = "pd.Series[Any]"
 """A column of a data frame: text, or numbers, dates or flags that were read from text."""
 
@@ -199,10 +202,13 @@ def _possible(cells: pd.Series[str], role: ReadAs | None, name: str, likely: str
     if role is None and notation.is_compact(known):
         return ("%Y%m%d",)
     numbers = notation.number_readings(known) if role in (None, "number") else None
-    if numbers is not None:
+    is_code = role is None and numbers is not None and notation.are_codes(known)
+    if numbers is not None and not is_code:
         return numbers
     if role in (None, "time") and (time := notation.time_format(known)):
         return CellReading("time", time)
+    if is_code:
+        return CellReading("text", facts=(CODES,))
     if role in (None, "date") and (dates := notation.date_formats(known, likely)):
         return tuple(dates)
     # If the cells cannot be read as wanted, all of them become missing values.

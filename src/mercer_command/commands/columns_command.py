@@ -5,13 +5,14 @@ from mercer_command.choices import write_choices
 from mercer_command.column_section import columns_section
 from mercer_command.columns import recognize_columns
 from mercer_command.commands import preparation
+from mercer_command.totals import without_totals
 from mercer_command.values import parse_missing
 
 
 def run(given: options.Columns) -> None:
     """Show how columns are read; see `mercer_command.options`."""
     preparation.check(given)
-    cells = table_files.read_cells(given.table, header=not given.no_header)
+    cells = without_totals(table_files.read_cells(given.table, header=not given.no_header))
     missing = parse_missing(given.missing, cells.frame.columns)
     _, found = recognize_columns(cells.frame, separator=cells.separator, missing=missing)
     output.show([columns_section(found, n_shown=None)])

@@ -10,16 +10,19 @@ from mercer_command.messages import collected_warnings, listing, postponed, show
 from mercer_command.names import KINDS
 from mercer_command.output import write_page
 from mercer_command.problem import Problem
-from mercer_command.target_column import Rows
+from mercer_command.target_column import Rows, read_order
 
 
 def run(given: options.Compare) -> None:
     """Compare methods; see `mercer_command.options`."""
     names = methods.method_names(given.methods)
+    in_words = bool(read_order(given.order, given.task))
+    if in_words:
+        given = replace(given, task="ordinal")
     if given.task in KINDS:
         names = [given.task, *names] if given.methods is None else names
         metric = given.metric or {"ordinal": "mae", "count": "poisson_deviance"}[given.task]
-        given = replace(given, metric=metric)
+        given = given if in_words else replace(given, metric=metric)
     preparation.check(given)
     problem = preparation.read_problem(given)
     methods.check_fit(names, problem.task)

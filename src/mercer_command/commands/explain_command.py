@@ -20,6 +20,7 @@ from mercer_command import (
 from mercer_command.commands import preparation, results
 from mercer_command.messages import collected_warnings, shown
 from mercer_command.output import write_page
+from mercer_command.totals import without_totals
 
 ON_SCREEN = 5
 """Number of rows for which the terminal shows reasons."""
@@ -32,6 +33,9 @@ def run(given: options.Explain) -> None:
     with messages.in_one_line(f"explain {given.model} by {given.table}"), collected_warnings(notes):
         model = files.load_model(given.model)
         cells = table_files.read_cells(given.table, header=not given.no_header)
+        if given.split is None:  # A file of splits has a line for each row of the table.
+            n_notes, cells = len(cells.notes), without_totals(cells)
+            notes += cells.notes[n_notes:]
         with output.progress_bar() as bar:
             bar.step("measuring the importance of columns")
             trial = models.explain(model, cells, given)
@@ -54,6 +58,9 @@ def run(given: options.Explain) -> None:
             page = [*tested, *results.note_sections(notes), *predicted, *drawn, *learned]
             title = f"What predicts {shown(trial.name)}"
             write_page(given.report, title, f"{described}.", page)
-    shown_first = [*tested, explanation_sections.reasons_section(why, n_rows=ON_SCREEN), *learned]
+    reasons = explanation_sections.reasons_section(why, n_rows=ON_SCREEN)
+    shown_first = [*tested, reasons, *learned]
+    if not given.details:
+        shown_first = [*tested[:1], reasons, learned[0]]
     written = {"reasons": given.out, "report": given.report}
     results.finish(f"{shown(trial.name)}: {described}", shown_first, notes, written)

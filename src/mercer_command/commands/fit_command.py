@@ -33,12 +33,15 @@ from mercer_command.stricter_split import Read
 from mercer_command.summary import summary_section
 from mercer_command.table_files import Cells
 from mercer_command.table_model import TableModel
+from mercer_command.target_column import read_order
 
 
 def run(given: options.Fit) -> None:
     """Learn from a table; see `mercer_command.options`."""
     messages.checked_name("learner", given.learner, LEARNERS)
     command = given
+    if read_order(given.order, given.task):
+        given = replace(given, task="ordinal")
     if given.task in KINDS:
         if given.learner not in (LEARNERS[0], given.task):
             raise messages.InputError(

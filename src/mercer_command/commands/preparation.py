@@ -4,6 +4,7 @@ from mercer_command import files, messages, options, streaming, table_files
 from mercer_command.choices import read_choices
 from mercer_command.names import DEVICES
 from mercer_command.problem import Problem, as_problem
+from mercer_command.target_column import read_order
 from mercer_command.values import parse_missing
 
 
@@ -41,6 +42,7 @@ def problem_of(cells: table_files.Cells, given: options.Fit | options.Compare) -
         cells,
         given.target,
         given.task,
+        order=read_order(given.order, given.task),
         choices=read_choices(given.columns, names),
         missing=parse_missing(given.missing, names),
         group=given.group,

@@ -190,7 +190,8 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         # The learner checks input that is not a table, and stacks, whose layout depends on it.
         is_table = len(getattr(X, "shape", ())) == 2
         if is_table and not get_tags(self).input_tags.three_d_array:
-            validate_data(self, X, reset=False, skip_check_array=True)
+            with table_advice(self):
+                validate_data(self, X, reset=False, skip_check_array=True)
         if self._kept is not None:
             X = split_by_rows(self.learner, X)[:, self._kept]
         return np.asarray(self.learner_.transform(X), dtype=float)

@@ -1,0 +1,93 @@
+"""A last row of totals is left out, and a last row of data is not."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_cases import Run, pd
+
+from mercer_command.problem import as_problem
+from mercer_command.table_files import Cells, read_cells
+from mercer_command.totals import without_totals
+
+Frame = Any
+
+
+def towns(n: int = 40) -> Frame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "town": [f"town {k % 7}" for k in range(n)],
+            "sales": rng.integers(1, 90, n),
+            "costs": rng.gamma(2.0, 30.0, n).round(2),
+            "balance": rng.normal(size=n).round(3),
+        }
+    )
+
+
+def with_totals(frame: Frame, columns: str, label: str = "") -> Frame:
+    row = {name: frame[name].sum() for name in columns.split()}
+    return pd.concat([frame, pd.DataFrame([{"town": label, **row}])], ignore_index=True)
+
+
+def left_out(frame: Frame, path: Path | None = None) -> str:
+    """The note on the last row, from typed cells or from a file of text."""
+    cells = Cells(frame)
+    if path is not None:
+        frame.to_csv(path, index=False)
+        cells = read_cells(path)
+    found = without_totals(cells)
+    assert len(found.frame) == len(frame) - len(found.notes)
+    return " ".join(found.notes)
+
+
+@pytest.mark.parametrize(
+    ("columns", "label", "named"),
+    [
+        ("sales costs", "", "'sales' and 'costs'"),
+        ("sales", "Total", "'sales'"),
+        ("costs", "Gesamt:", "'costs'"),
+    ],
+)
+def test_totals_are_left_out(tmp_path: Path, columns: str, label: str, named: str) -> None:
+    frame = with_totals(towns(), columns, label)
+    told = f"the last row holds totals of {named} and is left out"
+    assert left_out(frame) == told
+    assert left_out(frame, tmp_path / "t.csv") == told
+    # Cells are rounded after they were summed.
+    frame.loc[40, columns.split()] += 1 if label == "Total" else 0.01 * (label != "")
+    assert left_out(frame) == told
+
+
+def test_rows_of_data_stay(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    zeros = pd.DataFrame(0, index=range(30), columns=list("abc"))
+    flags = pd.DataFrame(rng.integers(0, 2, (30, 4)), columns=list("abcd"))
+    short = pd.DataFrame({"a": [1, 2, 3], "b": [1, 1, 2]})
+    one = with_totals(towns(), "sales")
+    multiples = one[["sales"]].assign(double=2 * one["sales"])
+    labeled = towns().assign(town="Total")
+    for frame in (zeros, flags, short, one, multiples, labeled, towns()):
+        assert left_out(frame) == left_out(frame, tmp_path / "t.csv") == ""
+
+
+def test_few_tables_of_noise_have_totals() -> None:
+    """Signs differ, so that sums are often as small as a number."""
+    rng = np.random.default_rng(2)
+    for _ in range(300):
+        frame = pd.DataFrame(rng.integers(-3, 4, (12, 5)), columns=list("abcde"))
+        assert left_out(frame) == ""
+
+
+def test_the_row_is_not_learned_from_and_is_still_predicted(run: Run) -> None:
+    frame = with_totals(towns().assign(y=np.arange(40) % 7 + 0.5), "sales costs", "Total")
+    frame.to_csv("t.csv", index=False)
+    assert len(as_problem(frame.fillna({"y": 3.5}), "y").target) == 40
+    result = run("fit", "t.csv", "--target", "y", "--learner", "uniform", "--out", "m.skops")
+    assert result.exit_code == 0, result.output
+    assert "totals of 'sales' and 'costs' and is left out" in " ".join(result.stderr.split())
+    result = run("explain", "m.skops", "t.csv")
+    assert "totals of 'sales' and 'costs' and is left out" in " ".join(result.output.split())
+    assert run("predict", "m.skops", "t.csv", "--out", "p.csv").exit_code == 0
+    assert len(pd.read_csv("p.csv")) == 41
