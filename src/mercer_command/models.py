@@ -23,7 +23,7 @@ from mercer_command.pipelines import fit_arguments, learned_alignment, make_mode
 from mercer_command.predictions import needed_columns
 from mercer_command.problem import group_codes, read_split, times_of, unit_of
 from mercer_command.streaming import Training
-from mercer_command.stricter_split import Read, StricterSplit, called_for
+from mercer_command.stricter_split import Read, StricterSplit, called_for, without_sentinel
 from mercer_command.table_files import Cells
 from mercer_command.table_model import TableModel
 from mercer_command.target_column import MIN_ROWS, Task
@@ -84,6 +84,9 @@ class Trial:
         The rows that the model learned from and was tested on; None for a saved model.
     others : OtherRows or None
         Scores on rows drawn at random, if a check calls for another split.
+    without_sentinel : ModelReport or None
+        Report on a model that learned and was tested without the rows in which the target has a
+        value that may stand for missing cells, if there is one.
     """
 
     model: TableModel
@@ -99,6 +102,7 @@ class Trial:
     told: str = ""
     training: Training | None = None
     others: OtherRows | None = None
+    without_sentinel: ModelReport | None = None
 
     @property
     def has_dates(self) -> bool:
@@ -166,6 +170,10 @@ def fit(
         other = _fit_and_test(stricter.training, given, bar, lambda model: None, costs)
         trial = _with_others(trial, other, stricter)
         on_fitted(trial.model)
+    if (known := without_sentinel(training, given)) is not None:
+        bar.step("learning again, without a value that may stand for missing cells")
+        other = _fit_and_test(known, given, bar, lambda model: None, costs)
+        trial = replace(trial, without_sentinel=other.report)
     bar.step("measuring the importance of columns")
     trial = _measured(trial, given.seed)
     assert trial.y is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,23 @@ class Problem:
     beside: pd.DataFrame | None = None
     missing: MissingCodes = field(default_factory=dict)
     together: str = ""
+
+
+def taken(problem: Problem, rows: Array) -> Problem:
+    """Return a problem with some of its rows.
+
+    Parameters
+    ----------
+    problem : Problem
+    rows : ndarray of int
+    """
+    arrays: dict[str, Any] = {
+        name: None if getattr(problem, name) is None else getattr(problem, name)[rows]
+        for name in ("groups", "times", "given_splits")
+    }
+    beside = None if problem.beside is None else problem.beside.iloc[rows]
+    features, target = problem.features.iloc[rows], problem.target[rows]
+    return replace(problem, features=features, target=target, beside=beside, **arrays)
 
 
 def unit_of(role: str) -> str:

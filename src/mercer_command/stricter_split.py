@@ -1,4 +1,4 @@
-"""The split that a finding of the checks calls for: by groups, by time, or without copies."""
+"""Splits that findings call for: by groups, by time, without copies, or without a sentinel."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from mercer.inspection import ModelReport
 from mercer_command.division import splits
 from mercer_command.messages import InputError, shown
 from mercer_command.options import Fit
-from mercer_command.problem import COPIES, Problem
+from mercer_command.problem import COPIES, Problem, taken
 from mercer_command.streaming import Training
 
 Read = Callable[[str, str], Problem]
@@ -78,6 +79,30 @@ def called_for(
         except InputError:
             continue
     return None
+
+
+def without_sentinel(training: Training, given: Fit) -> Training | None:
+    """Return rows to learn from and to test on without those of a value that may stand for missing.
+
+    Parameters
+    ----------
+    training : Training
+    given : Fit
+
+    Returns
+    -------
+    Training or None
+        None if the target has no such value, if it is a class, or if the table is read in parts.
+    """
+    problem, value = training.problem, training.problem.target_column.sentinel
+    if value is None or problem.task == "classification" or training.source is not None:
+        return None
+    try:
+        known = taken(problem, np.flatnonzero(problem.target != value))
+        rows, *_ = splits(known, test_size=given.test_size, repeats=1, seed=given.seed)
+    except InputError:
+        return None
+    return Training(known, *rows)
 
 
 def _by_groups(read: Read, column: str) -> tuple[Problem, str, str, str]:

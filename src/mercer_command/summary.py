@@ -88,6 +88,7 @@ def summary_section(trial: Trial) -> Section:
         f"It was tested on {described_division(problem, training.test)}.",
         *_scores(report, trial.kind),
         *_other_rows(trial, report),
+        *_sentinel(trial, report),
         *_simple(report),
         *_outlier(trial, report),
         *_intervals(report),
@@ -124,13 +125,32 @@ def _other_rows(trial: Trial, report: ModelReport) -> list[str]:
     others = trial.others
     if others is None or others.report.metric != report.metric:
         return []
-    value, reason = others.report.sections()[0].rows[0][1], others.reason
+    value, reason = _first(others.report), others.reason
     if others.is_too_good:
         return [
             f"On rows drawn at random, it would be {value}; but {reason}, so that this says little "
             f"about {others.new_rows}."
         ]
     return [f"On rows drawn at random, it is about the same, {value}, although {reason}."]
+
+
+def _sentinel(trial: Trial, report: ModelReport) -> list[str]:
+    """Return a sentence on a value of the target that may stand for missing, if there is one."""
+    assert trial.training is not None
+    problem, other = trial.training.problem, trial.without_sentinel
+    value, name = problem.target_column.sentinel, shown(trial.name)
+    if value is None:
+        return []
+    n_rows = int((problem.target == value).sum())
+    said = f"'{name}' is {value:g} in {counted(n_rows, 'row')}, which may stand for a missing value"
+    if other is None or other.metric != report.metric:
+        return [f"{said}."]
+    return [f"{said}; without {'it' if n_rows == 1 else 'these'}, it would be {_first(other)}."]
+
+
+def _first(report: ModelReport) -> str:
+    """Return the first score of a model, in text."""
+    return report.sections()[0].rows[0][1]
 
 
 def _simple(report: ModelReport) -> list[str]:

@@ -38,6 +38,13 @@ def verdict_on(trial: Trial, report: ModelReport) -> str:
     report : ModelReport
         Its report; warnings of leakage concern columns that the model learned from only.
     """
+    assert trial.training is not None
+    value = trial.training.problem.target_column.sentinel
+    if value is not None and trial.task == "regression":
+        return (
+            f"find out first what {value:g} means in '{shown(trial.name)}'; if it stands for "
+            f"missing values, --missing '{shown(trial.name)}={value:g}' leaves these rows out."
+        )
     leaks = [check for check in report.checks if check.name == "leakage" and check.warnings]
     if leaks:
         [names] = [check.columns for check in leaks]

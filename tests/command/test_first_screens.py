@@ -180,6 +180,20 @@ def test_one_row_does_not_make_a_model_look_like_a_constant(run: Run) -> None:
     assert "no better than a constant" not in said
 
 
+def test_a_value_of_the_target_that_may_stand_for_missing_comes_first(run: Run) -> None:
+    frame = smooth().assign(y=lambda table: table["y"] + 20.0)
+    frame.loc[::20, "y"] = -200.0
+    said, _ = screen(run, frame)
+    own = float(re.findall(r"Its root mean squared error is ([\d.]+)", said)[0])
+    pattern = r"'y' is -200 in 12 rows, which may stand for a missing value; without these, it "
+    without = float(re.findall(pattern + r"would be ([\d.]+)\.", said)[0])
+    assert without < 0.1 * own
+    assert verdict(said).startswith("find out first what -200 means in 'y'; if it stands for")
+    said, _ = screen(run, frame, "--missing", "y=-200")
+    assert "may stand for" not in said
+    assert verdict(said) == "use it."
+
+
 def ordinary() -> dict[str, Callable[[], Frame]]:
     """Tables about which nothing is to be warned of."""
     loads = {"iris": datasets.load_iris, "wine": datasets.load_wine}

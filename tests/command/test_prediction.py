@@ -162,7 +162,7 @@ def test_columns_are_kept(run: Run) -> None:
     assert run("predict", "m.skops", "t", "--out", "q.csv", "--keep", "nr").exit_code == 0
     assert pd.read_csv("q.csv")["nr"].tolist() == frame["nr"].tolist()
     line = error_line(run("predict", "m.skops", "new.csv", "--out", "p.csv", "--keep", "id"))
-    assert "--keep names 'id', and the table has" in line
+    assert "--keep names 'id' (did you mean 'kind'?), and the table has" in line
 
 
 def test_absent_columns_are_suggested(run: Run, model: str) -> None:
