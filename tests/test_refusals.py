@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import mercer
 from mercer import (
@@ -228,3 +228,18 @@ def test_a_column_of_another_case_is_suggested(name: str) -> None:
     model = made(name).fit(frame, CODES)
     with pytest.raises(ValueError, match=r"'COLUMN 0' is new \(did you mean 'column 0'\?\)"):
         model.predict(frame.rename(columns={"column 0": "COLUMN 0"}))
+
+
+@pytest.mark.parametrize("name", PREDICTORS)
+def test_results_of_an_unfitted_estimator_ask_for_a_fit(name: str) -> None:
+    model = made(name)
+    for attribute in ("loo_score_", "loo_predictions_", "weights_", "kernel_", "classes_"):
+        assert not hasattr(model, attribute)
+        message = rf"{name} instance is not fitted yet, and has no attribute '{attribute}'"
+        with pytest.raises(NotFittedError, match=message):
+            getattr(model, attribute)
+    model.fit(X, CODES)
+    for attribute in ("nothing_", "nothing", "_nothing"):
+        with pytest.raises(AttributeError, match=f"has no attribute '{attribute}'") as raised:
+            getattr(model, attribute)
+        assert not isinstance(raised.value, NotFittedError)

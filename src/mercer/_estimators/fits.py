@@ -5,15 +5,16 @@ from contextlib import contextmanager
 from functools import partial, wraps
 from itertools import count
 from time import perf_counter
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 
 from mercer._data.types import Method
 from mercer._gram.device_calls import fitted_on_device
 from mercer._gram.threads import GIVEN_CORES
 
-__all__ = ["CallbackSupportMixin", "reported_steps", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "FittedAttributesMixin", "reported_steps", "with_callbacks"]
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -25,6 +26,22 @@ except ImportError:
 
     def _decorated(method: Method) -> Method:
         return method
+
+
+class FittedAttributesMixin:
+    """Error messages of attributes that an estimator has once it is fitted."""
+
+    if not TYPE_CHECKING:  # Otherwise, every attribute would count as known.
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise an error that asks for a fit, if an unfitted estimator lacks a result."""
+            is_result = name.endswith("_") and not name.startswith("_")
+            if is_result and not any(one.endswith("_") and one[0] != "_" for one in vars(self)):
+                raise NotFittedError(
+                    f"This {type(self).__name__} instance is not fitted yet, and has no attribute "
+                    f"{name!r} before. Call 'fit' with appropriate arguments."
+                )
+            return object.__getattribute__(self, name)  # This raises the usual error.
 
 
 _NO_RESULTS = ("_skl", "_metadata_request", "_callback", "_parent_callback")

@@ -14,7 +14,7 @@ from mercer._data.sample import Sample
 from mercer._data.types import Array, ClassWeight, Features, PerSample
 from mercer._data.validation import check_target_values, table_advice
 from mercer._data.weights import SampleWeights, UnitWeights, with_class_weights
-from mercer._estimators.fits import CallbackSupportMixin
+from mercer._estimators.fits import CallbackSupportMixin, FittedAttributesMixin
 from mercer._gram.dense import as_stack, check_stack
 from mercer._gram.memory import check_gram_memory, check_rows_memory
 from mercer._gram.new_rows import validated_rows_of
@@ -44,7 +44,7 @@ MEMORY_ADVICE = "fit fewer rows, or take TwoStage*(approximation='nystroem')"
 """Advice in the error message if the Gram matrices of a fit do not fit into memory."""
 
 
-class KernelEstimator(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
+class KernelEstimator(KernelTermsMixin, FittedAttributesMixin, CallbackSupportMixin, BaseEstimator):
     """Base class of all estimators that learn a kernel.
 
     It sets scikit-learn's tags, and accepts stacks of Gram matrices as X. A subclass sets

@@ -20,13 +20,14 @@ from mercer._data.validation import check_choice, check_number, check_target_val
 from mercer._estimators.feature_selection.elimination import eliminate, scorer
 from mercer._estimators.feature_selection.feature_factors import FeatureFactors, standardized_rows
 from mercer._estimators.feature_selection.lasso import lasso_at, lasso_with
+from mercer._estimators.fits import FittedAttributesMixin
 from mercer._search.targets import TASKS, Target, Task, check_output_kernel, target_of
 from mercer.kernels import Kernel, Linear
 from mercer.kernels._conversion import OutputKernelSource
 from mercer.kernels._radial import RadialFunction
 
 
-class DependenceSelector(SelectorMixin, BaseEstimator):
+class DependenceSelector(SelectorMixin, FittedAttributesMixin, BaseEstimator):
     """Base class of selectors that keep the features on which the target depends.
 
     A subclass implements `_select`, and extends `_check_settings`.

@@ -28,7 +28,7 @@ from mercer._data.types import (
 )
 from mercer._data.validation import check_bool, check_number, warn
 from mercer._data.weightless import of_weightless
-from mercer._estimators.fits import CallbackSupportMixin, reported_steps
+from mercer._estimators.fits import CallbackSupportMixin, FittedAttributesMixin, reported_steps
 from mercer._estimators.stacking.candidates import (
     Candidate,
     CandidateSources,
@@ -91,6 +91,7 @@ class KernelStacking(
     StackUpdatesMixin,
     StackExpansionMixin,
     KernelTermsMixin,
+    FittedAttributesMixin,
     CallbackSupportMixin,
     BaseEstimator,
 ):

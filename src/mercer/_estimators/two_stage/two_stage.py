@@ -30,7 +30,11 @@ from mercer._data.types import (
     Table,
 )
 from mercer._data.validation import table_advice
-from mercer._estimators.fits import CallbackSupportMixin, reported_steps
+from mercer._estimators.fits import (
+    CallbackSupportMixin,
+    FittedAttributesMixin,
+    reported_steps,
+)
 from mercer._estimators.kernel_estimator import TrainingData, new_samples
 from mercer._estimators.kernel_learner import KernelLearner
 from mercer._estimators.learners import ContinuousAlignment
@@ -63,7 +67,9 @@ from mercer.kernels._distances import check_squares
 Candidates: TypeAlias = list[EvaluatedLearner]
 
 
-class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
+class TwoStage(
+    UpdatesMixin, KernelTermsMixin, FittedAttributesMixin, CallbackSupportMixin, BaseEstimator
+):
     """Base class of the two-stage estimators, with both stages, predictions, tags and checks."""
 
     _task: ClassVar[Literal["classification", "regression"]]
