@@ -105,7 +105,7 @@ def compare(
     *,
     on_method: Callable[[pd.DataFrame], None],
 ) -> Comparison:
-    """Fit methods on every split, the cheapest first, as far as time allows.
+    """Fit methods on every split, the cheapest first, until the time is over.
 
     The cheapest method decides how many splits are compared. Each further method is tried if it is
     expected to be done in time on all of these splits, by the times of the methods before it, and

@@ -73,7 +73,8 @@ def _without_rise(n_columns: int, n_others: int) -> list[Part]:
         return []
     more = "more " * bool(n_others)
     told = counted(n_columns, f"{more}column does", f"{more}columns do")
-    return [f"{told} not matter: the error does not rise beyond what chance explains"]
+    why = "the error does not rise beyond what chance explains, or hardly rises"
+    return [f"{told} not matter: {why}"]
 
 
 def _error_called(trial: Trial) -> str:

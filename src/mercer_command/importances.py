@@ -30,7 +30,7 @@ class ColumnImportance:
         Mean increase of the error on held-out rows when the column's cells are shuffled, and its
         standard error. NaN if the column was not shuffled.
     matters : bool
-        Whether the increase is positive beyond what chance explains.
+        Whether the increase is positive beyond what chance explains, and not negligible.
     contribution : float
         Mean absolute contribution to predictions if there is no target, otherwise NaN.
     """
@@ -90,10 +90,14 @@ MOST_SHUFFLED = 250
 """Largest number of rows in which cells are shuffled."""
 
 _FEWEST_SHUFFLED = 25
-"""Smallest number of rows in which the cells of a column are shuffled, if there are so many."""
+"""Smallest number of rows in which a column is shuffled; smaller tables are shuffled as a whole."""
 
 _ROUNDING = 1e-9
 """Largest rise of an error, relative to the largest error, that may be due to rounding."""
+
+_MATERIAL, _LEAST_SHARE = 1e-3, 5e-4
+"""Smallest increase of a column that matters, relative to the largest one, and, for classes, as a
+probability. Tables would show smaller ones as zero."""
 
 _FALSE_DISCOVERIES = 0.05
 """Expected share of columns without importance among those that matter."""
@@ -139,7 +143,8 @@ def columns_that_matter(
     shuffled together.
 
     A column matters if its increase is positive by a t-test of the increases of the rows, with a
-    false discovery rate of 5 % (Benjamini, Hochberg 1995).
+    false discovery rate of 5 % (Benjamini, Hochberg 1995), and at least a thousandth of the largest
+    one.
     """
     relevances = column_relevances(model)
     found = {name: ColumnImportance(name, share) for name, share in relevances.items()}
@@ -150,7 +155,10 @@ def columns_that_matter(
         budget = max_predictions or min(max(12_000, 300 * len(found)), 24_000)
         rises = _rises(shuffles, list(found), budget)
         p_values = np.array([_p_value(rise) for rise in rises.values()])
+        increases = np.array([rise.mean() for rise in rises.values()])
+        least = max(_MATERIAL * increases.max(), _LEAST_SHARE * is_classifier(model))
         matters = stats.false_discovery_control(p_values) <= _FALSE_DISCOVERIES
+        matters &= increases >= least
         for (name, rise), is_clear in zip(rises.items(), matters, strict=True):
             mean, error = float(rise.mean()), float(rise.std(ddof=1) / np.sqrt(len(rise)))
             found[name] = replace(
