@@ -18,7 +18,7 @@ from mercer_command.table_reader import days_or_numbers
 from mercer_command.values import Array, format_dates
 
 _SIGNIFICANCE = 0.001
-"""Probability that chance alone puts so many values beyond the ends of any column's range."""
+"""Level of the test of whether more values are beyond the ends of ranges than chance explains."""
 
 _MOST_NAMED = 3
 """Number of columns, and of new categories of a column, that a note names."""

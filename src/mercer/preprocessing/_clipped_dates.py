@@ -10,6 +10,7 @@ from mercer._data.types import Array, Features, PerSample
 from mercer.preprocessing._column_kinds import as_days, is_duration, named_columns
 
 _UNBOUNDED = float(np.finfo(float).max)
+"""End of the range of a column without one. Saved models hold finite numbers only."""
 
 
 class ClippedDates(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
