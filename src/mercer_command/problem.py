@@ -148,18 +148,15 @@ def as_problem(
         fewer than ten rows or no columns to learn from remain; or if a number is infinite.
     """
     given = table if isinstance(table, Cells) else Cells(table)
-    cells = without_totals(given)
+    cells, task = without_totals(given), "ordinal" if order else task
     frame, notes = cells.frame, list(cells.notes)
-    task = "ordinal" if order else task
     target = _target_name(frame, target)
     reading: dict[str, Any] = {"separator": cells.separator, "missing": missing}
     typed, columns = recognize_columns(frame, choices, **reading)
-    used, values, decided, target_column = known_target(
-        typed, columns, target, task, notes, order=order
-    )
-    times = None
-    if time is not None:
-        times = times_of(typed.iloc[used], time, target)
+    asked = typed, columns, target, task, notes
+    used, values, decided, target_column = known_target(*asked, order=order)
+    times = None if time is None else times_of(typed.iloc[used], time, target)
+    if times is not None:
         sorting = np.argsort(times, kind="stable")
         used, values, times = used[sorting], values[sorting], times[sorting]
     typed = typed.iloc[used]
@@ -173,14 +170,10 @@ def as_problem(
         named = Column(group, "group", facts=("not learned from: what rows belong to",))
         columns = [named if column.name == group else column for column in columns]
     rest = tuple(column for column in columns if column.name != target)
+    features = _used_columns(typed, rest, notes)
+    read = features, values, target, decided, rest, target_column, tuple(notes)
     return Problem(
-        _used_columns(typed, rest, notes),
-        values,
-        target,
-        decided,
-        rest,
-        target_column,
-        tuple(notes),
+        *read,
         groups=groups,
         together=group or "",
         times=times,

@@ -260,14 +260,11 @@ def report(
     columns are listed at a false discovery rate of 5% [2]_, if the largest of the shares of wrong
     rows, or of the median errors, is at least 1.2 times the smallest. Each check warns about clean
     data with a probability of at most 1%, except for leakage and copies, which are not statistical
-    tests. A column leaks if it alone predicts the target with an error of at most 1%. Two or three
-    columns leak if they determine the target together. A column is an identifier if the intraclass
-    correlation of the target for its values, or for the parts of its codes before a separator, is
-    above 0.1. Order effects are detected by the rank correlation of neighboring residuals, and of
-    neighboring targets if dates or a counter order the rows. Shift is detected by a classifier that
-    distinguishes held-out rows from training rows.
-
-    Most of the time is spent on predictions, their intervals, and the fits of simple predictors.
+    tests. Columns leak if they almost determine the target, alone or in twos or threes. A column is
+    an identifier if rows of equal values, or of equal parts of codes before a separator, have
+    similar targets, and new values are predicted worse. Order effects are rank correlations of
+    neighboring residuals, and of targets if dates or a counter order the rows. Shift is detected by
+    a classifier that distinguishes held-out rows from training rows.
 
     References
     ----------
@@ -300,11 +297,11 @@ def report(
     left_out, inner = left_out_scores(step, past)
     columns = columns_of(X, None if train is None else train[0], prefixes=True)
     covered, remarks = _coverage(step, encoded, truth, coverage)
-    remarks += not_examined(columns, train)
     n_train = 0 if past is None else len(past.y)
     new = [column.take(slice(n_train, None)) for column in columns]
+    losses = truth.losses(own), truth.units
     checks = all_checks(columns, (truth, own), (past, inner), later, random_state)
-    stated = coverage_check(covered, truth.task), left_out_check(own_scores, left_out)
+    checks += coverage_check(covered, truth.task), left_out_check(own_scores, left_out)
     return ModelReport(
         model=type(step).__name__,
         task=truth.task,
@@ -320,11 +317,9 @@ def report(
         constant_ratio=ratio,
         calibration=calibration_of(truth, own),
         coverage=covered,
-        losses=losses_by_column(
-            new, truth.losses(own), truth.units, are_shares=truth.task == "classification"
-        ),
-        checks=(*checks, *stated),
-        remarks=tuple(remarks),
+        losses=losses_by_column(new, *losses, are_shares=truth.task == "classification"),
+        checks=checks,
+        remarks=(*remarks, *not_examined(columns, train)),
     )
 
 

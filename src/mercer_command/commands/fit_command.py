@@ -72,10 +72,38 @@ def run(given: options.Fit) -> None:
         learn(training, given, command, client=client, read=read)
 
 
+_REFITTED = "the saved model learned from all {} after the test; --no-refit saves the tested one"
+"""Note on a model that learned again, from all rows."""
+
+
 def _read_again(cells: Cells, given: options.Fit, option: str, column: str) -> Problem:
     """Return the problem with a column of groups or times."""
     chosen: Any = {option: column}
     return preparation.problem_of(cells, replace(given, **chosen))
+
+
+def _save(
+    out: Path | None, failures: list[str], written: dict[str, Path | None], model: TableModel
+) -> None:
+    """Save a model, if that is asked for, and note its file or the failure."""
+    if out is not None:
+        with postponed(failures, f"save the model {out}"):
+            files.save_model(model, out)
+            written["model"] = out
+
+
+def _title(trial: models.Trial) -> str:
+    """Return the title of the report, which holds the first score."""
+    assert trial.report is not None
+    score = f"{score_called(trial.report)} {trial.report.sections()[0].rows[0][1]}"
+    return f"Predicting {shown(trial.name)}: {score}"
+
+
+def _drawn(trial: models.Trial) -> list[Section]:
+    """Return the sections that only the report has."""
+    similar = Section("What the kernel finds similar", [figures.similarity_figure(trial)])
+    predicted = held_out_figures.prediction_section(trial)
+    return [predicted, *figures.dependence_section(trial), similar]
 
 
 def learn(
@@ -90,28 +118,21 @@ def learn(
     problem = training.problem
     n_classes = len(np.unique(problem.target)) if problem.task == "classification" else 0
     costs = read_costs(given.cost, n_classes)
-    described = sections.describe_problem(problem)
     failures, written = list[str](), dict[str, Path | None]()
-    n_columns = problem.features.shape[1]
+    columns = counted(problem.features.shape[1], "column")
     with output.progress_bar() as bar:
-        told = f"learning from {counted(training.n_train, 'row')} of {counted(n_columns, 'column')}"
-        bar.step(told, unit="rows read")
+        rows = counted(training.n_train, "row")
+        bar.step(f"learning from {rows} of {columns}", unit="rows read")
         if (source := training.source) is not None:
             source.client, source.on_rows = client, bar.advance
-
-        def save(model: TableModel) -> None:
-            # The model is saved before later steps, which may fail.
-            if given.out is not None:
-                with postponed(failures, f"save the model {given.out}"):
-                    files.save_model(model, given.out)
-                    written["model"] = given.out
-
+        # The model is saved before later steps, which may fail.
+        save = partial(_save, given.out, failures, written)
         warned = list[str]()
         with collected_warnings(warned):
             trial = models.fit(training, given, bar, save, costs=costs, read=read)
         assert trial.training is not None
-        training = trial.training
-        problem, notes = training.problem, [*training.problem.notes, *warned]
+        training, problem = trial.training, trial.training.problem
+        described, notes = sections.describe_problem(problem), [*problem.notes, *warned]
         result = [summary_section(trial), *sections.tested_sections(trial, warned=True)]
         if costs is not None and trial.y is not None:
             result.insert(2, cost_section(trial.model, trial.X, trial.y, costs))
@@ -120,27 +141,17 @@ def learn(
         if given.report is not None:
             bar.step("drawing pictures")
             with postponed(failures, f"write the report {given.report}"):
-                assert trial.report is not None
-                score = f"{score_called(trial.report)} {trial.report.sections()[0].rows[0][1]}"
-                title = f"Predicting {shown(problem.name)}: {score}"
-                drawn = [
-                    held_out_figures.prediction_section(trial),
-                    *figures.dependence_section(trial),
-                    Section("What the kernel finds similar", [figures.similarity_figure(trial)]),
-                ]
                 repeat = sections.repeat_section(trial, training.n_train, given, command)
-                page = [*result, *results.note_sections(notes), *drawn, *learned, read_as, repeat]
-                write_page(given.report, title, f"{described}.", page)
+                before, after = [*result, *results.note_sections(notes)], [*learned, read_as]
+                page = [*before, *_drawn(trial), *after, repeat]
+                write_page(given.report, _title(trial), f"{described}.", page)
                 written["report"] = given.report
         if given.refit and "model" in written and training.source is None:
             bar.step("learning from all rows")
             with collected_warnings([]):
                 save(models.refit(trial, given, costs))
-            notes.append(
-                f"the saved model learned from all {len(problem.target):,} rows after the test; "
-                "--no-refit saves the tested one"
-            )
-    headline = f"{shown(problem.name)}: {described}"
-    first, matter = result[: 2 + (costs is not None)], learned[:1]
-    shown_first = [*result, *learned, read_as] if given.details else [*first, *matter]
-    results.finish(headline, shown_first, notes, written, failures)
+            notes.append(_REFITTED.format(counted(len(problem.target), "row")))
+    shown_first = [*result[: 2 + (costs is not None)], learned[0]]
+    if given.details:
+        shown_first = [*result, *learned, read_as]
+    results.finish(f"{shown(problem.name)}: {described}", shown_first, notes, written, failures)

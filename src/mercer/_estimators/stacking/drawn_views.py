@@ -56,8 +56,7 @@ _LEARNED_RATIO = 2
 
 _MANY_DRAWN, _LEARNED_OF_MANY = 12_000, 6000
 """If more rows than the first number are drawn, kernels are learned from at least the second
-number, because widths that are learned from more rows predict better. For fewer rows, errors hardly
-change, and fits take longer (benchmarks/every_n.py)."""
+number, because widths that are learned from more rows predict better."""
 
 _LEARNED_PART, _MOST_LEARNED = 4, 8000
 """On a card, kernels are learned from this part of the drawn rows, and at most this many."""
@@ -65,7 +64,6 @@ _LEARNED_PART, _MOST_LEARNED = 4, 8000
 _SEEN_PARTS = 2
 """Candidates are evaluated on a third of the groups, with kernels learned from the others. Each
 half of these others is predicted with kernels learned from all remaining groups."""
-
 
 AnyMember: TypeAlias = NystroemMember | LeafMember | TreeMember
 
@@ -113,11 +111,8 @@ class DrawnViews(ViewedSample):
         return rows[sample_rows(len(rows), max_samples, codes, random_state)]
 
     def others(self, rows: Array) -> ViewedSample | None:
-        """Return samples that are not evaluated, if there are enough; see :class:`ViewedSample`.
-
-        Return None if samples are predicted from only some of the others, because kernels are then
-        learned from the latter alone.
-        """
+        """Return samples that are not evaluated, if there are enough; see :class:`ViewedSample`."""
+        # Kernels of samples that only some others predict are learned from the latter alone.
         if self._own_splits is not None:
             return None
         rest = self._apart_from(rows)
