@@ -225,7 +225,7 @@ def _names(schema: Any, random: Random) -> str | None:
             node[_any(("content", "attrs", "__reduce__", "key_types", "a"), random)] = value
         return None
     states = [n["content"]["content"] for n in nodes(schema) if n["__loader__"] == "ObjectNode"]
-    state = _any(states, random)
+    state = _any(filter(None, states), random)
     value = state.pop(key := _any(state, random))
     state[_any(("predict", "__class__", "__setstate__", "fit", f"{key}_", "theta"), random)] = value
     return None

@@ -216,7 +216,17 @@ def test_commands_print_the_notes(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
     pytest.importorskip("pyarrow")
     monkeypatch.setattr(ParquetSource, "rows_together", lambda self, n_columns: 16)
     sales(120).to_csv("t.csv", index=False)
-    options = ("--target", "y", "--learner", "uniform", "--time", "day", "--out", "m.skops")
+    options = (
+        "--target",
+        "y",
+        "--learner",
+        "uniform",
+        "--time",
+        "day",
+        "--no-refit",
+        "--out",
+        "m.skops",
+    )
     assert run("fit", "t.csv", *options).exit_code == 0
     new = sales(110, "2023-03-01")
     new.to_csv("new.csv", index=False)
