@@ -54,7 +54,7 @@ evaluated."""
 _LEARNED_RATIO = 2
 """Kernels are learned from this many times as many rows as are evaluated."""
 
-_MANY_DRAWN, _LEARNED_OF_MANY = 12_000, 6000
+_MANY_DRAWN, _LEARNED_OF_MANY = 15_000, 6000
 """If more rows than the first number are drawn, kernels are learned from at least the second
 number, because widths that are learned from more rows predict better."""
 
