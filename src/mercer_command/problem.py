@@ -84,6 +84,21 @@ class Problem:
     together: str = ""
 
 
+def sentinel_of(problem: Problem) -> float | None:
+    """Return the response that may stand for missing cells, None if there is none.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Notes
+    -----
+    A response of zero is usual, and so is a code among classes.
+    """
+    value = problem.target_column.sentinel
+    return None if problem.task == "classification" or value == 0.0 else value
+
+
 def taken(problem: Problem, rows: Array) -> Problem:
     """Return a problem with some of its rows.
 

@@ -14,7 +14,7 @@ from mercer.inspection import ModelReport
 from mercer_command.division import splits
 from mercer_command.messages import InputError, shown
 from mercer_command.options import Fit
-from mercer_command.problem import COPIES, Problem, taken
+from mercer_command.problem import COPIES, Problem, sentinel_of, taken
 from mercer_command.streaming import Training
 
 Read = Callable[[str, str], Problem]
@@ -92,10 +92,10 @@ def without_sentinel(training: Training, given: Fit) -> Training | None:
     Returns
     -------
     Training or None
-        None if the target has no such value, if it is a class, or if the table is read in parts.
+        None if the target has no such value, or if the table is read in parts.
     """
-    problem, value = training.problem, training.problem.target_column.sentinel
-    if value is None or problem.task == "classification" or training.source is not None:
+    problem, value = training.problem, sentinel_of(training.problem)
+    if value is None or training.source is not None:
         return None
     try:
         known = taken(problem, np.flatnonzero(problem.target != value))

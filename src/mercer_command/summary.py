@@ -15,6 +15,7 @@ from mercer_command.messages import counted, shown
 from mercer_command.models import Trial
 from mercer_command.names import HIGH_IS_GOOD, SCORES
 from mercer_command.output import Section, Text
+from mercer_command.problem import sentinel_of
 from mercer_command.verdict import is_clearly_better, verdict_on
 
 
@@ -138,7 +139,7 @@ def _sentinel(trial: Trial, report: ModelReport) -> list[str]:
     """Return a sentence on a value of the target that may stand for missing, if there is one."""
     assert trial.training is not None
     problem, other = trial.training.problem, trial.without_sentinel
-    value, name = problem.target_column.sentinel, shown(trial.name)
+    value, name = sentinel_of(problem), shown(trial.name)
     if value is None:
         return []
     n_rows = int((problem.target == value).sum())

@@ -7,7 +7,7 @@ from typing import Any
 from mercer.inspection import ModelReport
 from mercer_command.messages import shown
 from mercer_command.models import Trial
-from mercer_command.problem import COPIES
+from mercer_command.problem import COPIES, sentinel_of
 
 _AS_GOOD = 0.97
 """A simple predictor is as good if the model's squared error is at least this part of its own."""
@@ -39,8 +39,8 @@ def verdict_on(trial: Trial, report: ModelReport) -> str:
         Its report; warnings of leakage concern columns that the model learned from only.
     """
     assert trial.training is not None
-    value = trial.training.problem.target_column.sentinel
-    if value is not None and trial.task == "regression":
+    value = sentinel_of(trial.training.problem)
+    if value is not None:
         return (
             f"find out first what {value:g} means in '{shown(trial.name)}'; if it stands for "
             f"missing values, --missing '{shown(trial.name)}={value:g}' leaves these rows out."

@@ -1,5 +1,6 @@
 """The first screen of `mercer fit`: an honest figure, warnings, and a verdict, for made tables."""
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -210,3 +211,21 @@ def test_nothing_is_warned_of_in_ordinary_tables(run: Run, name: str) -> None:
     said, told = screen(run, ordinary()[name]())
     assert "warning" not in told
     assert "The checks found nothing" in said
+
+
+def usual_tables() -> list[str]:
+    """Public tables without groups and times; none if their folder is not known."""
+    folder = os.environ.get("MERCER_DATA")
+    paths = sorted(Path(folder, "tables").glob("*.csv.gz")) if folder else []
+    names = [path.name.removesuffix(".csv.gz") for path in paths]
+    return [name for name in names if name not in ("bike", "elec")]
+
+
+@pytest.mark.skipif("MERCER_DATA" not in os.environ, reason="MERCER_DATA names no folder of tables")
+@pytest.mark.parametrize("name", usual_tables())
+def test_nothing_is_warned_of_in_public_tables(run: Run, name: str) -> None:
+    frame = pd.read_csv(Path(os.environ["MERCER_DATA"], "tables", f"{name}.csv.gz"))
+    drawn = frame.sample(min(len(frame), 800), random_state=0)
+    said, told = screen(run, drawn, target="target")
+    assert "warning" not in told
+    assert "has not seen" not in said

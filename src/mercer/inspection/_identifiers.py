@@ -14,9 +14,10 @@ from mercer.inspection._checks import LEAST_CORRELATION, Check, lag_one
 from mercer.inspection._columns import Column
 from mercer.inspection._held_out import Estimate, Task
 
-_LARGEST_SHARE = 0.2
-"""A column is no identifier if a value holds a larger share of the rows, as zero does in amounts
-that most rows lack."""
+_FEWEST_VALUES = 20
+"""A column is an identifier only if its effective number of values, the inverse of the probability
+that two rows have the same value, is larger. Amounts that most rows lack, and sizes of which a few
+are usual, have fewer."""
 
 _MOST_EXAMINED, _MOST_NAMED = 6, 3
 """Number of columns for which the error of new values is measured, and of those that are named."""
@@ -41,9 +42,9 @@ def identifiers(columns: list[Column], y: Array, task: Task) -> Check:
 
     Notes
     -----
-    Columns of categories, texts or whole numbers are examined if they have more than 20 values,
-    most values occur in several rows, and none in more than a fifth of the rows. The variance of
-    the target's ranks between the values is compared with their variance within the values by
+    Columns of categories, texts or whole numbers are examined if most values occur in several rows
+    and the effective number of values, n^2 / sum n_k^2, is larger than 20. The variance of the
+    target's ranks between the values is compared with their variance within the values by
     Fisher's F test of lack of fit. The fitted function is a constant or, for numbers, a cubic
     spline, because a number is not an identifier if the target depends on it smoothly, nor if
     neighboring values of it have similar mean targets. A column is suspected if the test rejects
@@ -71,9 +72,8 @@ def identifiers(columns: list[Column], y: Array, task: Task) -> Check:
             column.values[known], return_inverse=True, return_counts=True
         )
         whole = column.kind != "date" and np.array_equal(values, np.round(values))
-        is_dominated = len(counts) > 0 and counts.max() > _LARGEST_SHARE * len(codes)
-        repeats = len(values) > 20 and 2 * np.sum(counts > 1) > len(values)
-        if whole and repeats and not is_dominated:
+        has_many = float(counts.sum()) ** 2 > _FEWEST_VALUES * float(counts @ counts)
+        if whole and has_many and 2 * np.sum(counts > 1) > len(values):
             smooth = values[:, None] if column.is_ordered else None
             correlation, p_value, means = _between_values(ranks[known], codes, smooth)
             if smooth is None or lag_one(means)[0] < _MOST_ALIKE:
