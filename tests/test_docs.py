@@ -78,8 +78,8 @@ GUIDE_PAGES = (
 def executed(path: str) -> tuple[dict[str, Any], str]:
     """Run the code of a page, and return its names and what it prints.
 
-    Blocks of text show what the code before them prints, up to digits, which other versions of the
-    packages may change.
+    Blocks of text show what the code before them prints, up to numbers, which other versions of
+    the packages may change.
     """
     text = (ROOT / "docs" / path).read_text(encoding="utf-8")
     namespace: dict[str, Any] = {}
@@ -90,7 +90,8 @@ def executed(path: str) -> tuple[dict[str, Any], str]:
                 exec(compile(block, path, "exec"), namespace)
             printed.append(output.getvalue())
         else:
-            assert re.sub(r"[\d.]+", "#", printed[-1]) == re.sub(r"[\d.]+", "#", block)
+            numbers = r"-?[\d.]+"
+            assert re.sub(numbers, "#", printed[-1]) == re.sub(numbers, "#", block)
     return namespace, "".join(printed)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -222,7 +223,8 @@ def _measure(
 ) -> tuple[ModelReport, float, float]:
     """Return the scores and the alignment on the test rows, and the fit time in seconds."""
     X, y, task, (train, test) = problem.features, problem.target, problem.task, rows
-    model = make_model(method, problem, train, given.seed, given.device)
+    settings: dict[str, Any] = {"seed": given.seed, "device": given.device, "metric": given.metric}
+    model = make_model(method, problem, train, **settings)
     start = perf_counter()
     model.fit(X.iloc[train], y[train], **fit_arguments(model, problem, train))
     seconds = perf_counter() - start

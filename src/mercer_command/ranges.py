@@ -105,8 +105,8 @@ def chance_beyond(n_beyond: int, n_new: int, n_known: int) -> float:
 
     Examples
     --------
-    >>> chance_beyond(1, 1, 3), round(chance_beyond(10, 1000, 1000), 6)
-    (0.25, 0.000928)
+    >>> round(chance_beyond(1, 1, 3), 6), round(chance_beyond(10, 1000, 1000), 6)
+    (0.25, 0.000955)
     """
     both = n_new + n_known
     log = lgamma(n_new + 1) - lgamma(n_new - n_beyond + 1)
