@@ -111,7 +111,7 @@ class Trial:
 
     @property
     def in_logarithms(self) -> bool:
-        """Whether the first score of the report is that of the logarithms of responses."""
+        """Whether the first score of the report compares logarithms of responses."""
         return self.report is not None and self.report.metric == "log_rmse"
 
     @property

@@ -94,7 +94,7 @@ def _margin(ordered: Array) -> float:
 
 
 def chance_beyond(n_beyond: int, n_new: int, n_known: int) -> float:
-    """Return the probability that at least so many of the new values exceed all known ones.
+    """Return the probability that at least `n_beyond` new values exceed all known ones.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def ranges(self) -> dict[str, Range]:
-        """Return the range of each column of numbers or dates, as far as it is known."""
+        """Return the known ranges of columns of numbers and dates, by name."""
         if not hasattr(self, "ranges_"):  # An earlier version fitted the model.
             return {}
         found = zip(self._measured(), self.ranges_, strict=True)

@@ -65,7 +65,7 @@ def verdict_on(trial: Trial, report: ModelReport) -> str:
 
 
 def _rows(trial: Trial) -> str:
-    """Return the rows of which the figures hold, if they are not like the training rows."""
+    """Return the rows for which a model was tested, if they differ from the training rows."""
     assert trial.training is not None
     problem = trial.training.problem
     if problem.times is not None:

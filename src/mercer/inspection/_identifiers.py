@@ -15,9 +15,9 @@ from mercer.inspection._columns import Column
 from mercer.inspection._held_out import Estimate, Task
 
 _FEWEST_VALUES = 20
-"""A column is an identifier only if its effective number of values, the inverse of the probability
-that two rows have the same value, is larger. Amounts that most rows lack, and sizes of which a few
-are usual, have fewer."""
+"""A column is an identifier only if its effective number of values is larger, which is the inverse
+of the probability that two rows have the same value. It is small for amounts that are zero in most
+rows."""
 
 _MOST_EXAMINED, _MOST_NAMED = 6, 3
 """Number of columns for which the error of new values is measured, and of those that are named."""

@@ -177,9 +177,9 @@ def are_codes(texts: Iterable[str]) -> bool:
     Returns
     -------
     bool
-        True if nearly all cells consist of digits, of which there are three or more in some, and
-        leading zeros pad them to one length or stand in at least half of them. Two digits count as
-        a number, because months, days and hours are written like this.
+        True if nearly all cells consist of digits, some of three or more, and leading zeros pad them
+        to one length or stand in at least half of them. Two digits count as a number, because
+        months, days and hours are written like this.
     """
     texts = list(texts)
     digits = [text for text in texts if text.isdecimal()]
