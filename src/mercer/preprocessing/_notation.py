@@ -177,8 +177,8 @@ def are_codes(texts: Iterable[str]) -> bool:
     Returns
     -------
     bool
-        True if nearly all cells consist of digits, some of three or more, and leading zeros pad them
-        to one length or stand in at least half of them. Two digits count as a number, because
+        True if nearly all cells consist of digits, some of three or more, and leading zeros pad
+        them to one length or stand in at least half of them. Two digits count as a number, because
         months, days and hours are written like this.
     """
     texts = list(texts)
