@@ -99,11 +99,12 @@ def _title(trial: models.Trial) -> str:
     return f"Predicting {shown(trial.name)}: {score}"
 
 
-def _drawn(trial: models.Trial) -> list[Section]:
-    """Return the sections that only the report has."""
+def _with_pictures(trial: models.Trial, learned: list[Section]) -> list[Section]:
+    """Return what was learned, with the sections that only the report has: columns come first."""
+    matter, *kernels = learned
     similar = Section("What the kernel finds similar", [figures.similarity_figure(trial)])
-    predicted = held_out_figures.prediction_section(trial)
-    return [predicted, *figures.dependence_section(trial), similar]
+    drawn = [held_out_figures.prediction_section(trial), *figures.dependence_section(trial)]
+    return [matter, *drawn, *kernels, similar]
 
 
 def learn(
@@ -142,8 +143,8 @@ def learn(
             bar.step("drawing pictures")
             with postponed(failures, f"write the report {given.report}"):
                 repeat = sections.repeat_section(trial, training.n_train, given, command)
-                before, after = [*result, *results.note_sections(notes)], [*learned, read_as]
-                page = [*before, *_drawn(trial), *after, repeat]
+                before, after = [*result, *results.note_sections(notes)], [read_as, repeat]
+                page = [*before, *_with_pictures(trial, learned), *after]
                 write_page(given.report, _title(trial), f"{described}.", page)
                 written["report"] = given.report
         if given.refit and "model" in written and training.source is None:
