@@ -93,7 +93,7 @@ def summary_section(trial: Trial) -> Section:
         *_simple(report),
         *_outlier(trial, report),
         *_intervals(report),
-        *_doubts(report),
+        *_doubts(report, is_told=bool(_other_rows(trial, report) or _sentinel(trial, report))),
     ]
     warnings = [Text(shown(text, longest=1000), "warning") for text in report.warnings]
     verdict = Text(f"Verdict: {verdict_on(trial, report)}", "summary")
@@ -211,11 +211,12 @@ def _intervals(report: ModelReport) -> list[str]:
     return [f"Its {found.asked:.0%} intervals hold {found.share.value:.1%} of the true values."]
 
 
-def _doubts(report: ModelReport) -> list[str]:
-    """Return a sentence on the number of reasons to doubt the scores."""
+def _doubts(report: ModelReport, *, is_told: bool) -> list[str]:
+    """Return a sentence on the number of reasons to doubt the scores, besides what is told."""
     n_warnings = len(report.warnings)
     if not n_warnings:
-        return ["The checks found nothing else that makes these figures deceptive."]
+        nothing = "nothing else" if is_told else "nothing"
+        return [f"The checks found {nothing} that makes these figures deceptive."]
     found = [check.name for check in report.checks if check.warnings]
     names = ["no better than a constant"] * (report.beats_constant is False) + found
     what = "One thing" if n_warnings == 1 else f"{n_warnings} things"
