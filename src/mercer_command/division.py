@@ -150,7 +150,7 @@ def described_division(problem: Problem, test: Rows) -> str:
     if problem.times is not None:
         return f"the last {rows} in time"
     if problem.together == COPIES:
-        return f"{rows}, none of which is a copy of a row that it learned from"
+        return f"{rows} that have no copies among the rows that it learned from"
     if problem.groups is not None:
         n_groups = len(np.unique(problem.groups[test]))
         return f"{rows} of {counted(n_groups, 'group')} that the model has not seen"

@@ -243,8 +243,8 @@ def _fit_and_test(
         told = f"Simple predictors learned from a sample of {len(train):,} training rows"
         tested = replace(tested, n_train=training.n_train, remarks=(*tested.remarks, told))
     unit = unit_of(problem.target_column.role)
-    trial = Trial(model, problem.name, problem.task, unit, X_test, y_test, report=tested)
-    return replace(trial, training=training)
+    tried = model, problem.name, problem.task, unit, X_test, y_test
+    return Trial(*tried, report=tested, training=training)
 
 
 def _with_others(trial: Trial, other: Trial, stricter: StricterSplit) -> Trial:

@@ -83,17 +83,17 @@ def summary_section(trial: Trial) -> Section:
     report = with_advice(trial.report, list(trial.model.feature_names_in_))
     problem, training = trial.training.problem, trial.training
     columns = counted(problem.features.shape[1], "column")
+    told = [*_other_rows(trial, report), *_sentinel(trial, report)]
     sentences = [
         f"The model predicts {_target(trial)} from {columns}, learned from "
         f"{counted(training.n_train, 'row')}.",
         f"It was tested on {described_division(problem, training.test)}.",
         *_scores(report, trial.kind),
-        *_other_rows(trial, report),
-        *_sentinel(trial, report),
+        *told,
         *_simple(report),
         *_outlier(trial, report),
         *_intervals(report),
-        *_doubts(report, is_told=bool(_other_rows(trial, report) or _sentinel(trial, report))),
+        *_doubts(report, is_told=bool(told)),
     ]
     warnings = [Text(shown(text, longest=1000), "warning") for text in report.warnings]
     verdict = Text(f"Verdict: {verdict_on(trial, report)}", "summary")

@@ -12,7 +12,6 @@ from mercer_command.problem import COPIES, sentinel_of
 _AS_GOOD = 0.97
 """A simple predictor is as good if the model's squared error is at least this part of its own."""
 
-
 _LIKE_CONSTANT = 0.8
 """If the model is no better than a constant, a simple predictor is recommended if its squared error
 is smaller than this part of the constant's."""
@@ -45,10 +44,9 @@ def verdict_on(trial: Trial, report: ModelReport) -> str:
             f"find out first what {value:g} means in '{shown(trial.name)}'; if it stands for "
             f"missing values, --missing '{shown(trial.name)}={value:g}' leaves these rows out."
         )
-    leaks = [check for check in report.checks if check.name == "leakage" and check.warnings]
-    if leaks:
-        [names] = [check.columns for check in leaks]
-        known = " and ".join(f"'{shown(name)}'" for name in names if name)
+    leak = next((check for check in report.checks if check.name == "leakage"), None)
+    if leak is not None and leak.warnings:
+        known = " and ".join(f"'{shown(name)}'" for name in leak.columns if name)
         return (
             f"find out first whether {known or 'the columns of the warning'} can be known before "
             f"'{shown(trial.name)}' is; if not, these figures are worth nothing."

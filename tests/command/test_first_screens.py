@@ -108,7 +108,7 @@ def test_a_verdict_is_the_last_sentence(run: Run, name: str) -> None:
         (walk, "the last 60 rows in time"),
         (
             lambda: pd.concat([smooth(60, 1.0).round(3)] * 4, ignore_index=True),
-            "rows, none of which is a copy of a row that it learned from",
+            "rows that have no copies among the rows that it learned from",
         ),
     ],
     ids=["groups", "time", "copies"],

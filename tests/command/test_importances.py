@@ -51,9 +51,7 @@ def shuffled_rise(model: Any, X: Any, error: Any, name: str, orders: Any) -> Any
 @pytest.mark.parametrize("kind", ["response", "logarithm", "class"])
 def test_importances_are_those_of_three_shuffles(kind: str) -> None:
     """Errors of responses are absolute; those of classes are what the true class lacks of one."""
-    model, X, y = fitted(
-        "l1-svm" if kind == "label" else "stacking", is_class=kind in ("class", "label")
-    )
+    model, X, y = fitted("stacking", is_class=kind == "class")
 
     def error(rows: Any) -> Any:
         if kind == "class":

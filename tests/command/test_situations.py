@@ -131,7 +131,7 @@ def test_copies_of_training_rows(run: Run) -> None:
     mean = (copies * on_copies + (rows - copies) * on_others) / rows
     assert share == pytest.approx(mean, abs=0.1)
     said = told(run, wine())
-    assert "rows, none of which is a copy of a row that it learned from" in said
+    assert "rows that have no copies among the rows that it learned from" in said
     assert "are copies of training rows" not in said
 
 
@@ -191,6 +191,16 @@ def test_a_simple_predictor_that_is_better_is_said_to_be(run: Run) -> None:
     pattern = r"linear \(ridge\), has [\d.,]+, clearly lower than the model's, and always"
     assert re.search(pattern, said)
     assert "Verdict: take a linear model, which is clearly better." in said
+
+
+def test_intervals_that_do_not_follow_a_trend_are_told(run: Run) -> None:
+    """A trend goes on, which a kernel of one width does not follow."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"day": pd.date_range("2023-01-01", periods=200).astype(str)})
+    frame["level"] = np.linspace(0.0, 9.0, 200) + rng.normal(size=200)
+    frame["y"] = 3.0 * np.linspace(0.0, 9.0, 200) + 0.1 * rng.normal(size=200)
+    said = told(run, frame, "--time", "day", "--learner", "hsic")
+    assert "coverage" in re.findall(r"wrong with these figures \((.*?)\)", said)[0]
 
 
 def test_noise_is_no_better_than_a_constant(run: Run) -> None:

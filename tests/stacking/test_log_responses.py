@@ -117,6 +117,7 @@ def test_explanations_are_of_the_logarithm(logged: KernelStackingRegressor) -> N
     )
     assert "multiplies the prediction by" in found.in_words(0)[0]
     assert "Log response" in found.headline(0)
+    assert found.headline(0, unit="EUR") == found.headline(0)
 
 
 def test_far_rows_get_the_geometric_mean(logged: KernelStackingRegressor) -> None:

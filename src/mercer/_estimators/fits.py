@@ -39,7 +39,7 @@ class FittedAttributesMixin:
             if is_result and not any(one.endswith("_") and one[0] != "_" for one in vars(self)):
                 raise NotFittedError(
                     f"This {type(self).__name__} instance is not fitted yet, and has no attribute "
-                    f"{name!r} before. Call 'fit' with appropriate arguments."
+                    f"{name!r}. Call 'fit' with appropriate arguments first."
                 )
             return object.__getattribute__(self, name)  # This raises the usual error.
 

@@ -220,7 +220,7 @@ class ShapleyValues:
         output : str or int, default=None
             See `largest`.
         unit : str, default=""
-            Unit of the response.
+            Unit of the response, which logarithms of it do not have.
 
         Returns
         -------
@@ -238,7 +238,7 @@ class ShapleyValues:
             if p.ndim == 2:
                 p = p[:, output_position(found.output_names[0], self.output_names, p.shape[1])]
             return f"{label} {100.0 * p[0]:.3g}%, average row {100.0 * p[1]:.3g}%"
-        decimals, unit = found.decimals(), f" {unit}" * bool(unit)
+        decimals, unit = found.decimals(), f" {unit}" * bool(unit and self.scale == "response")
         values = (float(found.predictions[row]), float(found.base_value))
         texts = [f"{value:,.{decimals}f}{unit}" for value in values]
         return f"{label} {texts[0]}, average row {texts[1]}"
