@@ -47,7 +47,7 @@ def page(records: Sequence[Record]) -> str:
 
 
 def claim(records: Sequence[Record]) -> str:
-    """The table of README.md and docs/index.md: a line for each number of rows.
+    """The table of README.md and docs/index.md, and a sentence on the range over tables.
 
     Ratios are geometric means over tables and, in parentheses, over all but the table with the
     lowest ratio.
@@ -74,7 +74,18 @@ def claim(records: Sequence[Record]) -> str:
             logs = np.log([ratio(f[STACK], f[other], "fit") for f in found])
             row.append(f"{np.exp(logs.mean()):.0f}")
         lines.append(line(*row))
-    return "\n".join(lines)
+    return "\n".join([*lines, "", _range(cells)])
+
+
+def _range(cells: dict[tuple[str, int], dict[str, Record]]) -> str:
+    """A sentence on the tables of responses with the lowest and the highest ratio to CatBoost."""
+    found = [
+        (ratio(methods[STACK], methods[CATBOOST], "error"), table, methods[STACK]["size"])
+        for (table, _), methods in cells.items()
+        if CATBOOST in methods and methods[STACK]["task"] == "regression"
+    ]
+    low, high = (f"{r:.2f} ({table}, {size} rows)" for r, table, size in (min(found), max(found)))
+    return f"Tables differ: error / CatBoost is between {low} and {high}."
 
 
 def means(records: Sequence[Record]) -> dict[tuple[str, int], dict[str, Record]]:
