@@ -6,8 +6,8 @@
     python benchmarks/every_n.py page
 
 The first three write a line to every_n.jsonl, or the file that `--output` names, for each fit of a
-method to a split of a table, and leave out those that are there; the last writes docs/every_n.md
-and its figure.
+method to a split of a table, and leave out those that are there; the last writes docs/every_n.md,
+its figure, and the table of README.md and docs/index.md.
 The tables have more than 14,000 rows. Training rows are stratified by class; the test has up to
 10,000 of the other rows, a tenth of them where all others are for training. Two tables in order of
 time are also split by time: the last tenth is the test. LightGBM and CatBoost take categories as
@@ -19,6 +19,7 @@ skipped.
 from __future__ import annotations
 
 import argparse
+import re
 import time
 import warnings
 from importlib import import_module
@@ -30,7 +31,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from common import Record, read_records, write_records
-from every_n_page import CATBOOST, LATER, LIGHTGBM, TUNED, figure, page
+from every_n_page import CATBOOST, LATER, LIGHTGBM, TUNED, claim, figure, page
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -42,8 +43,11 @@ from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer.preprocessing import table_encoder
 
 RECORDS = Path(__file__).with_suffix(".jsonl")
-PAGE = Path(__file__).parents[1] / "docs" / "every_n.md"
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "every_n.md"
 FIGURE = PAGE.parent / "images" / "every_n.png"
+CLAIM = re.compile(r"^\| Training rows \|.*\n(\|.*\n)+\nTables differ:.*\n", flags=re.MULTILINE)
+"""The table and the sentence that README.md and the site's first page quote."""
 IN_TIME_ORDER = ("bike", "elec")
 LARGE = (
     "adult",
@@ -184,6 +188,9 @@ def main() -> None:
     else:
         records = read_records(given.output)
         PAGE.write_text(page(records))
+        for path in (ROOT / "README.md", ROOT / "docs" / "index.md"):
+            text = CLAIM.sub(lambda _: claim(records) + "\n", path.read_text())
+            path.write_text(text)
         figure(records).savefig(FIGURE, dpi=110, metadata={"Software": None})
 
 

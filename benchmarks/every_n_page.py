@@ -22,6 +22,9 @@ TUNED = ", tuned"
 LATER = ", later"
 """End of the names of tables whose test rows are later than the training rows."""
 
+TASKS = {"regression": "responses", "classification": "classes"}
+"""Kinds of tables, and what their targets are called."""
+
 OFFSET = 0.005
 """Added to fractions of wrong labels in ratios, so that few of them do not make large ones."""
 
@@ -41,6 +44,48 @@ def page(records: Sequence[Record]) -> str:
     parts = {"ratios": _ratios(drawn, others), "spread": _spread(drawn), "losses": _losses(drawn)}
     parts["later"], parts["tuned"] = _later(later, others), _tuned(records)
     return TEXTS["page"].format(offset=100 * OFFSET, errors=_errors(cells, methods), **parts)
+
+
+def claim(records: Sequence[Record]) -> str:
+    """The table of README.md and docs/index.md, and a sentence on the range over tables.
+
+    Ratios are geometric means over tables and, in parentheses, over all but the table with the
+    lowest ratio.
+
+    Parameters
+    ----------
+    records : sequence of dict
+    """
+    cells = {key: found for key, found in means(records).items() if not key[0].endswith(LATER)}
+    others = (LIGHTGBM, CATBOOST)
+    header = ["Training rows", "Error / LightGBM", "Error / CatBoost", "Log-loss / LightGBM"]
+    header += ["Log-loss / CatBoost", "Fit, s", "Time / LightGBM", "Time / CatBoost"]
+    lines = [line(*header), line(*["---:"] * len(header))]
+    for size in _sizes(cells):
+        row = [size]
+        for task, name in zip(TASKS, ("error", "log_loss"), strict=True):
+            found = _of_size(cells, size, task, *others)
+            for other in others:
+                logs = np.sort(np.log([ratio(f[STACK], f[other], name) for f in found]))
+                row.append(f"{np.exp(logs.mean()):.2f} ({np.exp(logs[1:].mean()):.2f})")
+        found = [f for task in TASKS for f in _of_size(cells, size, task, *others)]
+        row.append(f"{np.median([f[STACK]['fit'] for f in found]):.0f}")
+        for other in others:
+            logs = np.log([ratio(f[STACK], f[other], "fit") for f in found])
+            row.append(f"{np.exp(logs.mean()):.0f}")
+        lines.append(line(*row))
+    return "\n".join([*lines, "", _range(cells)])
+
+
+def _range(cells: dict[tuple[str, int], dict[str, Record]]) -> str:
+    """A sentence on the tables of responses with the lowest and the highest ratio to CatBoost."""
+    found = [
+        (ratio(methods[STACK], methods[CATBOOST], "error"), table, methods[STACK]["size"])
+        for (table, _), methods in cells.items()
+        if CATBOOST in methods and methods[STACK]["task"] == "regression"
+    ]
+    low, high = (f"{r:.2f} ({table}, {size} rows)" for r, table, size in (min(found), max(found)))
+    return f"Tables differ: error / CatBoost is between {low} and {high}."
 
 
 def means(records: Sequence[Record]) -> dict[tuple[str, int], dict[str, Record]]:
@@ -141,7 +186,7 @@ def _spread(cells: dict[tuple[str, int], dict[str, Record]]) -> str:
     header += ["without the worst", "best", "worst"]
     lines = [line(*header), line(*["---:"] * len(header))]
     for size in _sizes(cells):
-        for task, target in (("regression", "responses"), ("classification", "classes")):
+        for task, target in TASKS.items():
             found = _of_size(cells, size, task, CATBOOST)
             values = np.sort([ratio(f[STACK], f[CATBOOST], "error") for f in found])
             if len(values) < 2:
@@ -221,8 +266,7 @@ def _beside_tuned(
         stack, default = (by_split.get((table, rows, split, name)) for name in names)
         if method.endswith(TUNED) and stack and default:
             size = "all" if record.get("whole") else f"{rows:,}"
-            target = "responses" if record["task"] == "regression" else "classes"
-            found[size, method, target].append((stack, record, default))
+            found[size, method, TASKS[record["task"]]].append((stack, record, default))
     return dict(sorted(found.items(), key=lambda item: (item[1][0][0]["rows"], item[0])))
 
 

@@ -32,8 +32,9 @@ BLOCK = re.compile(
 
 
 def pages() -> list[Path]:
-    """Return the pages that say what their code prints."""
-    found = [*(DOCS / "start").glob("*.md"), *(DOCS / "guide").glob("*.md"), DOCS / "index.md"]
+    """Return the README and the pages of the site that show what their code prints."""
+    found = [*(DOCS / "start").glob("*.md"), *(DOCS / "guide").glob("*.md")]
+    found += [DOCS / "index.md", DOCS.parent / "README.md"]
     return sorted(path for path in found if "\n```text\n" in path.read_text(encoding="utf-8"))
 
 

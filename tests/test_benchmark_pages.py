@@ -33,6 +33,18 @@ def test_pages_are_what_the_records_say(name: str, written: Callable[[Any], str]
     assert written(records(name)) == (ROOT / "docs" / f"{name}.md").read_text()
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_first_pages_quote_what_the_records_say(page: str) -> None:
+    assert every_n_page.claim(records("every_n")) in (ROOT / page).read_text()
+
+
+def test_a_claim_without_the_most_favorable_table_is_weaker() -> None:
+    rows = [row.split(" | ") for row in every_n_page.claim(records("every_n")).splitlines()[2:7]]
+    for cell in (cell for row in rows for cell in row[1:5]):
+        mean, without = (float(number) for number in re.findall(r"[\d.]+", cell))
+        assert mean <= without
+
+
 def test_trusted_scores_have_a_row_for_each_record() -> None:
     cells = records("trusted_scores")
     assert {cell["part"] for cell in cells} == set(SECTIONS)
