@@ -28,6 +28,7 @@ extensions = [
     "docstrings",
     "markdown_twins",
     "mathml",
+    "search_words",
     "sphinx_llm_friendly",
 ]
 smartquotes = False

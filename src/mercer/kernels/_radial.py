@@ -352,7 +352,7 @@ class Stationary(Radial):
 
 
 class Gaussian(Stationary):
-    """Gaussian kernel, exp(-|x - x'|^2 / s^2).
+    """Gaussian (RBF) kernel, exp(-|x - x'|^2 / s^2), for smooth functions.
 
     Parameters
     ----------
