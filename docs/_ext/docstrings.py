@@ -11,16 +11,22 @@ _LITERAL = re.compile(r"(:math:`[^`]*`|``.+?``|`[^`]*`_?)")
 """Parts of a line that reStructuredText takes as they are."""
 _TRAILING_UNDERSCORE = re.compile(r"(?<![\w\\`:])([A-Za-z]\w*)_(?![\w`])")
 """A name such as alpha_, which would be read as a link."""
+_PAGE = re.compile(r"\bdocs/((?:\w+/)*)(\w+)\.md\b")
+"""The file of a page of the site."""
 _VERBATIM_DIRECTIVE = re.compile(r"\s*\.\. (math|autosummary|index|code-block|plot)::")
 """Directives whose content is not text."""
 
 
 def escape(line: str) -> str:
-    """Escape |x - y|, which would be a substitution, and names that end with an underscore."""
+    """Escape |x - y|, which would be a substitution, and names that end with an underscore.
+
+    Files of pages become links.
+    """
     parts = _LITERAL.split(line)
     for i in range(0, len(parts), 2):
         text = parts[i].replace("|", r"\|")
-        parts[i] = _TRAILING_UNDERSCORE.sub(r"\1\\_", text)
+        text = _TRAILING_UNDERSCORE.sub(r"\1\\_", text)
+        parts[i] = _PAGE.sub(r":doc:`the \2 </\1\2>`", text)
     return "".join(parts)
 
 
