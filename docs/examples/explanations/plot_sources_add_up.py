@@ -65,7 +65,7 @@ ax.set(
     xticks=position,
     xticklabels=shown + 300,
     xlabel="Field",
-    ylabel="Yield less that of the average field, t",
+    ylabel="Yield minus the average field, t",
     title="What each source contributes to a prediction",
 )
 ax.legend()

@@ -50,7 +50,7 @@ ax.plot(times, rate(times), color="C6", linestyle="--", label="true rate")
 ax.plot(times, model.predict(times[:, None]), color="C0", label="KernelPoissonRegressor")
 ax.plot(times, linear.predict(times[:, None]), color="C1", label="PoissonRegressor")
 ax.set(
-    title="A rate that two peaks tell from a line",
+    title="A rate with two peaks, which no line fits",
     xlabel="Time of day (hours)",
     ylabel="Calls per hour",
     ylim=(0.0, 16.0),

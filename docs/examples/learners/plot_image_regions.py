@@ -23,7 +23,7 @@ varying = [b for b in blocks if np.median(digits.data[:, b].std(axis=0)) > 0.5]
 
 
 def region_shares(first: int, second: int) -> np.ndarray:
-    """The share of each block in the kernel that tells two digits apart, as an 8 x 8 image."""
+    """The share of each block in the kernel that separates two digits, as an 8 x 8 image."""
     pair = np.isin(digits.target, (first, second))
     kernels = [OnColumns(Gaussian("median", bounds="data"), block) for block in varying]
     learner = AlignmentMaximization(kernels).fit(digits.data[pair], digits.target[pair])

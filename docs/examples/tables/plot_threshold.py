@@ -26,7 +26,7 @@ held_out = model.held_out_classifier()
 
 
 def mean_cost(labels, predicted, alarm, miss):
-    """Cost of a sample on average, from those of a false alarm and of a missed rare sample."""
+    """Mean cost of a sample, given the costs of a false alarm and of a missed rare sample."""
     _, alarms, misses, _ = confusion_matrix(labels, predicted, labels=[0, 1]).ravel()
     return (alarm * alarms + miss * misses) / len(labels)
 
