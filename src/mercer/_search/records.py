@@ -228,13 +228,13 @@ class KernelTermsMixin:
         return KernelTerms(kernels, [k.describe() for k in kernels], weights, shares, relevance)
 
     def kernel_expansion(self) -> KernelExpansion:
-        """Return the fitted function as a sum of kernels times coefficients at centers.
+        """Return the function that predicts, as a sum of kernels times coefficients.
 
         Returns
         -------
         mercer.inspection.KernelExpansion
-            The expansion from which :func:`mercer.inspection.shapley_values` and other explanations
-            are computed.
+            The sum, from which :func:`mercer.inspection.shapley_values` and other explanations are
+            computed.
 
         Raises
         ------
@@ -256,7 +256,7 @@ class KernelTermsMixin:
         return getattr(self, "cv_residuals_", None)
 
     def learned_gram(self, X: Features) -> Array:
-        """Return the Gram matrix of the learned kernel on samples.
+        """Return the learned kernel between all pairs of the given samples.
 
         Parameters
         ----------

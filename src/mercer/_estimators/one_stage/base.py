@@ -79,8 +79,8 @@ class OneStage(KernelEstimator):
             Class labels or indicators of several labels for a classifier, and one or several
             responses for a regressor.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples, by which their losses are multiplied. A weight of two is
-            equivalent to giving the sample twice, and a weight of zero to leaving it out.
+            Weights of the samples, by which their losses are multiplied. A weight of two has the
+            same effect as giving the sample twice, and a weight of zero leaves it out.
 
         Returns
         -------

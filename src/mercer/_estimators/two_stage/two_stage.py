@@ -103,7 +103,7 @@ class TwoStage(
 
     @on_device
     def predict(self, X: Features) -> Array:
-        """Predict with the learned kernel.
+        """Predict class labels, or responses.
 
         Parameters
         ----------

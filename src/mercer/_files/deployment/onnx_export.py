@@ -32,9 +32,9 @@ _OPERATORS = {"": 18, "ai.onnx.ml": 3}
 
 
 def to_onnx(model: BaseEstimator, X: Table, *, dtype: str = "auto") -> ModelProto:
-    """Export a fitted model to ONNX, which runtimes of other languages and devices evaluate.
+    """Export a fitted model to ONNX, so that it predicts without Python, on many devices.
 
-    The extra ``onnx`` has to be installed.
+    This needs ``pip install "mercer[onnx]"``.
 
     Parameters
     ----------
@@ -43,12 +43,12 @@ def to_onnx(model: BaseEstimator, X: Table, *, dtype: str = "auto") -> ModelProt
         ends in one and whose other steps are converted by mercer or skl2onnx, or a search over
         either.
     X : array-like or data frame of shape (n_rows, n_columns)
-        Rows in the form that the model takes. They determine the names of the inputs. Up to 1,000
-        of them are used to check the steps and the graph in single precision.
+        Rows in the form that the model takes. They determine the names of the inputs, and up to
+        1,000 of them are used to check the steps, and the graph in single precision.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision of inputs and outputs. "auto" is single precision if it changes no probability,
-        and no response relative to the spread of the responses, by more than 1e-5. Otherwise, or if
-        there is only one row, "auto" is double precision.
+        Precision of inputs and outputs. "auto" is single precision if this changes no probability
+        by more than 1e-5, and no response by more than 1e-5 of the spread of the responses.
+        Otherwise, or if there is only one row, "auto" is double precision.
 
     Returns
     -------
