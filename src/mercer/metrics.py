@@ -1,6 +1,7 @@
-"""Dependence between two kernels, or between a kernel and a target, in O(n^2) time and memory.
+"""Measure how strongly two kernels, or a kernel and a target, depend on each other.
 
-Labels or responses are replaced by the Gram matrix of their output kernel.
+The measures take O(n^2) time and memory. A target is replaced by the Gram matrix of its output
+kernel, which is the similarity of labels or responses.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ __all__ = ["AlignmentBounds", "alignment", "alignment_bounds", "centered_alignme
 def hsic(
     A: Array, B: PerSample, *, task: Task = "auto", output_kernel: OutputKernelSource = None
 ) -> float:
-    """Compute the Hilbert-Schmidt independence criterion (HSIC), <A_c, B_c> / (n - 1)^2.
+    """Measure the dependence of two variables through their kernels, <A_c, B_c> / (n - 1)^2.
 
-    A_c is the centered A, H A H with H = I - 11'/n. HSIC estimates the dependence of the two
-    variables on which the kernels are evaluated. It depends on the scales of both kernels.
+    This is the Hilbert-Schmidt independence criterion (HSIC). It estimates the dependence of the
+    two variables on which the kernels are evaluated, and it depends on the scales of both kernels.
+    A_c is the centered A, H A H with H = I - 11'/n.
 
     Parameters
     ----------
@@ -35,10 +37,11 @@ def hsic(
     B : array-like of shape (n_samples, n_samples) or (n_samples,) or (n_samples, n_outputs)
         Another Gram matrix, labels, or responses.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `B`, if not a matrix, holds labels or responses; `"auto"` decides by its values.
+        Whether `B`, if it is not a matrix, contains labels or responses; `"auto"` decides by its
+        values.
     output_kernel : str, array-like, kernel or None, default=None
-        Similarity of two labels or responses; see "Output kernels" in docs/glossary.md. If it is
-        given, `B` is not treated as a Gram matrix.
+        Similarity of two labels or responses; see "Output kernels" in the :doc:`glossary
+        </glossary>`. If it is given, `B` is not treated as a Gram matrix.
 
     Returns
     -------
@@ -48,8 +51,8 @@ def hsic(
     Raises
     ------
     ValueError
-        If a matrix is not square or not symmetric, A or B holds NaN or infinities, their numbers of
-        samples differ, or `B` has one class only or constant responses.
+        If a matrix is not square or not symmetric, A or B contains NaN or infinities, their numbers
+        of samples differ, or `B` has only one class or constant responses.
 
     References
     ----------
@@ -69,10 +72,11 @@ def hsic(
 def centered_alignment(
     A: Array, B: PerSample, *, task: Task = "auto", output_kernel: OutputKernelSource = None
 ) -> float:
-    """Compute the centered kernel alignment, <A_c, B_c> / (|A_c| |B_c|).
+    """Measure how well a kernel agrees with a target, <A_c, B_c> / (|A_c| |B_c|).
 
-    A_c is the centered A, H A H with H = I - 11'/n, and |A_c| its Frobenius norm. The centered
-    alignment of positive semi-definite matrices is in [0, 1] and does not depend on their scales.
+    This is the centered kernel alignment, of a kernel with a target or with another kernel. For
+    positive semi-definite matrices, it is in [0, 1] and does not depend on their scales. A_c is the
+    centered A, H A H with H = I - 11'/n, and |A_c| is its Frobenius norm.
 
     Parameters
     ----------
@@ -81,10 +85,11 @@ def centered_alignment(
     B : array-like of shape (n_samples, n_samples) or (n_samples,) or (n_samples, n_outputs)
         Another Gram matrix, labels, or responses.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `B`, if not a matrix, holds labels or responses; `"auto"` decides by its values.
+        Whether `B`, if it is not a matrix, contains labels or responses; `"auto"` decides by its
+        values.
     output_kernel : str, array-like, kernel or None, default=None
-        Similarity of two labels or responses; see "Output kernels" in docs/glossary.md. If it is
-        given, `B` is not treated as a Gram matrix.
+        Similarity of two labels or responses; see "Output kernels" in the :doc:`glossary
+        </glossary>`. If it is given, `B` is not treated as a Gram matrix.
 
     Returns
     -------
@@ -94,8 +99,8 @@ def centered_alignment(
     Raises
     ------
     ValueError
-        If a matrix is not square or not symmetric, A or B holds NaN or infinities, their numbers of
-        samples differ, or `B` has one class only or constant responses.
+        If a matrix is not square or not symmetric, A or B contains NaN or infinities, their numbers
+        of samples differ, or `B` has only one class or constant responses.
 
     References
     ----------
@@ -115,10 +120,11 @@ def centered_alignment(
 def alignment(
     A: Array, B: PerSample, *, task: Task = "auto", output_kernel: OutputKernelSource = None
 ) -> float:
-    """Compute the kernel alignment without centering, <A, B> / (|A| |B|).
+    """Measure the similarity of two Gram matrices without centering, <A, B> / (|A| |B|).
 
-    |A| is the Frobenius norm. Unlike the centered alignment, this alignment is large for any two
-    kernels that are mostly positive, which makes it a poor measure of dependence.
+    This is the kernel alignment. |A| is the Frobenius norm. Unlike the centered alignment, this
+    alignment is large for any two kernels that are mostly positive, which makes it a poor measure
+    of dependence.
 
     Parameters
     ----------
@@ -128,10 +134,11 @@ def alignment(
         Another Gram matrix, labels, or responses. The default output kernel of labels is +1 within
         a class and -1 between classes.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `B`, if not a matrix, holds labels or responses; `"auto"` decides by its values.
+        Whether `B`, if it is not a matrix, contains labels or responses; `"auto"` decides by its
+        values.
     output_kernel : str, array-like, kernel or None, default=None
-        Similarity of two labels or responses; see "Output kernels" in docs/glossary.md. If it is
-        given, `B` is not treated as a Gram matrix.
+        Similarity of two labels or responses; see "Output kernels" in the :doc:`glossary
+        </glossary>`. If it is given, `B` is not treated as a Gram matrix.
 
     Returns
     -------
@@ -141,8 +148,8 @@ def alignment(
     Raises
     ------
     ValueError
-        If a matrix is not square or not symmetric, A or B holds NaN or infinities, their numbers of
-        samples differ, or `B` has one class only or constant responses.
+        If a matrix is not square or not symmetric, A or B contains NaN or infinities, their numbers
+        of samples differ, or `B` has only one class or constant responses.
 
     References
     ----------
@@ -182,16 +189,16 @@ def _pair(A: Array, B: Any, task: Task, kernel: OutputKernelSource) -> tuple[Arr
 
 @dataclass(frozen=True)
 class AlignmentBounds:
-    """Bounds that follow from the alignment of a kernel with labels or responses.
+    """Bounds from the alignment of a kernel with a target, computed by `alignment_bounds`.
 
     Attributes
     ----------
     alignment : float
         Centered alignment on the sample.
     deviation : float
-        With probability 1 - delta, the alignment of the distribution differs from `alignment` by
-        at most this value (Theorem 1). It exceeds one, and is then vacuous, for sample sizes below
-        about ten thousand times the square of `beta`.
+        With probability 1 - delta, the alignment of the distribution differs from `alignment` by at
+        most this value (Theorem 1). For sample sizes below about ten thousand times the square of
+        `beta`, it exceeds one, and is then vacuous.
     beta : float
         The larger of R^4 / E[K_c^2] for the kernel and for the output kernel, where K(x, x) <= R^2.
     variance : float or None
@@ -247,7 +254,9 @@ class AlignmentBounds:
         object.__setattr__(self, "vacuous", vacuous)
 
     def predict(self, K: Array) -> Array:
-        """Return h(x) = E[y' K_c(x, x')] / sqrt(E[K_c^2]), with expectations over the sample.
+        """Predict with the function h to which the bounds apply.
+
+        It is h(x) = E[y' K_c(x, x')] / sqrt(E[K_c^2]), with expectations over the sample.
 
         Parameters
         ----------
@@ -279,7 +288,7 @@ def alignment_bounds(
     task: Task = "auto",
     largest: float | None = None,
 ) -> AlignmentBounds:
-    """Bound the alignment of the distribution, and the errors of a predictor derived from it.
+    """Bound how well a kernel agrees with a target on new samples, and the errors of a predictor.
 
     Parameters
     ----------
@@ -322,9 +331,10 @@ def alignment_bounds(
 
     Here s = sqrt(E[(y y')_c^2]), the variance of y. The paper's proofs replace E[y h(x)] by rho,
     which is correct for s = 1, that is, for standardized responses and for classes of equal size.
-    Both theorems hold for any distribution. For the empirical distribution, with rho_m for rho,
-    they bound the error of h on the sample itself with certainty. For new samples, the bounds also
-    depend on the deviation and on the errors of Gamma and s, which are estimated from the sample.
+    Both theorems hold for any distribution. For the empirical distribution, with rho_m in place of
+    rho, they bound the error of h on the sample itself with certainty. For new samples, the bounds
+    also depend on the deviation and on the errors of Gamma and s, which are estimated from the
+    sample.
 
     References
     ----------

@@ -163,7 +163,7 @@ class LearnedKernel:
 
 @dataclass(frozen=True)
 class KernelTerms:
-    """The kernels that a fitted estimator combines, with their weights and shares.
+    """Kernels that a fitted estimator combines, with their weights and shares.
 
     Attributes
     ----------

@@ -143,13 +143,13 @@ class TrainingContributions:
 def training_contributions(
     model: BaseEstimator, X: Table, training: Table = None
 ) -> TrainingContributions:
-    """Compute the contribution of each training row to predictions.
+    """Explain predictions by the contribution of each training row.
 
-    A prediction of a kernel machine is the sum of a_i k(x, x_i) over training rows, plus a
-    constant. A row contributes its coefficient times its kernel value, so that similar rows with
-    large coefficients contribute most. For a stack, the contributions of a row in all members are
-    summed. With Nyström features, `are_centers` is True, and coefficients belong to centers, which
-    represent many training rows.
+    A prediction on a kernel k is a constant plus the sum of a_i k(x, x_i) over the training rows
+    x_i. A row contributes its coefficient times its kernel value, so that similar rows with large
+    coefficients contribute most. For a stack, the contributions of a row in all members are summed.
+    With Nyström features, `are_centers` is True, and coefficients belong to centers, each of which
+    represents many training rows.
 
     Parameters
     ----------
@@ -179,10 +179,10 @@ def training_contributions(
 
     Notes
     -----
-    Contributions to smooth functions are large and cancel: with a wide kernel, a slope is the sum
-    of many contributions of distant rows with opposite signs. Contributions are the summands of the
-    prediction. They do not show how the prediction would change if a row were left out. They take
-    O(n_rows n d) time for n training rows and d columns.
+    Contributions are the summands of the prediction. They do not show how the prediction would
+    change if a row were left out. Contributions to smooth functions are large and cancel: with a
+    wide kernel, a slope is the sum of many contributions of distant rows with opposite signs. They
+    take O(n_rows n d) time for n training rows and d columns.
 
     References
     ----------

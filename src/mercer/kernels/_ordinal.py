@@ -17,10 +17,10 @@ from mercer.kernels._structure import Structure
 class Ordinal(Stationary):
     """Kernel of ordered categories, prod_z max(0, 1 - |x_z - x'_z| / s_z), where x are ranks.
 
-    Each rank has a window of the s steps that follow it, and the kernel is the share of steps that
-    the windows of two ranks have in common. It decreases with the number of steps between the
-    ranks, regardless of their position, and does not change if the order is reversed. Columns with
-    large widths have little effect.
+    The kernel decreases with the number of steps between two ranks, regardless of their position,
+    and does not change if the order is reversed. Each rank has a window of the s steps that follow
+    it, and the kernel is the share of steps that the windows of two ranks have in common. Columns
+    with large widths have little effect.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Ordinal(Stationary):
     Raises
     ------
     ValueError
-        When bound to a data frame, if a column holds categories that are declared to have no order.
+        When fitted to a data frame, if a column has categories that are declared to have no order.
 
     See Also
     --------
@@ -72,7 +72,7 @@ class Ordinal(Stationary):
 
     @property
     def structure(self) -> Structure:
-        """Unknown, because the kernel is not a function of one distance on all columns."""
+        """Unknown structure: the kernel is not a function of one distance on all columns."""
         return Structure()
 
     def bind(self, X: Features) -> Self:

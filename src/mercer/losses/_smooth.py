@@ -17,7 +17,7 @@ from mercer.losses._loss import Loss, Machine, QuadraticModel
 
 @dataclass(frozen=True)
 class Squared(Loss):
-    """The squared loss (y - f)^2 / (2 alpha) of kernel ridge regression.
+    """Squared loss (y - f)^2 / (2 alpha) of kernel ridge regression.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class Interpolation(Loss):
 
 @dataclass(frozen=True)
 class Logistic(Loss):
-    """The logistic loss C log(1 + exp(-y f)), for y in {-1, 1}.
+    """Logistic loss C log(1 + exp(-y f)), for y in {-1, 1}.
 
     Parameters
     ----------
@@ -162,8 +162,8 @@ class Logistic(Loss):
     ) -> Machine:
         """Take Newton steps, halved until they decrease the objective; see :meth:`Loss.fit`.
 
-        A step costs one Cholesky factor. Nothing is divided by the curvature of the loss, which
-        vanishes for samples far from the margin.
+        A step takes one Cholesky factorization. No division by the curvature of the loss is needed,
+        which vanishes for samples far from the margin.
         """
         machine = Machine(np.zeros(len(y)), 0.0) if start is None else start
         primal = self.objective(K, y, machine)[0]

@@ -46,8 +46,8 @@ class _SupportVector(Loss):
     def quadratic_model(self, y: Array, f: Array, width: float) -> QuadraticModel:
         """Return the curvature of the smoothed kinks; see :meth:`Loss.quadratic_model`.
 
-        Value and slope are zero: the predictions of a machine of `fit` are optimal, so that a step
-        needs the curvature alone.
+        Value and slope are zero, because the predictions of a machine of `fit` are optimal, so that
+        a step needs only the curvature.
         """
         zero = np.zeros_like(f)
         return QuadraticModel(zero, zero, 1.0 / self.conjugate_curvature(y, f, width))
@@ -67,8 +67,8 @@ class _SupportVector(Loss):
         """Run libsvm, then an active-set method from its result; see the base class.
 
         The active-set method ends at the optimum up to rounding, so that the result does not depend
-        on the order of the samples. Each exchange costs a Cholesky factor of the free variables'
-        matrix.
+        on the order of the samples. Each exchange takes a Cholesky factorization of the matrix of
+        the free variables.
         """
         best, smallest_error = Machine(np.zeros(len(y)), 0.0), np.inf
         for tol in (1e-3, 1e-5):  # Until one of the two machines reaches the duality gap.
@@ -138,7 +138,7 @@ class _SupportVector(Loss):
 
 @dataclass(frozen=True)
 class Hinge(_SupportVector):
-    """The hinge loss C max(0, 1 - y f) of support vector machines, for y in {-1, 1}.
+    """Hinge loss C max(0, 1 - y f) of support vector machines, for y in {-1, 1}.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class Hinge(_SupportVector):
 
 @dataclass(frozen=True)
 class EpsilonInsensitive(_SupportVector):
-    """The loss C max(0, |y - f| - epsilon) of support vector regression.
+    """Epsilon-insensitive loss C max(0, |y - f| - epsilon) of support vector regression.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 def kind_of(column: Features) -> Kind:
-    """Return the kind of contents of a column.
+    """Return the kind of a column, such as number or category, from its contents.
 
     Parameters
     ----------
@@ -111,8 +111,8 @@ def convert(X: Features, kind: Kind) -> Array:
     X : data frame or ndarray of shape (n_samples, n_features)
         The columns.
     kind : {"number", "date", "category", "text"}
-        Dates become days since 1970, and durations days; categories and texts become text, in
-        which whole numbers have no decimal point.
+        Dates become days since 1970, and durations days. Categories and texts become text, in which
+        whole numbers have no decimal point.
 
     Returns
     -------
@@ -122,8 +122,8 @@ def convert(X: Features, kind: Kind) -> Array:
     Raises
     ------
     ValueError
-        If columns hold text or infinite numbers where numbers are needed, or no dates where dates
-        are needed; the message names the columns.
+        If columns contain text or infinite numbers where numbers are needed, or no dates where
+        dates are needed. The message names the columns.
 
     Examples
     --------

@@ -38,7 +38,7 @@ square of the responses."""
 
 
 class Deviance:
-    """A function on the scale of -2 ln p: twice a loss, plus a constant for each sample.
+    """Deviance of a loss, twice the loss plus a constant for each sample (-2 ln p).
 
     Parameters
     ----------
@@ -183,12 +183,12 @@ class Likelihood(Deviance, ABC):
         return np.zeros_like(u)
 
     def log_variance_slope(self, gamma: Array) -> float:
-        """Return the derivative of the sum of bounds in ln variance at given widths."""
+        """Return the derivative of the sum of bounds in the log variance, at given widths."""
         return 0.0
 
 
 class GaussianLikelihood(Likelihood):
-    """The Gaussian likelihood N(y | u, noise), which is its own bound.
+    """Gaussian likelihood N(y | u, noise), for responses with Gaussian noise.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ class GaussianLikelihood(Likelihood):
 
 
 class LaplaceLikelihood(Likelihood):
-    """The Laplace likelihood rate / 2 exp(-rate |y - u|), which is robust to outliers.
+    """Laplace likelihood rate / 2 exp(-rate |y - u|), for responses with outliers.
 
     Parameters
     ----------
@@ -310,9 +310,9 @@ class LaplaceLikelihood(Likelihood):
 
 
 class LogisticLikelihood(Likelihood):
-    """The logistic likelihood 1 / (1 + exp(-y u)) of labels -1 and 1.
+    """Logistic likelihood 1 / (1 + exp(-y u)), for labels -1 and 1.
 
-    The bound is the one by Jaakkola and Jordan (2000).
+    The variational bound is due to Jaakkola and Jordan (2000).
 
     Examples
     --------
