@@ -1,7 +1,7 @@
 """Draw synthetic classification problems from the literature on kernel learning.
 
-`make_sine` and `make_relevance` draw the problems of Afkanpour et al. [1]_, and `make_ringnorm` and
-`make_waveform` draw those of Breiman [2]_ [3]_.
+`make_sine` and `make_relevance` draw problems of Afkanpour et al. [1]_, and `make_ringnorm` and
+`make_waveform` draw problems of Breiman [2]_ [3]_.
 
 References
 ----------

@@ -1,7 +1,6 @@
 """Measure how strongly two kernels, or a kernel and a target, depend on each other.
 
-The measures take O(n^2) time and memory. A target is replaced by the Gram matrix of its output
-kernel, which is the similarity of labels or responses.
+Targets are replaced by the Gram matrix of their output kernel. Time and memory are O(n^2).
 """
 
 from __future__ import annotations
@@ -26,9 +25,8 @@ def hsic(
 ) -> float:
     """Measure the dependence of two variables through their kernels, <A_c, B_c> / (n - 1)^2.
 
-    This is the Hilbert-Schmidt independence criterion (HSIC). It estimates the dependence of the
-    two variables on which the kernels are evaluated, and it depends on the scales of both kernels.
-    A_c is the centered A, H A H with H = I - 11'/n.
+    This is the Hilbert-Schmidt independence criterion (HSIC). It depends on the scales of both
+    kernels. A_c is the centered A, H A H with H = I - 11'/n.
 
     Parameters
     ----------
@@ -37,8 +35,7 @@ def hsic(
     B : array-like of shape (n_samples, n_samples) or (n_samples,) or (n_samples, n_outputs)
         Another Gram matrix, labels, or responses.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `B`, if it is not a matrix, contains labels or responses; `"auto"` decides by its
-        values.
+        Whether `B`, if not a matrix, has labels or responses; `"auto"` decides by its values.
     output_kernel : str, array-like, kernel or None, default=None
         Similarity of two labels or responses; see "Output kernels" in the :doc:`glossary
         </glossary>`. If it is given, `B` is not treated as a Gram matrix.
@@ -74,9 +71,8 @@ def centered_alignment(
 ) -> float:
     """Measure how well a kernel agrees with a target, <A_c, B_c> / (|A_c| |B_c|).
 
-    This is the centered kernel alignment, of a kernel with a target or with another kernel. For
-    positive semi-definite matrices, it is in [0, 1] and does not depend on their scales. A_c is the
-    centered A, H A H with H = I - 11'/n, and |A_c| is its Frobenius norm.
+    This is the centered alignment, in [0, 1] for positive semi-definite matrices of any scale. A_c
+    is the centered A, H A H with H = I - 11'/n, and |A_c| is its Frobenius norm.
 
     Parameters
     ----------
@@ -85,8 +81,7 @@ def centered_alignment(
     B : array-like of shape (n_samples, n_samples) or (n_samples,) or (n_samples, n_outputs)
         Another Gram matrix, labels, or responses.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `B`, if it is not a matrix, contains labels or responses; `"auto"` decides by its
-        values.
+        Whether `B`, if not a matrix, has labels or responses; `"auto"` decides by its values.
     output_kernel : str, array-like, kernel or None, default=None
         Similarity of two labels or responses; see "Output kernels" in the :doc:`glossary
         </glossary>`. If it is given, `B` is not treated as a Gram matrix.
@@ -122,9 +117,8 @@ def alignment(
 ) -> float:
     """Measure the similarity of two Gram matrices without centering, <A, B> / (|A| |B|).
 
-    This is the kernel alignment. |A| is the Frobenius norm. Unlike the centered alignment, this
-    alignment is large for any two kernels that are mostly positive, which makes it a poor measure
-    of dependence.
+    This is the kernel alignment; |A| is the Frobenius norm. It is large for any two kernels that
+    are mostly positive, and therefore a poor measure of dependence, unlike the centered alignment.
 
     Parameters
     ----------
@@ -134,8 +128,7 @@ def alignment(
         Another Gram matrix, labels, or responses. The default output kernel of labels is +1 within
         a class and -1 between classes.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `B`, if it is not a matrix, contains labels or responses; `"auto"` decides by its
-        values.
+        Whether `B`, if not a matrix, has labels or responses; `"auto"` decides by its values.
     output_kernel : str, array-like, kernel or None, default=None
         Similarity of two labels or responses; see "Output kernels" in the :doc:`glossary
         </glossary>`. If it is given, `B` is not treated as a Gram matrix.
@@ -254,9 +247,7 @@ class AlignmentBounds:
         object.__setattr__(self, "vacuous", vacuous)
 
     def predict(self, K: Array) -> Array:
-        """Predict with the function h to which the bounds apply.
-
-        It is h(x) = E[y' K_c(x, x')] / sqrt(E[K_c^2]), with expectations over the sample.
+        """Predict by h(x) = E[y' K_c(x, x')] / sqrt(E[K_c^2]), with expectations over the sample.
 
         Parameters
         ----------
@@ -331,10 +322,9 @@ def alignment_bounds(
 
     Here s = sqrt(E[(y y')_c^2]), the variance of y. The paper's proofs replace E[y h(x)] by rho,
     which is correct for s = 1, that is, for standardized responses and for classes of equal size.
-    Both theorems hold for any distribution. For the empirical distribution, with rho_m in place of
-    rho, they bound the error of h on the sample itself with certainty. For new samples, the bounds
-    also depend on the deviation and on the errors of Gamma and s, which are estimated from the
-    sample.
+    Both theorems hold for any distribution. For the empirical distribution, with rho_m for rho,
+    they bound the error of h on the sample itself with certainty. For new samples, the bounds also
+    depend on the deviation and on the errors of Gamma and s, which are estimated from the sample.
 
     References
     ----------

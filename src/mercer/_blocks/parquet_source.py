@@ -250,7 +250,7 @@ class ParquetSource(BlockSource):
     def sample_positions(
         self, max_samples: int, random_state: RandomState = None, *, stratify: bool = False
     ) -> Array:
-        """Draw rows without replacement, such as those that an encoder is fitted to.
+        """Draw rows without replacement, for example to fit an encoder.
 
         Parameters
         ----------

@@ -229,9 +229,10 @@ def infer_task(y: npt.ArrayLike) -> Literal["classification", "regression"]:
     Warns
     -----
     UserWarning
-        If `y` contains whole numbers that could be either. These have more than 10 distinct values,
-        more than 4 if they do not count from zero like codes of classes (such as ratings from 1 to
-        10), or more than 2 if they are floating-point numbers.
+        If `y` contains whole numbers that could be classes or responses, because they have more
+        than 10 distinct values. More than 4 distinct values suffice if they do not count from zero
+        like codes of classes (such as ratings from 1 to 10), and more than 2 if they are
+        floating-point numbers.
 
     Examples
     --------

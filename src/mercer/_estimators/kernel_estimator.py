@@ -40,7 +40,7 @@ __all__ = [
     "training_data",
 ]
 
-MEMORY_ADVICE = "fit fewer rows, or take TwoStage*(approximation='nystroem')"
+MEMORY_ADVICE = "fit fewer rows, or use TwoStage*(approximation='nystroem')"
 """Advice in the error message if the Gram matrices of a fit do not fit into memory."""
 
 

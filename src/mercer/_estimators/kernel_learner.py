@@ -112,9 +112,10 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         Raises
         ------
         ValueError
-            If X or y contains NaN or infinities, there is only one sample or one class, a response
-            is constant, `y` does not match the task or the output kernel, a kernel returns NaN or
-            is of a kind that the learner does not support, or a weight is negative.
+            If X or y contains NaN or infinities, or a weight is negative. If there is only one
+            sample or one class, a response is constant, or `y` does not match the task or the
+            output kernel. If a kernel returns NaN or is of a kind that the learner does not
+            support.
 
         Warns
         -----

@@ -198,11 +198,10 @@ class KernelExpansion:
     terms : sequence of KernelTerm, FeatureTerm or FunctionTerm
     intercept : ndarray of shape (n_outputs,)
     scale : str
-        "response", "log response", "log-odds", "logit", "decision value", "latent mean" or
-        "log rate".
-        The quantity that the function evaluates to: a response; a decision value; the log-odds of a
-        class; scores of the classes, whose softmax is their probabilities; the mean of the latent
-        function; or the logarithm of the expected count.
+        "response", "log response", "log-odds", "logit", "decision value", "latent mean" or "log
+        rate". The quantity that the function returns: a response, a decision value, the log-odds of
+        a class, scores of the classes ("logit"), whose softmax gives their probabilities, the mean
+        of the latent function, or the logarithm of the expected count.
     training : dict of str to (ndarray or sparse matrix)
         Training rows that the model keeps, in each view; with Nyström features, the centers or a
         sample. A view is the table, or a transformation of it on which some kernels are evaluated.

@@ -214,8 +214,8 @@ class PredictionSetMixin:
         """Return the held-out probabilities as a classifier, for example to choose a threshold.
 
         The classifier takes indices of training samples and returns the probabilities that were
-        predicted for them while they were held out. A threshold can be chosen, or a curve drawn,
-        from these probabilities as from those of new samples, without further fits.
+        predicted for them while they were held out. Thresholds can be chosen and curves drawn from
+        these probabilities, as if the samples were new, without further fits.
 
         Returns
         -------
@@ -256,8 +256,8 @@ class PredictionSetMixin:
         check_is_fitted(self)
         if not hasattr(self, "_held_out"):
             raise ValueError(
-                f"{needed_by} probabilities of held-out samples, which this fit has not left: it "
-                "has a predictor of its own, several labels, or too few samples, or was saved "
-                "without them."
+                f"{needed_by} probabilities of held-out samples, which this fit does not have: it "
+                "has a given predictor, several labels, or too few samples, or was saved without "
+                "them."
             )
         return self._held_out

@@ -75,7 +75,7 @@ class UpdatesMixin:
         Raises
         ------
         ValueError
-            If columns differ from those of the fit, a class is new, or the fit was on Nyström
+            If columns differ from the columns of the fit, a class is new, or the fit was on Nyström
             features and `prepare_updates` was not called.
         TypeError
             If the predictor is not a ridge regression.
@@ -89,10 +89,10 @@ class UpdatesMixin:
         are the calibration of probabilities, prediction sets and `loo_predictions_`.
 
         An exact fit factors the Gram matrix of all rows, which takes O(n^3 / 3) time for each
-        kernel. On Nyström features, sums over the new rows are added to those of `prepare_updates`
-        in O(n_new m^2 + m^3) time for m centers, and no rows are stored. If all rows are centers,
-        conjugate gradients fit all of them, exactly up to rounding in single precision, and new
-        rows become centers.
+        kernel. On Nyström features, sums over the new rows are added to the sums of
+        `prepare_updates` in O(n_new m^2 + m^3) time for m centers, and no rows are stored. If all
+        rows are centers, conjugate gradients fit all of them, exactly up to rounding in single
+        precision, and new rows become centers.
 
         `needs_refit_` is the result of a rank test at a level of 1 % [1]_. The test compares the
         absolute errors, or the log-losses, of the new rows of all updates with the errors of
@@ -184,8 +184,8 @@ class UpdatesMixin:
             unseen = np.setdiff1d(target, self.classes_)
             if unseen.size:
                 raise ValueError(
-                    f"y contains previously unseen labels: {unseen.tolist()}. Fit anew to all rows "
-                    "to learn further classes."
+                    f"y contains previously unseen labels: {unseen.tolist()}. Fit again to all "
+                    "rows to learn new classes."
                 )
             sample_weight = with_class_weights(sample_weight, class_weight, target)
         n = len(target)

@@ -340,7 +340,7 @@ def _relevance(relevance: Array, features: Array | None, most: int) -> str:
     unknown = np.isnan(relevance)
     if unknown.any():
         whose = "the features" if unknown.all() else f"{unknown.sum()} of the features"
-        return f"<div>Relevance of {whose} is not known: a kernel's formula does not tell it.</div>"
+        return f"<div>Relevance of {whose} is not known: a kernel has an unknown formula.</div>"
     if np.ptp(relevance) == 0.0:
         why = "the kernels treat them alike" if relevance.any() else "predictions are constant"
         return f"<div>Relevance is equal for all features: {why}.</div>"

@@ -7,12 +7,12 @@ and pair. `kernel_terms` returns the kernels of a fitted estimator, and the disp
 estimator learned.
 
 Each display follows scikit-learn's conventions: it stores the data that it shows, `from_estimator`
-takes the data from a fitted estimator, and `plot` draws them and sets `ax_` and `figure_`. Displays
-are drawn by ``KernelWeightsDisplay.from_estimator(model)``,
-``AlignmentPathDisplay.from_estimator(model)``, ``FeatureRelevanceDisplay.from_estimator(model)``
-and ``GramMatrixDisplay.from_estimator(model, X, y)``, where `model` is a fitted estimator that
-learns a kernel, a `Pipeline` that ends in one, or a search such as `GridSearchCV` over either. Only
-drawing needs matplotlib: ``pip install "mercer[plot]"``.
+takes the data from a fitted estimator, and `plot` draws them and sets `ax_` and `figure_`. Draw
+them by ``KernelWeightsDisplay.from_estimator(model)``,
+``AlignmentPathDisplay.from_estimator(model)``, ``FeatureRelevanceDisplay.from_estimator(model)`` or
+``GramMatrixDisplay.from_estimator(model, X, y)``. Here `model` is a fitted estimator that learns a
+kernel, a `Pipeline` that ends in one, or a search such as `GridSearchCV` over either. Only drawing
+needs matplotlib: ``pip install "mercer[plot]"``.
 """
 
 from mercer._gram.expansion import KernelExpansion

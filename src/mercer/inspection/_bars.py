@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class KernelWeightsDisplay(Display):
-    """Bar plot of each base kernel's share in a learned kernel.
+    """Bar plot of the share that each kernel has in a learned sum of kernels.
 
     A share is the kernel's part of the trace of the weighted sum on the training set. The weights
     themselves depend on the scale of the base kernels, so that a large weight may have little

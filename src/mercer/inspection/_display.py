@@ -80,7 +80,7 @@ def kernel_terms(estimator: BaseEstimator) -> KernelTerms:
     NotFittedError
         If the estimator is not fitted.
     TypeError
-        If the estimator learns no kernel.
+        If the estimator does not learn a kernel.
 
     Examples
     --------

@@ -129,7 +129,7 @@ class GramMatrixDisplay(Display):
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw a given Gram matrix, such as that of a base kernel.
+        """Draw a given Gram matrix, for example of a single kernel.
 
         Parameters
         ----------

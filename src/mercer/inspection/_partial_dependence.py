@@ -269,7 +269,7 @@ def _column(X: Table, position: int, name: str, is_category: bool) -> Column:
     found = columns_of(table)
     if not found or found[0].kind == "text":
         raise ValueError(
-            f"Column {name!r} holds no numbers, dates or categories, which curves are drawn over."
+            f"Column {name!r} does not contain numbers, dates or categories, which curves need."
         )
     return replace(found[0], name=name)
 

@@ -72,9 +72,9 @@ class ModelReport:
     n_train : int or None
         Number of training rows; None if they are unknown.
     held_out : tuple of PredictorScores
-        Scores of the model and, if training rows are known, of simple predictors, the last of which
-        predicts a constant. Each has a `name` and `scores`, a dictionary of estimates with `value`,
-        `low` and `high`. Its keys are ``error``, ``balanced_accuracy``, ``log_loss`` and
+        Scores of the model and, if training rows are known, of simple predictors. The last
+        predictor is a constant. Each has a `name` and `scores`, a dictionary of estimates with
+        `value`, `low` and `high`. Its keys are ``error``, ``balanced_accuracy``, ``log_loss`` and
         ``roc_auc`` for classes, and ``rmse``, ``mae`` and ``r2`` for responses; also ``mae`` for
         grades, ``log_rmse`` for positive responses with a heavy tail, and ``poisson_deviance`` for
         counts.
@@ -97,8 +97,8 @@ class ModelReport:
         are more, by decile of the probability of this class. Each bin has `value`, the mean
         probability, `share`, an estimate, and `count`.
     coverage : Coverage or None
-        Coverage of intervals or of sets of classes, with `asked`, `share`, `width` and `bins`.
-        The bins have the same attributes as those of `calibration`.
+        Coverage of intervals or of sets of classes, with `asked`, `share`, `width` and `bins`. The
+        bins have the same attributes as in `calibration`.
     losses : tuple of LossByColumn
         Columns whose bins differ significantly, and by a fifth, in the error, with `column`,
         `labels`, `counts`, `losses` and `p_value`.
@@ -209,19 +209,17 @@ def report(
         Groups to which the rows belong, such as patients. If given, confidence intervals and tests
         refer to new groups.
     train : (X, y) or (X, y, groups), default=None
-        The training rows. Simple predictors are fitted to them for comparison, and they are
-        searched for copies and for columns that leak the target. Without training rows, the report
-        lacks these parts.
+        The training rows, which are needed to fit simple predictors for comparison and to search
+        for copies and for columns that leak the target.
     coverage : float, default=0.9
         Nominal coverage of the intervals or sets whose actual coverage is measured.
     metric : str, default=None
         The score that is shown first; see `held_out` of `ModelReport`. For classes, the default is
         the share of misclassified rows. If one class has at least three times as many rows as
-        another, the default is the area under the ROC curve for two classes, and the balanced
-        accuracy for more classes. For grades, which `KernelOrdinalClassifier` predicts, the default
-        is the mean absolute error. For responses, it is the root mean squared error, which is
-        computed from logarithms if the responses are positive with a heavy tail. For counts, it is
-        the Poisson deviance.
+        another, it is the area under the ROC curve for two classes, and the balanced accuracy for
+        more. For grades, which `KernelOrdinalClassifier` predicts, it is the mean absolute error.
+        For responses, it is the root mean squared error, of logarithms if the responses are
+        positive with a heavy tail. For counts, it is the Poisson deviance.
     later : bool, default=False
         Whether the rows are later than all training rows, in which case their order does not make
         the scores misleading.
@@ -238,9 +236,9 @@ def report(
     NotFittedError
         If the model is not fitted.
     ValueError
-        If lengths differ, X has other columns than in the fit, y contains missing values or classes
-        to which the model was not fitted, groups contain missing names or only one group, or the
-        model has no such metric.
+        If lengths differ, X has other columns than in the fit, or the model has no such metric.
+        Also if y contains missing values or classes to which the model was not fitted, or groups
+        contain missing names or only one group.
 
     See Also
     --------
@@ -255,9 +253,9 @@ def report(
     variance over groups, with Student's quantile for the number of groups [1]_.
 
     A model is better than a constant if Student's confidence interval of the ratio of their mean
-    squared errors is below one, or if the model ranks two classes better than chance. Squared
-    errors of classifiers are those of probabilities. Models that predict only labels are compared
-    by balanced accuracy.
+    squared errors is below one, or if the model ranks two classes better than chance. For
+    classifiers, the errors of the probabilities are squared. Models that predict only labels are
+    compared by balanced accuracy.
 
     The Kruskal-Wallis test compares errors between deciles or categories of each column. A column
     is listed, at a false discovery rate of 5% [2]_, if the largest of the shares of wrong rows, or

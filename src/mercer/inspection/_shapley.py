@@ -92,15 +92,16 @@ def shapley_values(
         If the model is not a predictor of mercer, if it has a step that computes features from
         several columns, or if `independent` is True and kernels are not products over columns.
     ValueError
-        If columns differ from the columns of the fit, values are missing and the model does not
-        accept missing values, the background has only one row, or a column is in two groups. Also
-        if no background is given for a model of Gram matrices, which does not store them.
+        If columns differ from the columns of the fit, or values are missing and the model does not
+        accept missing values. If the background has only one row, or a column is in two groups. If
+        no background is given for a model of Gram matrices, which does not store them.
 
     Notes
     -----
-    Gaussian kernels, including those with a width for each feature, product Laplacians, inner
-    products, polynomials, and sums and products of these kernels are sums of products over columns.
-    For these, the values are exact: with :math:`f(x) = \sum_i c_i \prod_l k_l(x_l, z_{il})`,
+    Many kernels are sums of products over columns: Gaussian kernels, also with a width for each
+    feature, product Laplacians, inner products, polynomials, and sums and products of these
+    kernels. For these, the values are exact: with :math:`f(x) = \sum_i c_i \prod_l k_l(x_l,
+    z_{il})`,
 
     .. math:: \phi_j = \operatorname{mean}_z \sum_i c_i \int_0^1 (k_j(x_j, z_{ij}) - k_j(z_j,
               z_{ij})) \prod_{l \ne j} [t\, k_l(x_l, z_{il}) + (1 - t) k_l(z_l, z_{il})]\, dt
@@ -142,7 +143,7 @@ def shapley_values(
     if n_permutations == "all" and len(parts.sampled_players) > _MOST_ENUMERATED:
         raise ValueError(
             f'n_permutations="all" enumerates subsets of at most {_MOST_ENUMERATED} columns, and '
-            f"{len(parts.sampled_players)} are in kernels that are no products over columns: pass "
+            f"{len(parts.sampled_players)} are in kernels that are not products over columns: pass "
             "a number, or group columns."
         )
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31))

@@ -148,7 +148,7 @@ def training_contributions(
     A prediction on a kernel k is a constant plus the sum of a_i k(x, x_i) over the training rows
     x_i. A row contributes its coefficient times its kernel value, so that similar rows with large
     coefficients contribute most. For a stack, the contributions of a row in all members are summed.
-    With Nyström features, `are_centers` is True, and coefficients belong to centers, each of which
+    With Nyström features, `are_centers` is True, and coefficients belong to centers. Each center
     represents many training rows.
 
     Parameters
@@ -206,15 +206,15 @@ def training_contributions(
     terms = [term for term in expansion.terms if isinstance(term, KernelTerm)]
     if not terms:
         raise TypeError(
-            "No part of the prediction is a sum over training rows: it is that of "
+            "No part of the prediction is a sum over training rows. It consists of "
             f"{', '.join(str(getattr(term, 'description', term)) for term in expansion.terms)}."
         )
     are_centers = any(term.rows is None for term in terms)
     found = [_positions_in(explained, training, term) for term in terms]
     if training is None and are_centers and len(terms) > 1:
         raise ValueError(
-            "Members of a stack on Nyström features have centers of their own: pass training, the "
-            "table that the model was fitted to, to add up what its rows contribute."
+            "The members of a stack on Nyström features have different centers: pass training, the "
+            "table to which the model was fitted, to sum the contributions of its rows."
         )
     rest = expansion.of_views(rows)
     n_known = 1 + max(int(positions.max()) for positions in found)

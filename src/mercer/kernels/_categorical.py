@@ -84,8 +84,8 @@ class Categorical(OfColumns):
 
     Notes
     -----
-    The kernel is Gaussian on one-hot columns, which hold sqrt(h(p) / 2) in place of one, with
-    the same width for all one-hot columns of a categorical column: the squared distance of
+    The kernel is Gaussian on one-hot columns with entries sqrt(h(p) / 2) in place of one. All
+    one-hot columns of a categorical column have the same width, and the squared distance of
     different categories is (h(p) + h(p')) / 2. It is therefore positive semi-definite (Schoenberg
     1938). With `rarity` it is the kernel exp(sum_z h(p_z) [x_z = x'_z] / s_z^2) of Belanche &
     Villegas, scaled to a diagonal of one.
@@ -316,9 +316,9 @@ class Lookup(Kernel):
         part = gram[np.ix_(some, some)]
         rounding = 1e-8 * float(np.abs(part).max(initial=0.0))
         if not np.allclose(part, part.T, rtol=0.0, atol=rounding):
-            raise ValueError("gram is not symmetric, so it is no kernel.")
+            raise ValueError("gram is not symmetric, so it is not a kernel.")
         if np.linalg.eigvalsh(part).min(initial=0.0) < -len(part) * rounding:
-            raise ValueError("gram is not positive semi-definite, so it is no kernel.")
+            raise ValueError("gram is not positive semi-definite, so it is not a kernel.")
         return Lookup(gram)
 
     def _numbers(self, X: Features) -> Array:

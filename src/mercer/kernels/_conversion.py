@@ -113,8 +113,8 @@ def _check_parts(kernel: Kernel) -> None:
     for part in kernel._parts() if isinstance(kernel, Composite) else ():
         if not isinstance(part, Kernel):
             raise TypeError(
-                f"{type(kernel).__name__} takes kernels of mercer; got {part!r}: pass "
-                "mercer.kernels.as_kernel(...) of it."
+                f"{type(kernel).__name__} takes kernels of mercer; got {part!r}: "
+                "convert it with mercer.kernels.as_kernel."
             )
         _check_parts(part)
 
@@ -223,8 +223,7 @@ class SklearnKernel(Kernel):
     def relevance(self, n_features: int) -> Array:
         """Return the relevance of each feature, 1 / width^2, from the length scales.
 
-        It is the relevance of the corresponding kernel of mercer. It is NaN for kernels of classes
-        outside scikit-learn, and for pairwise kernels.
+        It is NaN for kernels of classes outside scikit-learn, and for pairwise kernels.
         """
         return _sklearn_relevance(self.kernel, n_features)[0]
 

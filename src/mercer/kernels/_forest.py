@@ -37,10 +37,11 @@ class Forest(Kernel):
     Parameters
     ----------
     ensemble : estimator
-        Fitted trees of scikit-learn, or of a library with the same interface: any estimator that
-        has a method `apply` (random forests, extremely randomized trees, single trees, XGBoost), or
-        whose `predict` takes ``pred_leaf=True`` (LightGBM), `HistGradientBoostingClassifier` or
-        `HistGradientBoostingRegressor`, or a `MultiOutputRegressor` of these.
+        Fitted trees of scikit-learn, or of a library with the same interface. This is any estimator
+        that has a method `apply` (random forests, extremely randomized trees, single trees,
+        XGBoost) or whose `predict` takes ``pred_leaf=True`` (LightGBM). It can also be a
+        `HistGradientBoostingClassifier`, a `HistGradientBoostingRegressor`, or a
+        `MultiOutputRegressor` of any of these.
     cuts : list of ndarray, default=None
         For each tree, ascending thresholds between the numbers that identify its leaves; see
         `with_leaves_of`. None determines them from the rows of each evaluation.
@@ -48,9 +49,9 @@ class Forest(Kernel):
         Rows whose values `relevance` exchanges.
     indicators : list of ndarray of int, default=None
         Groups of columns of zeros and ones, given by their indices. In each row, at most one column
-        of a group is one, as in the one-hot columns of a category. In the table that the ensemble
-        was fitted to, each group is one column, after all other columns, that holds the number of
-        the indicator that is one, counted from one, or zero if none is.
+        of a group is one, as in the one-hot columns of a category. In the table to which the
+        ensemble was fitted, each group is one column, after all other columns. This column contains
+        the number of the indicator that is one, counted from one, or zero if no indicator is one.
 
     Raises
     ------

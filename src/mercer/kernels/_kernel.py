@@ -33,13 +33,11 @@ derivatives of <P, K> with respect to the log-parameters.
 class Kernel(OwnFormula):
     """Base class of kernels, which measure how similar two samples are.
 
-    A kernel is a positive semi-definite function of two samples, which can be differentiated with
-    respect to the logarithms of its parameters. ``kernel(X)`` returns its values between all rows
-    of a table (the Gram matrix), and ``kernel(X, Z)`` between the rows of two tables. Kernels are
-    value objects: they hold parameters, never data, and no method changes them. They can be added
-    and multiplied: `Gaussian(2.0) + 0.5 * Linear()` is a `WeightedSum`, and `Gaussian() * Linear()`
-    is a `Product`. A user-defined kernel implements `values` and, if it has parameters, `theta`,
-    `with_theta`, `log_bounds` and `contract`.
+    They are positive semi-definite and differentiable in the logarithms of their parameters.
+    ``kernel(X)`` returns the Gram matrix of a table, and ``kernel(X, Z)`` the values between two.
+    They hold no data and never change. They can be added and multiplied: `Gaussian(2.0) + 0.5 *
+    Linear()` is a `WeightedSum`, `Gaussian() * Linear()` a `Product`. Your own kernel has `values`
+    and, with parameters, `theta`, `with_theta`, `log_bounds` and `contract`.
 
     Examples
     --------

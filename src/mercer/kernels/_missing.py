@@ -46,7 +46,7 @@ class Missing(Composite):
 
     With k itself in place of r + (1 - r) k, it would in general not be positive semi-definite. If a
     sample has the similarity r > 0 to all known samples, K - r^2 1 1' must be positive
-    semi-definite, but a Gaussian kernel of samples far from each other falls to zero.
+    semi-definite. A Gaussian kernel of samples far from each other, however, falls to zero.
 
     Evaluation takes at most as much time as the evaluation of k, which is evaluated on the known
     samples only. Replacing missing values by a median would make them equal to the value of some

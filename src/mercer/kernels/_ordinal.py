@@ -48,9 +48,9 @@ class Ordinal(Stationary):
     product, so that the factors and their product are positive semi-definite.
 
     On ranks from 0 to R with s >= R, the kernel of one column is (min(x, x') + min(R - x, R - x') +
-    s - R) / s, where the minima are the numbers of steps below both ranks and above both ranks.
-    After centering, it equals -|x - x'| / s, and therefore the kernel min(x, x') of Brownian motion
-    times 2 / s: with a constant, it is the kernel of functions with independent steps.
+    s - R) / s. The minima are the numbers of steps below both ranks and above both ranks. After
+    centering, it equals -|x - x'| / s, and therefore the kernel min(x, x') of Brownian motion times
+    2 / s. With a constant, it is the kernel of functions with independent steps.
 
     Evaluation takes O(n^2 d) time, in one pass over all pairs of rows for each column.
 
@@ -80,8 +80,8 @@ class Ordinal(Stationary):
         for name, kind in zip(X.columns, X.dtypes, strict=True) if hasattr(X, "iloc") else ():
             if getattr(kind, "ordered", None) is False:
                 raise ValueError(
-                    f"Column {name!r} holds categories without an order, and Ordinal is for "
-                    "ordered ones: take Categorical, or declare their order."
+                    f"Column {name!r} contains categories without an order, and Ordinal is for "
+                    "ordered ones: use Categorical, or declare their order."
                 )
         return super().bind(X)
 

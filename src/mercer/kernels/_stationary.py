@@ -169,8 +169,8 @@ class Dirichlet(Radial):
         zero.
     bounds : "data" or (float, float), default="data"
         Interval in which frequencies are searched. With `"data"`, it starts at a quarter of a
-        period over the largest distance, and ends at one period over a small distance, or at a
-        thousand periods over the largest distance if that is less. A given lower end may be zero.
+        period over the largest distance. It ends at one period over a small distance, or at a
+        thousand periods over the largest distance if this is less. A given lower end may be zero.
 
     Notes
     -----

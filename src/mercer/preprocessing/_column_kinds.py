@@ -36,10 +36,11 @@ def kind_of(column: Features) -> Kind:
     -------
     {"number", "date", "category", "text", "empty", "identifier", "other"}
         Text that differs in most rows is "text" if it repeats values or consists of several words
-        that vary, and an "identifier" otherwise. A column of an array of text, into which NumPy
-        converts mixed types, is a "number" if all its values read as numbers and have no leading
-        zeros, as codes do; text in data frames and in arrays of objects remains text. Columns of
-        lists, complex numbers or other cells that are neither numbers nor categories are "other".
+        that vary, and an "identifier" otherwise. NumPy converts mixed types into an array of text.
+        A column of such an array is a "number" if all its values can be read as numbers and have no
+        leading zeros, which codes have. Text in data frames and in arrays of objects remains text.
+        Columns of lists, complex numbers or other cells that are neither numbers nor categories are
+        "other".
 
     Examples
     --------

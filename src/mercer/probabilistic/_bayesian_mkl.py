@@ -161,7 +161,7 @@ class BayesianMKL(OneStage):
             if np.ptp(fitted, axis=0).max() > rounding:
                 raise ValueError(
                     "Variances need each new sample's kernels with itself: pass them as diagonal, "
-                    "of shape (n_samples, n_kernels). Only kernels of constant diagonal do without."
+                    "of shape (n_samples, n_kernels), because they differ between training samples."
                 )
             return np.broadcast_to(fitted[0], shape)
         checked = check_array(diagonal, dtype=np.float64, input_name="diagonal")
@@ -204,7 +204,7 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
         Used by "mkl" only, which adds weight_penalty sum weights^norm to the objective. Larger
         penalties give smoother functions. The penalty applies to the weights of the kernels as
         given, so that a kernel with larger values costs less. Divide kernels by their mean
-        diagonals to treat them alike.
+        diagonals to treat them equally.
     norm : float, default=1.0
         Used by "mkl" only; at least 1. The smaller the norm, the sparser the weights.
     jitter : float, default=2.0

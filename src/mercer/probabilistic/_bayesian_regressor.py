@@ -51,7 +51,7 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
         Used by "mkl" only, which adds weight_penalty sum weights^norm to the objective. Larger
         penalties give smoother functions. The penalty applies to the weights of the kernels as
         given, so that a kernel with larger values costs less. Divide kernels by their mean
-        diagonals to treat them alike.
+        diagonals to treat them equally.
     norm : float, default=1.0
         Used by "mkl" only; at least 1. The smaller the norm, the sparser the weights.
     jitter : float, default=0.1

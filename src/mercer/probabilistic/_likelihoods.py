@@ -267,7 +267,7 @@ class LaplaceLikelihood(Likelihood):
     def best_bound(
         self, y: Array, u: Array, determinant: DeterminantModel
     ) -> tuple[QuadraticModel, Array]:
-        """Find the best widths as roots of an equation; see :meth:`Likelihood.best_bound`."""
+        """Return the best bound, whose width is the root of an equation; see the base class."""
         w, root = self.loss.weighted(1.0), np.sqrt(self.loss.weighted(1.0))
         r = u - y
         gamma = best_laplace_width(root * r, root * self.rate, determinant)
@@ -278,7 +278,7 @@ class LaplaceLikelihood(Likelihood):
     def fit_noise(
         self, Y: Array, U: Array, determinants: Sequence[DeterminantModel]
     ) -> LaplaceLikelihood:
-        """Solve rate^2 sum gamma = n for the rate; see :meth:`Likelihood.fit_noise`."""
+        """Return the likelihood whose rate solves rate^2 sum gamma = n; see the base class."""
         size = sum(map(self.loss.total, np.ones_like(Y.T)))
         root = np.sqrt(self.loss.weighted(1.0))
 
@@ -341,7 +341,7 @@ class LogisticLikelihood(Likelihood):
     def best_bound(
         self, y: Array, u: Array, determinant: DeterminantModel
     ) -> tuple[QuadraticModel, Array]:
-        """Find the best widths as roots of an equation; see :meth:`Likelihood.best_bound`."""
+        """Return the best bound, whose width is the root of an equation; see the base class."""
         w = self.loss.weighted(1.0)
         squared, gamma = best_logistic_width(u, determinant, w)
         bound = u**2 / gamma - y * u + logistic_height(squared, gamma)

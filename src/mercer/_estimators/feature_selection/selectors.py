@@ -60,9 +60,10 @@ class DependenceSelector(SelectorMixin, FittedAttributesMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is out of its range, there are fewer features than are to be selected, X
-            or y contains NaN or infinities, there is only one sample or one class, a response is
-            constant, `y` does not match the task or the output kernel, or a weight is negative.
+            If X or y contains NaN or infinities, or a weight is negative. If there is only one
+            sample or one class, a response is constant, or `y` does not match the task or the
+            output kernel. If a parameter is out of its range, or there are fewer features than are
+            to be selected.
         """
         self._check_settings()
         check_target_values(y)
@@ -118,7 +119,7 @@ class DependenceSelector(SelectorMixin, FittedAttributesMixin, BaseEstimator):
 
 @dataclass(eq=False, repr=False)
 class BAHSIC(DependenceSelector):
-    """Select features by eliminating step by step those that add least dependence (BAHSIC).
+    """Select features by eliminating step by step the least informative ones (BAHSIC).
 
     The search starts from all features. Dependence on the target is measured by the Hilbert-Schmidt
     independence criterion (HSIC). Each iteration eliminates the features without which the kernel
@@ -232,10 +233,10 @@ class HSICLasso(DependenceSelector):
               \tfrac{K_{kc}}{\|K_{kc}\|} \Bigr\|^2 + \alpha \sum_k w_k
 
     Here :math:`K_{kc}` is the centered Gram matrix of the Gaussian kernel :math:`\exp(-(x - x')^2 /
-    2)` on the standardized feature k, and :math:`L_c` is that of the kernel on the target. The
-    weighted sum of the features' kernels approximates the kernel on the target. The solution favors
-    features on which the target depends, and avoids features that depend on other selected
-    features: only one of two equal features is selected.
+    2)` on the standardized feature k. :math:`L_c` is the centered Gram matrix of the kernel on the
+    target. The weighted sum of the features' kernels approximates the kernel on the target. The
+    solution favors features on which the target depends, and avoids features that depend on other
+    selected features: only one of two equal features is selected.
 
     Parameters
     ----------
@@ -338,8 +339,8 @@ class HSICLasso(DependenceSelector):
         n_selected = int(selected.sum())
         if self.n_features_to_select is not None and n_selected < number:
             warn(
-                f"{n_selected} features are selected, not {number}: the Lasso's path ends with "
-                "these, as the others add nothing to the dependence on y."
+                f"{n_selected} features are selected, not {number}, because the other features "
+                "add nothing to the dependence on y."
             )
         return selected
 

@@ -170,8 +170,9 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         Raises
         ------
         ValueError
-            If X holds NaN or infinities, there is only one sample, class or group, a parameter is
-            out of its range, a weight is negative, or a kernel is not positive semi-definite.
+            If X contains NaN or infinities, or a weight is negative. If there is only one sample,
+            class or group, a parameter is out of its range, or a kernel is not positive
+            semi-definite.
         MemoryError
             If the fit needs more memory than is available.
         """

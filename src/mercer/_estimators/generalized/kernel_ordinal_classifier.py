@@ -174,9 +174,10 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         Raises
         ------
         ValueError
-            If grades are not numbers and `categories` is None, a grade is not among `categories`, X
-            holds NaN or infinities, there is only one sample, grade or group, a parameter is out of
-            its range, a weight is negative, or a kernel is not positive semi-definite.
+            If grades are not numbers and `categories` is None, or a grade is not among
+            `categories`. If X contains NaN or infinities, or a weight is negative. If there is only
+            one sample, grade or group, a parameter is out of its range, or a kernel is not positive
+            semi-definite.
         MemoryError
             If the fit needs more memory than is available.
         """
@@ -277,8 +278,8 @@ def _order(classes: Array, categories: npt.ArrayLike | None) -> NDArray[np.intp]
     if categories is None:
         if classes.dtype.kind not in "biuf":
             raise ValueError(
-                f"y holds grades that are no numbers, such as {classes.tolist()[0]!r}, so that "
-                "their order is not known: pass categories=[...], from the lowest to the highest."
+                f"y contains grades that are not numbers, such as {classes.tolist()[0]!r}, so that "
+                "their order is unknown: pass categories=[...], from the lowest to the highest."
             )
         return np.arange(len(classes))
     names, labels = np.asarray(categories).tolist(), classes.tolist()
@@ -286,5 +287,5 @@ def _order(classes: Array, categories: npt.ArrayLike | None) -> NDArray[np.intp]
         raise ValueError("categories must list each grade once, from the lowest to the highest.")
     missing = [label for label in labels if label not in names]
     if missing:
-        raise ValueError(f"y holds a grade that is none of the categories: {missing[0]!r}.")
+        raise ValueError(f"y contains a grade that categories does not list: {missing[0]!r}.")
     return np.array([labels.index(name) for name in names if name in labels])

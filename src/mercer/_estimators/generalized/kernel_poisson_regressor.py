@@ -164,10 +164,10 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         Raises
         ------
         ValueError
-            If X or y holds NaN or infinities, a count is negative or too large to be squared, all
-            counts are zero, an exposure is not positive, there is only one sample or group, a
-            parameter is out of its range, a weight is negative, or a kernel is not positive
-            semi-definite.
+            If X or y contains NaN or infinities, a weight is negative, or an exposure is not
+            positive. If a count is negative or too large to be squared, or all counts are zero. If
+            there is only one sample or group, a parameter is out of its range, or a kernel is not
+            positive semi-definite.
         MemoryError
             If the fit needs more memory than is available.
         """

@@ -37,7 +37,7 @@ class EvidenceMaximization(KernelLearner):
         current parameters do not matter.
     width_deviation : float, default=1.0
         Standard deviation of a normal prior on the natural logarithms of the widths, around their
-        mean. Smaller values make the widths more alike.
+        mean. Smaller values make the widths more similar.
     max_samples : int, default=1000
         Maximum number of samples that are used. From larger tables, samples are taken that are
         evenly spaced in the order of the target.
@@ -140,7 +140,7 @@ class EvidenceMaximization(KernelLearner):
             is_cut = found.n_iter >= self.max_iter
             advice = f"raise max_iter (now {self.max_iter})" if is_cut else "rounding stops it"
             warn(
-                f"The log marginal likelihood for each observation, less the prior's cost, still "
+                "The log marginal likelihood per observation, minus the cost of the prior, still "
                 f"grew by {found.last_gain:.2g} in the last of {found.n_iter} iterations: "
                 f"{advice}.",
                 ConvergenceWarning,
@@ -227,7 +227,7 @@ class GradientOuterProduct(CrossValidatedLearner):
     Notes
     -----
     Each regression uses the width and the penalty with the lowest leave-one-out error. The
-    procedure is repeated in five folds, and the iteration with the lowest squared error on held-out
+    procedure is repeated in five folds. The iteration with the lowest squared error on held-out
     samples is chosen if it is better than the original features by more than a standard error.
 
     At most 1,000 samples are used, evenly spaced in the order of the target. Samples of sparse

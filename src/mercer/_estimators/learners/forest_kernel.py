@@ -196,7 +196,7 @@ class ForestKernel(KernelLearner):
             for field in fields(self):
                 if field.name in _OF_NAMED and getattr(self, field.name) != field.default:
                     raise ValueError(
-                        f"{field.name} has no effect where ensemble is an estimator: set it there."
+                        f"{field.name} has no effect if ensemble is an estimator: set it there."
                     )
             return
         check_choice("ensemble", self.ensemble, tuple(_ENSEMBLES))

@@ -46,7 +46,7 @@ class KernelOptimization(CrossValidatedLearner):
     start : None, float or array-like of shape (n_widths,), default=None
         Widths from which plain BFGS starts, without bounds; 1 / n_features is the published start.
         Other parameters start from the kernel's own values. BFGS finds a local maximum, and does
-        not move on a plateau, such as that of very narrow kernels. If None, one width is searched
+        not move on a plateau, as it exists for very narrow kernels. If None, one width is searched
         globally, and several widths are searched from there, within the bounds. With a start, an
         ARD kernel needs ``width_penalty=0.0``.
     width_penalty : "auto" or float, default="auto"
@@ -196,8 +196,8 @@ class KernelOptimization(CrossValidatedLearner):
         widths = np.asarray(self.start, dtype=float).ravel()
         if n_widths == 0 or widths.size not in (1, n_widths):
             raise ValueError(
-                f"start must be one width, or one for each of the kernel's; got {widths.size}, and "
-                f"{kernel.describe()} has {n_widths}."
+                f"start must be one width, or as many widths as the kernel has; got {widths.size}, "
+                f"and {kernel.describe()} has {n_widths}."
             )
         if n_widths > 1 and (self.width_penalty != 0.0 or self.early_stopping is not False):
             raise ValueError(

@@ -89,9 +89,9 @@ class OneStage(KernelEstimator):
         Raises
         ------
         ValueError
-            If X or y contains NaN or infinities, there is only one sample or one class, a response
-            is constant, a parameter is out of its range, a kernel returns NaN, or a weight is
-            negative.
+            If X or y contains NaN or infinities, or a weight is negative. If there is only one
+            sample or one class, or a response is constant. If a parameter is out of its range, or a
+            kernel returns NaN.
         """
         self._check_parameters()
         return self._fit_data(self._data_of(X, y, sample_weight))

@@ -76,7 +76,7 @@ class ContinuousMKL(KernelMachines):
 
     def _stopped_by(self) -> str:
         advice = {
-            "growing": 'Raise max_kernels, or take step="corrective".',
+            "growing": 'Raise max_kernels, or use step="corrective".',
             "stalled": "No step found lowers the objective any more.",
             "optimal": "The machines did not converge: scale the features or lower C.",
         }
@@ -94,7 +94,8 @@ class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
     with widths between two bounds. The learned kernel is a convex combination of kernels of the
     families: the one with which a support vector machine, or another kernel machine, reaches the
     lowest objective. Each step adds the kernel along which the objective falls fastest. If there
-    are more than two classes, all of them share one kernel.
+    are more than two classes, all of them share one kernel. Some papers call the method CR, for
+    regularized risk over a continuous set.
 
     Parameters
     ----------
@@ -221,7 +222,8 @@ class ContinuousMKLRegressor(MachineRegressor, ContinuousMKL):
     with widths between two bounds. The learned kernel is a convex combination of kernels of the
     families: the one with which kernel ridge regression, or support vector regression, reaches the
     lowest objective. Each step adds the kernel along which the objective falls fastest. Several
-    responses share one kernel.
+    responses share one kernel. Some papers call the method CR, for regularized risk over a
+    continuous set.
 
     Parameters
     ----------

@@ -98,7 +98,8 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
 
     This is multiple kernel learning (MKL) with an lp-norm on the weights. A support vector machine,
     or another kernel machine, reaches its lowest objective with these weights. If there are more
-    than two classes, all of them share one kernel.
+    than two classes, all of them share one kernel. Some papers call the method D1 and D2 for the
+    norms 1 and 2.
 
     Parameters
     ----------

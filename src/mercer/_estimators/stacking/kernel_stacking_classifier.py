@@ -74,15 +74,14 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         the same total weight.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Whether the kernels that are kept are fitted to all samples exactly, or approximately on
-        Nyström features, which are computed from kernel values at a limited number of centers.
-        Nyström features take one pass over blocks of rows for each kernel. "auto" is exact for up
-        to 3,000 samples.
+        Nyström features: kernel values at a limited number of centers, in one pass over blocks of
+        rows for each kernel. "auto" is exact for up to 3,000 samples.
     n_components : int or "auto", default="auto"
         Number of centers of the Nyström features. "auto" takes all samples if their kernel values
         in single precision fit in scikit-learn's `working_memory` (16,384 samples in 1 GB) or, for
         up to 20,000 samples, in a quarter of the available memory. Otherwise, it takes 1,500, or
-        1,000 from 50,000 samples on, unless a fit to the kernel between all pairs of samples has a
-        lower error: of as many samples as fit in memory, or of all of up to 40,000.
+        1,000 from 50,000 samples on, unless the kernel between all pairs of samples has a lower
+        error. This kernel is used for as many samples as fit in memory, or for all of up to 40,000.
     max_samples : int, default=1000
         Largest number of samples on which candidates are compared. Candidates are learned from the
         other samples if there are at least as many of them and samples are left out one at a time;
@@ -122,8 +121,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     kernels_ : list of Kernel
         The kernels that are kept.
     weights_ : ndarray of shape (n_kernels,)
-        How much each kernel changes the probabilities. The weights sum to one; the array is empty
-        if no kernel changes them.
+        How much each kernel changes the probabilities. The weights sum to one, or there are none if
+        the probabilities are constant.
     loo_predictions_ : ndarray of shape (n_samples, n_classes)
         Probabilities of the classes for each training sample, predicted by fits without the sample,
         or its group. Kernels, penalties and their combination are chosen without its fold. The
@@ -153,8 +152,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     `hasattr`), or before `mercer.save`. Far from all training samples, the predicted probabilities
     are the class frequencies. A fit takes O(s^3) time for the s samples on which candidates are
     compared, and O(n^3 / 3), or O(n m^2 + m^3) on m Nyström features, for each kernel that is kept.
-    :doc:`/guide/tables` describes what is combined, and :doc:`/guide/fits` how, including `scoring`
-    and folds of `cv` on Nyström features.
+    The page :doc:`/guide/tables` describes what is combined, and :doc:`/guide/fits` how, including
+    `scoring` and folds of `cv` on Nyström features.
 
     References
     ----------
@@ -298,7 +297,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         refuse_class_weight(self.class_weight)
         for name, default in (("scoring", None), ("loss", "squared_error")):
             if getattr(self, name) != default:
-                raise ValueError(f"{name} has no effect where samples have several labels.")
+                raise ValueError(f"{name} has no effect if samples have several labels.")
         data = self._training_rows(X, Y, sample_weight, groups, multi_output=True)
         LabelSet.of(data.y)
         self.classes_ = np.arange(Y.shape[1])

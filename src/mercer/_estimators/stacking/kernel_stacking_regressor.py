@@ -41,8 +41,8 @@ from mercer._model_selection.residual_scale import ResidualScale
 class KernelStackingRegressor(RegressorMixin, KernelStacking):
     """Regressor for tables that combines several kernels, without settings to tune.
 
-    The candidates are kernel ridge regressions on different kernels. The best of them are kept, and
-    weights chosen from their leave-one-out predictions combine them [1]_. By default, the kernels
+    The candidates are kernel ridge regressions on different kernels. The best are kept, and
+    combined by weights chosen from their leave-one-out predictions [1]_. By default, the kernels
     are
 
     * Gaussian, Laplacian and product Laplacian kernels with their best widths, on the scaled
@@ -60,15 +60,14 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         fails on the table is left out with a warning.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Whether the kernels that are kept are fitted to all samples exactly, or approximately on
-        Nyström features, which are computed from kernel values at a limited number of centers.
-        Nyström features take one pass over blocks of rows for each kernel. "auto" is exact for up
-        to 3,000 samples.
+        Nyström features: kernel values at a limited number of centers, in one pass over blocks of
+        rows for each kernel. "auto" is exact for up to 3,000 samples.
     n_components : int or "auto", default="auto"
         Number of centers of the Nyström features. "auto" takes all samples if their kernel values
         in single precision fit in scikit-learn's `working_memory` (16,384 samples in 1 GB) or, for
         up to 20,000 samples, in a quarter of the available memory. Otherwise, it takes 1,500, or
-        1,000 from 50,000 samples on, unless a fit to the kernel between all pairs of samples has a
-        lower error: of as many samples as fit in memory, or of all of up to 40,000.
+        1,000 from 50,000 samples on, unless the kernel between all pairs of samples has a lower
+        error. This kernel is used for as many samples as fit in memory, or for all of up to 40,000.
     max_samples : int, default=1000
         Largest number of samples on which candidates are compared. Candidates are learned from the
         other samples if there are at least as many of them and samples are left out one at a time;
@@ -90,7 +89,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         A scorer of scikit-learn or its name, such as "neg_mean_absolute_error", by which candidates
         are ranked. None ranks them by the squared error. With a scorer, and if all responses are
         positive, a stack is also fitted to their logarithms. It is kept if its left-out predictions
-        have a higher score, and intervals are then computed for the logarithms. See Notes.
+        have a higher score; intervals then use logarithms, too. See Notes.
     random_state : int, RandomState instance or None, default=0
         Draws samples and centers, and divides samples into parts for learning and for evaluating
         relevance.
@@ -110,18 +109,16 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     kernels_ : list of Kernel
         The kernels that are kept.
     weights_ : ndarray of shape (n_kernels,)
-        Weights, between zero and one, by which the kernels' predictions of deviations from the mean
-        are multiplied.
+        Weights of the kernels' predictions of deviations from the mean, between zero and one.
     loo_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         Prediction of each training sample by fits without the sample, or its group. Kernels,
         penalties and weights are chosen without its fold. The values are NaN for samples that no
         fold of `cv` holds out. Samples of weight zero are predicted by the fit to all samples, or
         omitted if not all rows are stored. See Notes for when the predictions are computed.
     loo_score_ : float
-        Coefficient of determination (R^2) of `loo_predictions_`, computed with the unbiased
-        variance, or their score by `scoring`. It estimates the score on new samples. If groups were
-        given, it estimates the score on new groups, with the variance between samples of different
-        groups.
+        Coefficient of determination (R^2) of `loo_predictions_` with the unbiased variance, or
+        their score by `scoring`. It is an estimate for new samples or, if groups were given, for
+        new groups, with the variance between samples of different groups.
     log_response_ : bool
         Whether the stack is fitted to logarithms of the responses; see `scoring`.
     relevance_ : ndarray of shape (n_features_in_,)
@@ -143,8 +140,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     or before `mercer.save`. Far from all training samples, the prediction is the mean response, or
     the geometric mean if `log_response_` is true. A fit takes O(s^3) time for the s samples on
     which candidates are compared, and O(n^3 / 3), or O(n m^2 + m^3) on m Nyström features, for each
-    kernel that is kept. :doc:`/guide/tables` describes what is combined, and :doc:`/guide/fits`
-    how, including `scoring` and folds of `cv` on Nyström features.
+    kernel that is kept. The page :doc:`/guide/tables` describes what is combined, and
+    :doc:`/guide/fits` how, including `scoring` and folds of `cv` on Nyström features.
 
     References
     ----------
@@ -201,9 +198,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         Raises
         ------
         ValueError
-            If there are fewer than two samples, if X or y contains NaN or infinities, if a weight
-            is negative, if there is only one group, or if `candidates` is empty or no candidate can
-            be evaluated.
+            If there are fewer than two samples or there is only one group. If X or y contains NaN
+            or infinities, or a weight is negative. If `candidates` is empty or no candidate can be
+            evaluated.
         """
         self._check_settings()
         checks = {"multi_output": True, "y_numeric": True}
@@ -293,12 +290,10 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
 
         Notes
         -----
-        Intervals are computed from the residuals of `loo_predictions_` by the jackknife+. For new
-        samples, the kernels and their weights come from the fit to all samples. Only the ridge
-        regressions are fitted without each training sample, in closed form, so the theorem on the
-        jackknife+ does not apply as it stands. This takes a Cholesky factorization for each kernel,
-        and O(n^2) time for each new sample. Fits to more than 500 samples hardly depend on any
-        single sample, so their intervals are centered at the prediction of the fit to all samples.
+        Intervals are computed from the residuals of `loo_predictions_` by the jackknife+, as
+        :doc:`/guide/tables` describes. This takes a Cholesky factorization for each kernel, and
+        O(n^2) time for each new sample. Fits to more than 500 samples hardly depend on any single
+        sample, so that their intervals are centered at the prediction of the fit to all samples.
 
         The scale is a function of the features. Ridge regression on a Gaussian kernel fits it to
         the logarithms of the absolute residuals. Each residual is divided by the scale of its
@@ -306,15 +301,14 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         first call learns the scale from at most 1,000 samples and evaluates it on five folds, with
         the scale and the widths learned without the fold.
 
-        If groups were given to `fit`, samples of a group are left out together. Quantiles are then
-        taken over groups, so that intervals are valid for samples of new groups. If samples are
-        predicted from earlier samples, as with `TimeSeriesSplit`, only the residuals come from
-        left-out fits; new samples are predicted by the fit to all samples.
+        If groups were given to `fit`, they are left out as a whole, and quantiles are taken over
+        groups, so that intervals are valid for new groups. If samples are predicted from earlier
+        samples, as with `TimeSeriesSplit`, only the residuals come from left-out fits; new samples
+        are predicted by the fit to all samples.
 
-        Far from the training samples, intervals widen. They do so with the square of the distance,
-        from the largest distance between a training sample and its nearest neighbor on. At twice
-        this distance, or at two widths of the kernel if these are larger, they are the intervals of
-        the mean response.
+        Beyond the largest distance of a training sample from its nearest neighbor, intervals widen
+        with the square of the distance. At twice this distance, or at two widths of the kernel if
+        these are larger, they are the intervals of the mean response.
         """
         check_coverage(coverage)
         check_choice("scale", scale, ("auto", None))

@@ -69,14 +69,14 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         chosen. A number is used as it is.
     cv : int, cross-validation generator, iterable or None, default=None
         Folds in which C is searched and probabilities are calibrated, and by which the kernel is
-        chosen unless a learner is given: a number of folds, which are stratified and shuffled with
-        a fixed seed, a splitter, or pairs of training and held-out samples. Samples that several
-        folds hold out count in each of them. None stands for five folds, and for leave-one-out
-        errors in the choice of the kernel. Kernels with more than 10 learned parameters, such as
-        kernels with one width per feature, are learned again in each fold, because otherwise labels
-        of the held-out samples would leak into them. For other kernels, and for several labels, all
-        folds use the same Gram matrix. An error is raised on Nyström features, or if `cv` would
-        have no effect.
+        chosen unless a learner is given. A number of folds are stratified and shuffled with a fixed
+        seed. A splitter, or pairs of training and held-out samples, can be given instead. Samples
+        that several folds hold out count in each of them. None stands for five folds, and for
+        leave-one-out errors in the choice of the kernel. Kernels with more than 10 learned
+        parameters, such as kernels with one width per feature, are learned again in each fold,
+        because otherwise labels of the held-out samples would leak into them. For other kernels,
+        and for several labels, all folds use the same Gram matrix. An error is raised on Nyström
+        features, or if `cv` would have no effect.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn or its name, such as "neg_log_loss" or "roc_auc". It replaces the
         accuracy in the choice of C and of the kernel, and is applied to held-out probabilities (see
@@ -87,16 +87,15 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         "balanced", the samples of all classes have the same total weight.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Whether the second stage is fitted to all samples exactly, or approximately on Nyström
-        features, which are computed from kernel values at a limited number of centers. Nyström
-        features take one pass over blocks of rows, and the kernel is then learned from 3,000
-        samples. "auto" is exact for up to 3,000 samples, and with `predictor` or precomputed
-        kernels.
+        features: kernel values at a limited number of centers, in one pass over blocks of rows. On
+        Nyström features, the kernel is learned from 3,000 samples. "auto" is exact for up to 3,000
+        samples, and with `predictor` or precomputed kernels.
     n_components : int or "auto", default="auto"
         Number of centers of the Nyström features. "auto" takes all samples if their kernel values
         in single precision fit in scikit-learn's `working_memory` (16,384 samples in 1 GB) or, for
         up to 20,000 samples, in a quarter of the available memory. Otherwise, it takes 1,500, or
-        1,000 for more than 50,000 samples, unless a fit to the kernel between all pairs of samples
-        has a lower error: of up to 40,000 samples, or of as many as fit in memory.
+        1,000 for more than 50,000 samples, unless the kernel between all pairs of samples has a
+        lower error. This kernel is used for up to 40,000 samples, or for as many as fit in memory.
     random_state : int, RandomState instance or None, default=0
         Draws the samples from which the kernel is learned, and the centers.
     device : {"cpu", "cuda", "auto"}, default="cpu"
@@ -229,9 +228,9 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         Raises
         ------
         ValueError
-            If `y` contains a single class or is continuous, if a setting is out of its range, if
-            `predictor` is not a classifier of precomputed kernels, or if the learner does not
-            accept `X`.
+            If `y` contains a single class or is continuous, or a setting is out of its range. If
+            `predictor` is not a classifier of precomputed kernels, or the learner does not accept
+            `X`.
         """
         return self._fit_stages(X, y, sample_weight, groups)
 
@@ -290,7 +289,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         if self._chooses_learner():
             varying = Y[:, np.ptp(Y, axis=0) > 0]
             if not varying.shape[1]:
-                raise ValueError("Every label is that of all samples, or of none.")
+                raise ValueError("Every label belongs to all samples, or to none.")
             data = self._validated(replace(stage.sample, y=varying))
             splits = self._given_folds(stage)
             learner = isotropic_learners(data, "regression", splits)[0].learner

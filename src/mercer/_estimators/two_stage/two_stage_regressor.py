@@ -67,13 +67,14 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         lists the values to try. If several values are equally good, the largest is chosen. A number
         is used as it is.
     cv : int, cross-validation generator, iterable or None, default=None
-        Folds by which alpha is chosen, and also the kernel unless a learner is given: a number of
-        folds, which are shuffled with a fixed seed, a splitter, or pairs of training and held-out
-        samples. Samples that several folds hold out count in each of them. None stands for exact
-        leave-one-out errors of samples or groups, and for five folds if the kernel is learned again
-        in each fold. Kernels with more than 10 learned parameters, such as kernels with one width
-        per feature, are learned again, because otherwise responses of the held-out samples would
-        leak into them. An error is raised on Nyström features, or if `cv` would have no effect.
+        Folds by which alpha is chosen, and also the kernel unless a learner is given. A number of
+        folds are shuffled with a fixed seed. A splitter, or pairs of training and held-out samples,
+        can be given instead. Samples that several folds hold out count in each of them. None stands
+        for exact leave-one-out errors of samples or groups, and for five folds if the kernel is
+        learned again in each fold. Kernels with more than 10 learned parameters, such as kernels
+        with one width per feature, are learned again, because otherwise responses of the held-out
+        samples would leak into them. An error is raised on Nyström features, or if `cv` would have
+        no effect.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn or its name, such as "neg_mean_absolute_error". It replaces the
         squared error in the choice of alpha and of the kernel, and is applied to predictions of
@@ -81,16 +82,15 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         have no effect.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Whether the second stage is fitted to all samples exactly, or approximately on Nyström
-        features, which are computed from kernel values at a limited number of centers. Nyström
-        features take one pass over blocks of rows, and the kernel is then learned from 3,000
-        samples. "auto" is exact for up to 3,000 samples, and with `predictor` or precomputed
-        kernels.
+        features: kernel values at a limited number of centers, in one pass over blocks of rows. On
+        Nyström features, the kernel is learned from 3,000 samples. "auto" is exact for up to 3,000
+        samples, and with `predictor` or precomputed kernels.
     n_components : int or "auto", default="auto"
         Number of centers of the Nyström features. "auto" takes all samples if their kernel values
         in single precision fit in scikit-learn's `working_memory` (16,384 samples in 1 GB) or, for
         up to 20,000 samples, in a quarter of the available memory. Otherwise, it takes 1,500, or
-        1,000 for more than 50,000 samples, unless a fit to the kernel between all pairs of samples
-        has a lower error: of up to 40,000 samples, or of as many as fit in memory.
+        1,000 for more than 50,000 samples, unless the kernel between all pairs of samples has a
+        lower error. This kernel is used for up to 40,000 samples, or for as many as fit in memory.
     random_state : int, RandomState instance or None, default=0
         Draws the samples from which the kernel is learned, and the centers.
     device : {"cpu", "cuda", "auto"}, default="cpu"
@@ -144,7 +144,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     which means that the centered training Gram matrix has a mean diagonal of one, so that one grid
     of alpha suits every kernel. The leave-one-out residuals for all values of alpha are computed
     from one eigendecomposition. A fit takes O(n^3) time, or O(n m^2 + m^3) on m Nyström features.
-    In the latter case, alpha is chosen in five folds, and `cv` is not allowed.
+    On Nyström features, alpha is chosen in five folds, and `cv` is not allowed.
     ``joblib.parallel_config(n_jobs=...)`` sets the number of folds that are evaluated at the same
     time, in threads. :doc:`/guide/fits` describes how ``learner="auto"`` and `scoring` make their
     choices.
@@ -224,9 +224,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         Raises
         ------
         ValueError
-            If a setting is out of its range, if `predictor` is not a regressor of precomputed
-            kernels, if the learned kernel is not positive semi-definite, if the learner does not
-            accept `X` or `y`, or if a weight is negative.
+            If a setting is out of its range, or a weight is negative. If `predictor` is not a
+            regressor of precomputed kernels, or the learner does not accept `X` or `y`. If the
+            learned kernel is not positive semi-definite.
         """
         return self._fit_stages(X, y, sample_weight, groups)
 
@@ -306,8 +306,8 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         check_is_fitted(self)
         if not hasattr(self, "cv_residuals_"):
             raise ValueError(
-                "Intervals need residuals of held-out samples, which a search for alpha leaves: "
-                f"fit with alpha='auto', or alpha=[{self.alpha!r}] for this value alone."
+                "Intervals need residuals of held-out samples, which only a search for alpha "
+                f"computes: fit with alpha='auto', or alpha=[{self.alpha!r}] for this value alone."
             )
 
         held_out, residuals = self._held_out, self.cv_residuals_

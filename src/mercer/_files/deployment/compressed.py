@@ -66,11 +66,11 @@ def function_of_table(model: BaseEstimator, what: str) -> KernelExpansion:
     """
     reason = None
     if not hasattr(model, "kernel_expansion"):
-        reason = "it is no estimator of mercer that predicts, and no Pipeline that ends in one"
+        reason = "it is not an estimator of mercer that predicts, nor a Pipeline that ends in one"
     elif model.kernel_expansion().sources is not None:
         reason = "it was fitted to precomputed Gram matrices; fit it to the features"
     elif hasattr(getattr(model, "predictor_", model), "thresholds_"):
-        reason = "its grades lie between thresholds, which are no part of a function of kernels"
+        reason = "its grades lie between thresholds, which a function of kernels does not have"
     if reason is not None:
         raise TypeError(f"{type(model).__name__} {what}: {reason}.")
     return cast(KernelExpansion, model.kernel_expansion())
@@ -314,7 +314,7 @@ def compress(
         The fitted model: an estimator of mercer that predicts, a pipeline that ends in one, or a
         search over either.
     X : array-like, sparse matrix or data frame of shape (n_rows, n_columns)
-        Rows like those that will be predicted, in the form that the model takes, and preferably not
+        Rows that resemble the rows to predict, in the form that the model takes, and preferably not
         its training rows. If there are more than 20,000, a sample of 20,000 is used.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
         Responses or classes of these rows, by which the growth of the error is measured. Pass None
@@ -343,8 +343,8 @@ def compress(
         If the model is not fitted.
     TypeError
         If the model makes no predictions, is not an estimator of mercer, predicts grades, or was
-        fitted to Gram matrices, or if it has a kernel of codes, strings or missing values, which
-        have no means.
+        fitted to Gram matrices. If it has a kernel of codes, strings or missing values, which have
+        no means.
     ValueError
         If there are fewer than four rows, `y` does not match the rows or the classes, or a kernel
         is not positive semi-definite.
