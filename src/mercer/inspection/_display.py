@@ -216,7 +216,7 @@ class AlignmentPathDisplay(Display):
     def from_estimator(
         cls, estimator: BaseEstimator, *, ax: Axes | None = None, **kwargs: Any
     ) -> Self:
-        """Draw the path of a fitted estimator.
+        """Draw the alignments after each step of a fitted estimator.
 
         Parameters
         ----------
@@ -252,7 +252,7 @@ class AlignmentPathDisplay(Display):
     def from_alignments(
         cls, alignments: npt.ArrayLike, *, ax: Axes | None = None, **kwargs: Any
     ) -> Self:
-        """Draw the path of given alignments.
+        """Draw given alignments, one for each step.
 
         Parameters
         ----------

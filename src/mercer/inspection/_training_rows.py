@@ -99,7 +99,7 @@ class TrainingContributions:
     def to_frame(
         self, row: int = 0, n_largest: int = 10, *, output: str | int | None = None
     ) -> pd.DataFrame:
-        """Return the training rows with the largest contributions to one prediction.
+        """Return the training rows that contribute most to one prediction, as a data frame.
 
         Parameters
         ----------

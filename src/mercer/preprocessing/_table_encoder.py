@@ -44,8 +44,8 @@ def table_encoder(extrapolate_dates: bool = False) -> TableEncoder:
       most 30 directions of its counts of letter sequences (latent semantic analysis).
     * Columns without any known value, and identifiers, are left out. Identifiers are text that
       differs in every row and does not consist of several words. In data frames, whole numbers that
-      number the rows (:func:`numbers_rows`) are identifiers as well. An identifier is kept if no
-      other column remains.
+      number the rows (:func:`numbers_rows`) are identifiers as well, unless no other column
+      remains.
 
     Tables are data frames of pandas or polars, or arrays; the columns of an array of objects may
     have different types. Text in data frames is read as numbers, dates or times of day if it is

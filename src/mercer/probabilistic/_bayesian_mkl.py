@@ -231,16 +231,16 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
     ----------
     classes_ : ndarray of shape (n_classes,)
     kernel_ : WeightedSum
-        The learned kernel, callable.
+        The learned kernel, which can be called on two tables.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels; zero for kernels that are not needed.
     shares_ : ndarray of shape (n_kernels,)
-        Share of each kernel in the trace of the learned training Gram matrix. The shares sum to
-        one.
+        Share of each kernel in the learned kernel, by the traces of training Gram matrices. The
+        shares sum to one.
     alignment_ : float
         Centered alignment of the learned kernel with the labels on the training set.
     objective_ : float
-        The minimum of the objective, on the -2 log scale.
+        The minimum of the objective, on the scale of -2 ln p.
     log_marginal_likelihood_ : float
         The lower bound for "vb" and the approximation for "laplace"; not defined for other
         objectives. If there are more than two classes, the value is summed over them.

@@ -81,21 +81,21 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
     Attributes
     ----------
     kernel_ : WeightedSum
-        The learned kernel, callable, for the normalized responses.
+        The learned kernel for the normalized responses, which can be called on two tables.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels; zero for kernels that are not needed.
     noise_variance_ : float or ndarray of shape (n_outputs,)
         Variance of the noise, in the squared unit of the responses.
     shares_ : ndarray of shape (n_kernels,)
-        Share of each kernel in the trace of the learned training Gram matrix. The shares sum to
-        one.
+        Share of each kernel in the learned kernel, by the traces of training Gram matrices. The
+        shares sum to one.
     alignment_ : float
         Centered alignment of the learned kernel with the responses on the training set.
     objective_ : float
-        The minimum of the objective, on the -2 log scale.
+        The minimum of the objective, on the scale of -2 ln p.
     log_marginal_likelihood_ : float
         The log marginal likelihood for "marginal_likelihood", and its lower bound for "vb"; not
-        defined for other objectives. It refers to the responses as given, less their means if they
+        defined for other objectives. It refers to the responses as given, minus their means if they
         are normalized, and is summed over several responses.
     objective_history_ : ndarray of shape (n_iter_,)
         The objective after each step of the best search.

@@ -209,8 +209,8 @@ class MultipleKernelClustering(KernelClusterer):
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the given kernels, summing to one.
     shares_ : ndarray of shape (n_kernels,)
-        Share of each kernel in the trace of the centered training Gram matrix. The shares sum to
-        one.
+        Share of each kernel in the learned kernel, by the traces of centered training Gram
+        matrices. The shares sum to one.
     kernel_ : WeightedSum
         The learned kernel, which can be called on two tables.
     objective_ : float

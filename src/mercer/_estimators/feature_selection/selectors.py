@@ -150,7 +150,7 @@ class BAHSIC(DependenceSelector):
     support_ : ndarray of shape (n_features,)
         Whether a feature is selected.
     ranking_ : ndarray of shape (n_features,)
-        One for selected features, two for those eliminated in the last iteration, and so on.
+        One for selected features, two for features eliminated in the last iteration, and so on.
     scores_ : ndarray of shape (n_features,)
         HSIC with the feature minus HSIC without it. Selected features are scored among the selected
         features, and other features in the iteration that eliminated them. A feature with a

@@ -64,10 +64,10 @@ class AlignmentMaximization(DictionaryLearner):
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels, whose absolute values sum to one.
     shares_ : ndarray of shape (n_kernels,)
-        Share of each kernel in the trace of the centered training Gram matrix. The shares sum to
-        one.
+        Share of each kernel in the learned kernel, by the traces of centered training Gram
+        matrices. The shares sum to one.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     history_ : list of Step
         One step.
     n_iter_ : int

@@ -124,13 +124,13 @@ class ContinuousAlignment(CrossValidatedLearner):
     scale_ : float
         Mean diagonal of the centered training Gram matrix of the weighted sum.
     shares_ : ndarray of shape (n_kernels,)
-        Share of each kernel in the trace of the centered training Gram matrix. The shares sum to
-        one. A wide kernel is nearly constant, so that its share can be small although its weight is
-        large.
+        Share of each kernel in the learned kernel, by the traces of centered training Gram
+        matrices. The shares sum to one. A wide kernel is nearly constant, so that its share can be
+        small although its weight is large.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set. With stagewise
-        steps, the training Gram matrix includes eps I, which matters only if the weights are about
-        as small as eps.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
+        With stagewise steps, the training Gram matrix includes eps I, which matters only if the
+        weights are about as small as eps.
     history_ : list of Step
         The steps taken. The `objective` of a stagewise step is the published <F', K> minus the
         width penalty, and its `step_size` is eta. F' is the gradient of the alignment at the

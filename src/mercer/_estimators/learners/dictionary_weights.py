@@ -92,16 +92,16 @@ class UniformCombination(ScaledDictionaryLearner):
         The learned kernel, which can be called on two tables. It is at unit scale: the sum of
         `kernels_` with the coefficients ``weights_ / scale_``.
     kernels_ : list of Kernel
-        The dictionary, bound to the training table.
+        The given kernels, adapted to the training table.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the given kernels, summing to one.
     scale_ : float
         Mean diagonal of the centered training Gram matrix of the weighted sum.
     shares_ : ndarray of shape (n_kernels,)
-        Share of each kernel in the trace of the centered training Gram matrix. The shares sum to
-        one.
+        Share of each kernel in the learned kernel, by the traces of centered training Gram
+        matrices. The shares sum to one.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     history_ : list of Step
         One step.
     n_iter_ : int
@@ -169,16 +169,16 @@ class IndependentAlignment(ScaledDictionaryLearner):
         The learned kernel, which can be called on two tables. It is at unit scale: the sum of
         `kernels_` with the coefficients ``weights_ / scale_``.
     kernels_ : list of Kernel
-        The dictionary, bound to the training table.
+        The given kernels, adapted to the training table.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the given kernels, summing to one.
     scale_ : float
         Mean diagonal of the centered training Gram matrix of the weighted sum.
     shares_ : ndarray of shape (n_kernels,)
-        Share of each kernel in the trace of the centered training Gram matrix. The shares sum to
-        one.
+        Share of each kernel in the learned kernel, by the traces of centered training Gram
+        matrices. The shares sum to one.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     history_ : list of Step
         One step.
     n_iter_ : int
@@ -255,7 +255,7 @@ class HSICWeights(ScaledDictionaryLearner):
         The learned kernel, which can be called on two tables. It is at unit scale: the sum of
         `kernels_` with the coefficients ``weights_ / scale_``.
     kernels_ : list of Kernel
-        The dictionary, bound to the training table.
+        The given kernels, adapted to the training table.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the given kernels, summing to one.
     scale_ : float
@@ -263,10 +263,10 @@ class HSICWeights(ScaledDictionaryLearner):
     hsic_ : ndarray of shape (n_kernels,)
         HSIC of each kernel, scaled according to `normalize`, with the target.
     shares_ : ndarray of shape (n_kernels,)
-        Share of each kernel in the trace of the centered training Gram matrix. The shares sum to
-        one.
+        Share of each kernel in the learned kernel, by the traces of centered training Gram
+        matrices. The shares sum to one.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     history_ : list of Step
         One step.
     n_iter_ : int

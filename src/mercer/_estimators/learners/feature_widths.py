@@ -71,7 +71,7 @@ class EvidenceMaximization(KernelLearner):
         For classes, and for output kernels other than None and "linear", the factor of the output
         kernel takes the place of the responses. NaN if the kernel is constant on the samples.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     history_ : list of Step
         One step per iteration. `objective` is the log marginal likelihood per observation minus the
         cost of the prior, up to a constant. `kernel` and `alignment` are the final kernel and its
@@ -211,7 +211,7 @@ class GradientOuterProduct(CrossValidatedLearner):
     best_iter_ : int
         Iteration in which the learned kernel was found; zero stands for the original features.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     history_ : list of Step
         One step for the first ridge regression, then one per iteration. `objective` is the negative
         mean squared error on held-out samples, or NaN if there are too few samples. `kernel` and

@@ -101,8 +101,8 @@ class ForestKernel(KernelLearner):
     scale_ : float
         Mean diagonal of the centered training Gram matrix of the kernel.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set. It is
-        optimistic, because the trees were fitted to the labels.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
+        It is optimistic, because the trees were fitted to the labels.
     history_ : list of Step
         One step, whose `objective` is the alignment.
     n_iter_ : int

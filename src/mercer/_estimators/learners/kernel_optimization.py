@@ -92,7 +92,7 @@ class KernelOptimization(CrossValidatedLearner):
     scale_ : float
         Mean diagonal of the centered training Gram matrix of the kernel.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     objective_ : float
         The criterion of the learned kernel.
     history_ : list of Step

@@ -140,9 +140,10 @@ class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
     weights_ : ndarray of shape (n_kernels,)
         Positive coefficients of the kernels, summing to one.
     shares_ : ndarray of shape (n_kernels,)
-        Share of each kernel in the trace of the centered training Gram matrix.
+        Share of each kernel in the learned kernel, by the traces of centered training Gram
+        matrices.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     dual_coef_ : ndarray of shape (n_samples, n_machines)
         Coefficients of the training samples.
     intercept_ : ndarray of shape (n_machines,)
@@ -269,9 +270,10 @@ class ContinuousMKLRegressor(MachineRegressor, ContinuousMKL):
     weights_ : ndarray of shape (n_kernels,)
         Positive coefficients of the kernels, summing to one.
     shares_ : ndarray of shape (n_kernels,)
-        Share of each kernel in the trace of the centered training Gram matrix.
+        Share of each kernel in the learned kernel, by the traces of centered training Gram
+        matrices.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     dual_coef_ : ndarray of shape (n_samples, n_outputs)
         Coefficients of the training samples.
     intercept_ : ndarray of shape (n_outputs,)

@@ -148,9 +148,9 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
         Coefficients of the given kernels. With `normalize=None`, their lp-norm is one. Otherwise,
         the lp-norm of the weights of the scaled kernels is one.
     shares_ : ndarray of shape (n_kernels,)
-        Share of each kernel in the trace of the learned training Gram matrix.
+        Share of each kernel in the learned kernel, by the traces of training Gram matrices.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     dual_coef_ : ndarray of shape (n_samples, n_machines)
         Coefficients of the training samples. Their dual objective proves the gap, unless
         predictions with such coefficients would be worse than `tol` allows.
@@ -288,9 +288,9 @@ class MKLRegressor(MachineRegressor, FiniteMKL):
         Coefficients of the given kernels. With `normalize=None`, their lp-norm is one. Otherwise,
         the lp-norm of the weights of the scaled kernels is one.
     shares_ : ndarray of shape (n_kernels,)
-        Share of each kernel in the trace of the learned training Gram matrix.
+        Share of each kernel in the learned kernel, by the traces of training Gram matrices.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     dual_coef_ : ndarray of shape (n_samples, n_outputs)
         Coefficients of the training samples. Their dual objective proves the gap, unless
         predictions with such coefficients would be worse than `tol` allows.

@@ -51,9 +51,9 @@ class L1SVM(MKLClassifier):
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the given kernels.
     shares_ : ndarray of shape (n_kernels,)
-        Share of each kernel in the trace of the learned training Gram matrix.
+        Share of each kernel in the learned kernel, by the traces of training Gram matrices.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     dual_coef_ : ndarray of shape (n_samples, n_machines)
         Coefficients of the training samples.
     intercept_ : ndarray of shape (n_machines,)
@@ -156,9 +156,9 @@ class L2KRR(MKLRegressor):
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the given kernels, which are mu if `normalize=None`.
     shares_ : ndarray of shape (n_kernels,)
-        Share of each kernel in the trace of the learned training Gram matrix.
+        Share of each kernel in the learned kernel, by the traces of training Gram matrices.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     dual_coef_ : ndarray of shape (n_samples, n_outputs)
         Coefficients of the training samples.
     intercept_ : ndarray of shape (n_outputs,)

@@ -69,14 +69,14 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         chosen. A number is used as it is.
     cv : int, cross-validation generator, iterable or None, default=None
         Folds in which C is searched and probabilities are calibrated, and by which the kernel is
-        chosen unless a learner is given. A number of folds are stratified and shuffled with a fixed
-        seed. A splitter, or pairs of training and held-out samples, can be given instead. Samples
-        that several folds hold out count in each of them. None stands for five folds, and for
-        leave-one-out errors in the choice of the kernel. Kernels with more than 10 learned
-        parameters, such as kernels with one width per feature, are learned again in each fold,
-        because otherwise labels of the held-out samples would leak into them. For other kernels,
-        and for several labels, all folds use the same Gram matrix. An error is raised on Nyström
-        features, or if `cv` would have no effect.
+        chosen unless a learner is given. A number stands for that many folds, which are stratified
+        and shuffled with a fixed seed. A splitter, or pairs of training and held-out samples, can
+        be given instead. Samples that several folds hold out count in each of them. None stands for
+        five folds, and for leave-one-out errors in the choice of the kernel. Kernels with more than
+        10 learned parameters, such as kernels with one width per feature, are learned again in each
+        fold, because otherwise labels of the held-out samples would leak into them. For other
+        kernels, and for several labels, all folds use the same Gram matrix. An error is raised on
+        Nyström features, or if `cv` would have no effect.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn or its name, such as "neg_log_loss" or "roc_auc". It replaces the
         accuracy in the choice of C and of the kernel, and is applied to held-out probabilities (see

@@ -67,14 +67,14 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         lists the values to try. If several values are equally good, the largest is chosen. A number
         is used as it is.
     cv : int, cross-validation generator, iterable or None, default=None
-        Folds by which alpha is chosen, and also the kernel unless a learner is given. A number of
-        folds are shuffled with a fixed seed. A splitter, or pairs of training and held-out samples,
-        can be given instead. Samples that several folds hold out count in each of them. None stands
-        for exact leave-one-out errors of samples or groups, and for five folds if the kernel is
-        learned again in each fold. Kernels with more than 10 learned parameters, such as kernels
-        with one width per feature, are learned again, because otherwise responses of the held-out
-        samples would leak into them. An error is raised on Nyström features, or if `cv` would have
-        no effect.
+        Folds by which alpha is chosen, and also the kernel unless a learner is given. A number
+        stands for that many folds, which are shuffled with a fixed seed. A splitter, or pairs of
+        training and held-out samples, can be given instead. Samples that several folds hold out
+        count in each of them. None stands for exact leave-one-out errors of samples or groups, and
+        for five folds if the kernel is learned again in each fold. Kernels with more than 10
+        learned parameters, such as kernels with one width per feature, are learned again, because
+        otherwise responses of the held-out samples would leak into them. An error is raised on
+        Nyström features, or if `cv` would have no effect.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn or its name, such as "neg_mean_absolute_error". It replaces the
         squared error in the choice of alpha and of the kernel, and is applied to predictions of
