@@ -86,10 +86,10 @@ def make_relevance(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     r"""Draw two Gaussian classes whose features differ in relevance.
 
-    Both classes have the identity as covariance and are equally likely; their means are :math:`\pm
-    \rho\, v / \|v\|` with :math:`v_i = (i / d)^\gamma`, :math:`i = 1, \ldots, d`. With ``gamma=0``,
-    all features are equally relevant; with a larger ``gamma``, fewer features are relevant. The
-    Bayes error is :math:`\Phi(-\rho)` for every ``gamma``, 4 % by default.
+    Both classes have the identity as covariance and are equally likely; their means are
+    :math:`\pm \rho\, v / \|v\|` with :math:`v_i = (i / d)^\gamma`, :math:`i = 1, \ldots, d`. With
+    ``gamma=0``, all features are equally relevant; with a larger ``gamma``, fewer features are
+    relevant. The Bayes error is :math:`\Phi(-\rho)` for every ``gamma``, 4 % by default.
 
     Parameters
     ----------

@@ -37,8 +37,8 @@ def hsic(
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `B`, if not a matrix, has labels or responses; `"auto"` decides by its values.
     output_kernel : str, array-like, kernel or None, default=None
-        Similarity of two labels or responses; see "Output kernels" in the :doc:`glossary
-        </glossary>`. If it is given, `B` is not treated as a Gram matrix.
+        Similarity of two labels or responses; see "Output kernels" in the
+        :doc:`glossary </glossary>`. If it is given, `B` is not treated as a Gram matrix.
 
     Returns
     -------
@@ -83,8 +83,8 @@ def centered_alignment(
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `B`, if not a matrix, has labels or responses; `"auto"` decides by its values.
     output_kernel : str, array-like, kernel or None, default=None
-        Similarity of two labels or responses; see "Output kernels" in the :doc:`glossary
-        </glossary>`. If it is given, `B` is not treated as a Gram matrix.
+        Similarity of two labels or responses; see "Output kernels" in the
+        :doc:`glossary </glossary>`. If it is given, `B` is not treated as a Gram matrix.
 
     Returns
     -------
@@ -130,8 +130,8 @@ def alignment(
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `B`, if not a matrix, has labels or responses; `"auto"` decides by its values.
     output_kernel : str, array-like, kernel or None, default=None
-        Similarity of two labels or responses; see "Output kernels" in the :doc:`glossary
-        </glossary>`. If it is given, `B` is not treated as a Gram matrix.
+        Similarity of two labels or responses; see "Output kernels" in the
+        :doc:`glossary </glossary>`. If it is given, `B` is not treated as a Gram matrix.
 
     Returns
     -------

@@ -100,8 +100,8 @@ def shapley_values(
     -----
     Many kernels are sums of products over columns: Gaussian kernels, also with a width for each
     feature, product Laplacians, inner products, polynomials, and sums and products of these
-    kernels. For these, the values are exact: with :math:`f(x) = \sum_i c_i \prod_l k_l(x_l,
-    z_{il})`,
+    kernels. For these, the values are exact: with
+    :math:`f(x) = \sum_i c_i \prod_l k_l(x_l, z_{il})`,
 
     .. math:: \phi_j = \operatorname{mean}_z \sum_i c_i \int_0^1 (k_j(x_j, z_{ij}) - k_j(z_j,
               z_{ij})) \prod_{l \ne j} [t\, k_l(x_l, z_{il}) + (1 - t) k_l(z_l, z_{il})]\, dt

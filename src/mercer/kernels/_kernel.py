@@ -35,9 +35,9 @@ class Kernel(OwnFormula):
 
     They are positive semi-definite and differentiable in the logarithms of their parameters.
     ``kernel(X)`` returns the Gram matrix of a table, and ``kernel(X, Z)`` the values between two.
-    They hold no data and never change. They can be added and multiplied: `Gaussian(2.0) + 0.5 *
-    Linear()` is a `WeightedSum`, `Gaussian() * Linear()` a `Product`. Your own kernel has `values`
-    and, with parameters, `theta`, `with_theta`, `log_bounds` and `contract`.
+    They hold no data, never change, and can be added and multiplied:
+    `Gaussian(2.0) + 0.5 * Linear()` is a `WeightedSum`, `Gaussian() * Linear()` a `Product`. Your
+    own kernel has `values`, and for parameters `theta`, `with_theta`, `log_bounds`, `contract`.
 
     Examples
     --------

@@ -232,11 +232,11 @@ class HSICLasso(DependenceSelector):
     .. math:: \min_{w \ge 0} \tfrac{1}{2} \Bigl\| \tfrac{L_c}{\|L_c\|} - \sum_k w_k
               \tfrac{K_{kc}}{\|K_{kc}\|} \Bigr\|^2 + \alpha \sum_k w_k
 
-    Here :math:`K_{kc}` is the centered Gram matrix of the Gaussian kernel :math:`\exp(-(x - x')^2 /
-    2)` on the standardized feature k. :math:`L_c` is the centered Gram matrix of the kernel on the
-    target. The weighted sum of the features' kernels approximates the kernel on the target. The
-    solution favors features on which the target depends, and avoids features that depend on other
-    selected features: only one of two equal features is selected.
+    Here :math:`K_{kc}` is the centered Gram matrix of the Gaussian kernel
+    :math:`\exp(-(x - x')^2 / 2)` on the standardized feature k. :math:`L_c` is the centered Gram
+    matrix of the kernel on the target. The weighted sum of the features' kernels approximates the
+    kernel on the target. The solution favors features on which the target depends, and avoids
+    features that depend on other selected features: only one of two equal features is selected.
 
     Parameters
     ----------
