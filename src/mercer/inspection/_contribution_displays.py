@@ -98,7 +98,7 @@ class _DisplayOfRows(Display):
 
 
 class ImportanceDisplay(_DisplayOfRows):
-    """Bar plot of the contributions of columns to one prediction, or of mean sizes over many.
+    """Bar plot of how much columns contribute to one prediction, or on average to many.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ class ImportanceDisplay(_DisplayOfRows):
 
 
 class InteractionsDisplay(_DisplayOfRows):
-    """Heat map of the mean absolute interaction of each pair of columns.
+    """Heat map of how strongly each pair of columns interacts, on average over predictions.
 
     Parameters
     ----------
