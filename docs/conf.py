@@ -26,8 +26,10 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "docstrings",
+    "llms_sentences",
     "markdown_twins",
     "mathml",
+    "search_words",
     "sphinx_llm_friendly",
 ]
 smartquotes = False

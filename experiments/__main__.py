@@ -155,7 +155,7 @@ def report(
     out: Annotated[Path, typer.Option(help="Folder of the page and its pictures.")] = DOCS,
     small: Small = False,
 ) -> None:
-    """Write reproduction.md, its details and choosing.md, with figures, from the records."""
+    """Write reproduction.md, the pages that it names, and choosing.md, with figures."""
     with stopping_cleanly():
         page = write_page(archive(records, small=small), out, small=small)
         console.print(f"written: {page}")

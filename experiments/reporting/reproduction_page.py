@@ -20,34 +20,27 @@ from experiments.reporting.results import Results
 from experiments.reporting.section import Claim, Section, Verdict, section_of, table
 from experiments.running import Archive, Record
 
-# The folder of the figures, relative to the page.
+# The folder of the figures, relative to the page of claims.
 IMAGES = "images/reproduction"
 
-# The page of details, which that of the claims leads to.
-DETAILS = "reproduction_details.md"
+# The folder of the pages of experiments, to which the page of claims leads.
+DETAILS = "reproduction_details"
 
 # The beginning of the page of claims.
-SUMMARY_HEAD = f"""# The papers' experiments, run again
+HEAD = """# The papers' experiments, run again
 
 What four papers on kernel learning claim, and whether experiments with `mercer` show it. A claim
-holds if all of its conditions are met, in part if at least half of them are. The numbers lead to
-the measures, tables and pictures, all from records of runs: [details]({DETAILS}).
+holds if all of its conditions are met, in part if at least half of them are. The number of a claim
+leads to the experiment that tests it, with its measures, tables and pictures.
 
 """
 
-# The beginning of the page of details.
-HEAD = """# The papers' experiments in detail
-
-What four papers on kernel learning report, computed with `mercer`: the measures, tables and
-pictures behind [the claims and their verdicts](reproduction.md). Every number on this page
-comes from a record of a run; the page is written by
-
-```bash
+# The commands that measure and write the pages.
+COMMANDS = """```bash
 python -m experiments run all --jobs 2      # resumes where it was interrupted
 python -m experiments run all --timing      # times: one run at a time
 python -m experiments report
 ```
-
 """
 
 
@@ -102,9 +95,11 @@ def write_page(archive: Archive, folder: Path, *, small: bool = False) -> Path:
     for chapter in chapters:
         if chapter.name in catalog.PAGES:
             write(folder / catalog.PAGES[chapter.name], own_page(chapter))
-    write(folder / DETAILS, text(chapters, small=small))
+    (folder / DETAILS).mkdir(exist_ok=True)
+    for name, content in details(chapters, small=small).items():
+        write(folder / DETAILS / f"{name}.md", content)
     page = folder / "reproduction.md"
-    write(page, summary_text(chapters))
+    write(page, claims_page(chapters, small=small))
     return page
 
 
@@ -141,8 +136,8 @@ def save(figure: Figure, path: Path) -> None:
     aside.replace(path)
 
 
-def summary_text(chapters: Sequence[Chapter]) -> str:
-    """Return the page of claims as Markdown: how many of each paper hold, and which."""
+def claims_page(chapters: Sequence[Chapter], *, small: bool = False) -> str:
+    """Return the page of claims as Markdown: how many of each paper hold, which, and the pages."""
     claims = [(chapter, claim) for chapter in chapters for claim in chapter.section.claims]
     papers = list(dict.fromkeys(catalog.paper(chapter.name) for chapter, _ in claims))
     counts, listed = [], []
@@ -152,7 +147,7 @@ def summary_text(chapters: Sequence[Chapter]) -> str:
         counts.append([paper, str(len(own)), *(str(verdicts.get(v, 0)) for v in Verdict)])
         rows = [
             [
-                f"[{number}]({DETAILS}#{anchor(chapter.experiment.title)})",
+                f"[{number}]({page_of(chapter)}#claims)",
                 cell(claim.statement).rstrip("."),
                 str(claim.judgment),
             ]
@@ -160,27 +155,60 @@ def summary_text(chapters: Sequence[Chapter]) -> str:
         ]
         listed.append(f"## {paper}\n\n{table(['', 'The paper says', 'verdict'], rows, text=True)}")
     header = ["paper", "claims", *(str(verdict) for verdict in Verdict)]
-    parts = [SUMMARY_HEAD, table(header, counts), *listed] if claims else [SUMMARY_HEAD]
-    named = [f"* [{c.experiment.title}]({DETAILS}#{anchor(c.experiment.title)})" for c in chapters]
-    parts.append("## Experiments\n\n" + "\n".join(named))
-    return "\n".join(part.rstrip("\n") + "\n" for part in parts)
+    parts = [HEAD, table(header, counts), *listed] if claims else [HEAD]
+    parts += [experiments_list(chapters), further(chapters, small=small)]
+    return "\n".join(part.rstrip("\n") + "\n" for part in parts if part)
 
 
-def text(chapters: Sequence[Chapter], *, small: bool = False) -> str:
-    """Return the page of details as Markdown; verdicts of small experiments are not compared."""
-    claims = [(chapter, claim) for chapter in chapters for claim in chapter.section.claims]
-    parts = [HEAD, effort(chapters), claims_table(claims)]
-    parts += [] if small else [verdict_changes([claim for _, claim in claims])]
-    parts.append(median_ranks(chapters))
-    paper = ""
-    number = 0
+def experiments_list(chapters: Sequence[Chapter]) -> str:
+    """Return the section that leads to the pages of experiments, by the paper that they repeat."""
+    parts = [f"## Experiments\n\n{effort(chapters)}", COMMANDS]
+    for paper in dict.fromkeys(catalog.paper(chapter.name) for chapter in chapters):
+        own = [chapter for chapter in chapters if catalog.paper(chapter.name) == paper]
+        named = [f"* [{chapter.experiment.title}]({page_of(chapter)})" for chapter in own]
+        parts.append(f"{paper}:\n\n" + "\n".join(named) + "\n")
+    return "\n".join(parts)
+
+
+def further(chapters: Sequence[Chapter], *, small: bool) -> str:
+    """Return the links to pages on several experiments, and the contents for the side bar."""
+    several = {
+        name: content.partition("\n")[0].lstrip("# ")
+        for name, content in overviews(chapters, small=small).items()
+    }
+    links = [f"* [{title}]({DETAILS}/{name}.md)\n" for name, title in several.items()]
+    named = "".join(["Several experiments together:\n\n", *links, "\n"]) if links else ""
+    pages = [page_of(c) for c in chapters if c.name not in catalog.PAGES]
+    pages += [f"{DETAILS}/{name}.md" for name in several]
+    listed = "".join(f"{page.removesuffix('.md')}\n" for page in pages)
+    return f"{named}```{{toctree}}\n:hidden:\n\n{listed}```\n"
+
+
+def page_of(chapter: Chapter) -> str:
+    """Return the address of the page of an experiment, relative to the page of claims."""
+    return catalog.PAGES.get(chapter.name, f"{DETAILS}/{file_of(chapter)}.md")
+
+
+def file_of(chapter: Chapter) -> str:
+    """Return the name of the file of an experiment's page, without its ending."""
+    return f"{chapter.name}_in_detail"
+
+
+def details(chapters: Sequence[Chapter], *, small: bool = False) -> dict[str, str]:
+    """Return the pages of experiments as Markdown, by file, and those on several of them."""
+    pages, number = {}, 1
     for chapter in chapters:
-        if catalog.paper(chapter.name) != paper:
-            paper = catalog.paper(chapter.name)
-            parts.append(f"## {paper}\n")
-        parts.append(chapter_text(chapter, number + 1))
+        if chapter.name not in catalog.PAGES:
+            pages[file_of(chapter)] = chapter_page(chapter, number)
         number += len(chapter.section.claims)
-    return "\n".join(part.rstrip("\n") + "\n" for part in parts)
+    return pages | overviews(chapters, small=small)
+
+
+def overviews(chapters: Sequence[Chapter], *, small: bool) -> dict[str, str]:
+    """Return the pages on several experiments; small experiments have no verdicts to compare."""
+    claims = [claim for chapter in chapters for claim in chapter.section.claims]
+    pages = {} if small else {"verdicts_that_changed": verdict_changes(claims)}
+    return pages | ({"median_ranks": ranks} if (ranks := median_ranks(chapters)) else {})
 
 
 def effort(chapters: Sequence[Chapter]) -> str:
@@ -190,9 +218,10 @@ def effort(chapters: Sequence[Chapter]) -> str:
     cpu = sum(record.cpu_seconds for record in shared) / 60.0
     wall = sum(record.seconds for record in alone) / 60.0
     return (
-        f"The page rests on {len(shared) + len(alone)} runs: {len(shared)} that shared the machine "
+        f"The pages rest on {len(shared) + len(alone)} runs: {len(shared)} that shared the machine "
         f"with others and took {minutes(cpu)} of a processor core in all, and {len(alone)}, for "
-        f"their times, one at a time, which took {minutes(wall)}.\n"
+        f"their times, one at a time, which took {minutes(wall)}. Every number comes from a record "
+        "of a run; the pages are written by\n"
     )
 
 
@@ -201,33 +230,13 @@ def minutes(value: float) -> str:
     return f"{value:.0f} minute{'s' * (round(value) != 1)}"
 
 
-def claims_table(claims: Sequence[tuple[Chapter, Claim]]) -> str:
-    """Return the claims in one table, with the number of each verdict; nothing without claims."""
-    if not claims:
-        return ""
-    found = summary(Counter(claim.verdict for _, claim in claims))
-    rows = [
-        [
-            f"[{number}](#{anchor(chapter.experiment.title)})",
-            cell(claim.statement).rstrip("."),
-            cell(claim.source),
-            cell(claim.result),
-            str(claim.judgment),
-        ]
-        for number, (chapter, claim) in enumerate(claims, start=1)
-    ]
-    header = ["", "The paper says", "where", "found", "verdict"]
-    claims_and_verdicts = table(header, rows, text=True)
-    return f"## Claims and verdicts\n\n{len(claims)} claims: {found}.\n\n{claims_and_verdicts}"
-
-
 def median_ranks(chapters: Sequence[Chapter]) -> str:
     """Return Table 2 of Afkanpour et al. (2013), as far as there are records."""
     found = {chapter.name: chapter.results for chapter in chapters if chapter.name in COLUMNS}
     if not found:
         return ""
     return (
-        "## Median ranks\n\nTable 2 of Afkanpour et al. 2013: the median over tasks of each "
+        "# Median ranks\n\nTable 2 of Afkanpour et al. 2013: the median over tasks of each "
         "method's rank by mean\nerror on test data, and mean seconds of one training, with the "
         f"paper's figures in\nbrackets.\n\n{table_2(found)}"
     )
@@ -238,40 +247,31 @@ def cell(content: str) -> str:
     return re.sub(r"\s+", " ", content).strip().replace("|", "\\|")
 
 
-def anchor(title: str) -> str:
-    """Return the link to a heading, as GitHub makes it."""
-    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
-
-
 def own_page(chapter: Chapter) -> str:
     """Return the page of an experiment that has one."""
     name = chapter.name
     command = f"`python -m experiments run {name}`"
     written = f"Written by `python -m experiments report` from the records of {command}.\n"
-    return f"# {chapter.experiment.title}\n\n{written}\n{with_figures(chapter)}"
+    return f"# {chapter.experiment.title}\n\n{written}\n{with_figures(chapter, IMAGES)}"
 
 
-def with_figures(chapter: Chapter) -> str:
-    """Return the body of a section, with the files of its figures."""
-    return re.sub(r"\(figure:([\w-]+)\)", rf"({IMAGES}/\1.png)", chapter.section.body)
+def with_figures(chapter: Chapter, images: str) -> str:
+    """Return the body of a section, with the files of its figures in a folder."""
+    return re.sub(r"\(figure:([\w-]+)\)", rf"({images}/\1.png)", chapter.section.body)
 
 
-def chapter_text(chapter: Chapter, first: int) -> str:
-    """Return the section of an experiment, with claims numbered from `first`."""
-    if chapter.name in catalog.PAGES:
-        page = catalog.PAGES[chapter.name]
-        return (
-            f"### {chapter.experiment.title}\n\nThey have a page of their own: [{page}]({page}).\n"
-        )
-    body = with_figures(chapter)
+def chapter_page(chapter: Chapter, first: int) -> str:
+    """Return the page of an experiment, with claims numbered from `first`."""
     parts = [
-        f"### {chapter.experiment.title}\n",
+        f"# {chapter.experiment.title}\n",
         f"*{plain_year(chapter.experiment.source)}; `python -m experiments run {chapter.name}`; "
-        f"{repeats(chapter)}.*\n",
-        body,
+        f"{repeats(chapter)}. [All claims and verdicts](../reproduction.md)*\n",
+        with_figures(chapter, f"../{IMAGES}"),
     ]
     if ends := grid_ends(chapter.results):
         parts.append(f"{ends}\n")
+    if chapter.section.claims:
+        parts.append("## Claims\n")
     for number, claim in enumerate(chapter.section.claims, start=first):
         parts.append(
             f"**{number}. {claim.statement.rstrip('.')}.** ({claim.source}) *Measure:* "
@@ -353,7 +353,7 @@ def verdict_changes(claims: Sequence[Claim]) -> str:
             )
         rows.append([str(number), statement, before, claim.verdict, known[statement]["reason"]])
     body = (
-        "## Verdicts that changed\n\nA claim holds if all of its conditions are met, in part if "
+        "# Verdicts that changed\n\nA claim holds if all of its conditions are met, in part if "
         "at least half of them are. Tests "
         "over random divisions of the same rows are corrected for the rows that they share "
         "(Nadeau & Bengio 2003). On an earlier page any condition sufficed for a claim to hold in "

@@ -15,11 +15,10 @@ from experiments.reporting.choosing_page import choosing
 from experiments.reporting.reproduction_page import (
     DETAILS,
     Chapter,
-    anchor,
+    claims_page,
+    details,
     own_page,
     read,
-    summary_text,
-    text,
 )
 from experiments.reporting.results import (
     LEVEL,
@@ -41,26 +40,30 @@ def chapters() -> Sequence[Chapter]:
     return read(Archive(RECORDS), small=False)
 
 
-def test_claims_lead_to_their_details(chapters: Sequence[Chapter]) -> None:
-    page, details = ((DOCS / name).read_text() for name in ("reproduction.md", DETAILS))
-    assert summary_text(chapters) == page
-    headings = {anchor(line.lstrip("# ")) for line in details.splitlines() if line.startswith("#")}
-    links = re.findall(rf"\]\({DETAILS}#([^)]*)\)", page)
-    assert set(links) <= headings
-    n_claims = sum(len(chapter.section.claims) for chapter in chapters)
-    assert len(links) == n_claims + len(chapters)
+def test_claims_lead_to_the_pages_of_their_experiments(chapters: Sequence[Chapter]) -> None:
+    page = (DOCS / "reproduction.md").read_text()
+    assert claims_page(chapters) == page
+    numbers = re.findall(rf"\| \[(\d+)\]\({DETAILS}/(\w+\.md)#claims\)", page)
+    for number, name in numbers:
+        assert (
+            f"\n**{number}. " in (DOCS / DETAILS / name).read_text().partition("\n## Claims\n")[2]
+        )
+    assert len(numbers) == sum(len(chapter.section.claims) for chapter in chapters)
+    assert len(numbers) >= 24
     assert len(page.split()) < 5000
 
 
-def test_reproduction_is_what_the_records_say(chapters: Sequence[Chapter]) -> None:
-    page = (DOCS / DETAILS).read_text()
-    assert text(chapters) == page
+def test_pages_of_experiments_are_what_the_records_say(chapters: Sequence[Chapter]) -> None:
     assert {chapter.name for chapter in chapters} == set(catalog.names())
-    assert sum(len(chapter.section.claims) for chapter in chapters) >= 24
-    headings = {anchor(line.lstrip("# ")) for line in page.splitlines() if line.startswith("#")}
-    assert set(re.findall(r"\]\(#([^)]*)\)", page)) <= headings
-    for picture in re.findall(r"!\[[^\]]*\]\(([^)]*)\)", page):
-        assert (DOCS / picture).exists()
+    written = {path.stem: path.read_text() for path in (DOCS / DETAILS).iterdir()}
+    assert details(chapters) == written
+    contents = (DOCS / "reproduction.md").read_text()
+    for name, page in written.items():
+        assert f"\n{DETAILS}/{name}\n" in contents
+        assert f"]({DETAILS}/{name}.md)" in contents
+        assert len(page) < 100_000
+        for picture in re.findall(r"!\[[^\]]*\]\(([^)]*)\)", page):
+            assert (DOCS / DETAILS / picture).exists()
 
 
 def test_the_choice_of_methods_is_argued_from_the_records(chapters: Sequence[Chapter]) -> None:
@@ -75,7 +78,7 @@ def test_an_experiment_with_a_page_of_its_own_is_linked(
     [chapter] = [chapter for chapter in chapters if chapter.name == name]
     page = (DOCS / catalog.PAGES[name]).read_text()
     assert own_page(chapter) == page
-    assert f"({catalog.PAGES[name]})" in text(chapters)
+    assert f"({catalog.PAGES[name]})" in claims_page(chapters)
     for picture in re.findall(r"!\[[^\]]*\]\(([^)]*)\)", page):
         assert (DOCS / picture).exists()
 
