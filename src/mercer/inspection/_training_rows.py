@@ -35,7 +35,7 @@ class TrainingContributions:
     positions : ndarray of int of shape (n_known,)
         Positions of the rows in `data`.
     are_centers : bool
-        Whether the rows are centers of Nyström features, which represent many training rows each.
+        Whether the rows are centers of Nyström features, each of them for many training rows.
     data : data frame or ndarray
         The training table or, if it was not given, the features of the rows that the model keeps.
     names : list of str

@@ -51,8 +51,7 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         Whether to print a line after each kernel.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where large matrices are computed: on the processor, or on a graphics card by PyTorch
-        (``pip install "mercer[gpu]"``). "auto" uses a card where there is one. See
-        :doc:`/machines`.
+        (``pip install "mercer[gpu]"``). "auto" uses a card if there is one. See :doc:`/machines`.
 
     Attributes
     ----------
@@ -193,8 +192,8 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            If `kernels` is "precomputed", the kernel with the training samples, of shape
-            (n_samples, n_fitted), or a stack.
+            If `kernels` is "precomputed", the kernel between these samples and the training
+            samples, of shape (n_samples, n_fitted), or a stack.
 
         Returns
         -------
@@ -212,8 +211,8 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            If `kernels` is "precomputed", the kernel with the training samples, of shape
-            (n_samples, n_fitted), or a stack.
+            If `kernels` is "precomputed", the kernel between these samples and the training
+            samples, of shape (n_samples, n_fitted), or a stack.
 
         Returns
         -------
@@ -228,8 +227,8 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            If `kernels` is "precomputed", the kernel with the training samples, of shape
-            (n_samples, n_fitted), or a stack.
+            If `kernels` is "precomputed", the kernel between these samples and the training
+            samples, of shape (n_samples, n_fitted), or a stack.
 
         Returns
         -------

@@ -57,8 +57,7 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         Whether to print a line after each kernel.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where large matrices are computed: on the processor, or on a graphics card by PyTorch
-        (``pip install "mercer[gpu]"``). "auto" uses a card where there is one. See
-        :doc:`/machines`.
+        (``pip install "mercer[gpu]"``). "auto" uses a card if there is one. See :doc:`/machines`.
 
     Attributes
     ----------
@@ -200,8 +199,8 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            If `kernels` is "precomputed", the kernel with the training samples, of shape
-            (n_samples, n_fitted), or a stack.
+            If `kernels` is "precomputed", the kernel between these samples and the training
+            samples, of shape (n_samples, n_fitted), or a stack.
 
         Returns
         -------
@@ -216,8 +215,8 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            If `kernels` is "precomputed", the kernel with the training samples, of shape
-            (n_samples, n_fitted), or a stack.
+            If `kernels` is "precomputed", the kernel between these samples and the training
+            samples, of shape (n_samples, n_fitted), or a stack.
 
         Returns
         -------
@@ -233,8 +232,8 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            If `kernels` is "precomputed", the kernel with the training samples, of shape
-            (n_samples, n_fitted), or a stack.
+            If `kernels` is "precomputed", the kernel between these samples and the training
+            samples, of shape (n_samples, n_fitted), or a stack.
 
         Returns
         -------
@@ -250,8 +249,8 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            If `kernels` is "precomputed", the kernel with the training samples, of shape
-            (n_samples, n_fitted), or a stack.
+            If `kernels` is "precomputed", the kernel between these samples and the training
+            samples, of shape (n_samples, n_fitted), or a stack.
 
         Returns
         -------

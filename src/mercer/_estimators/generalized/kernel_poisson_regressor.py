@@ -51,8 +51,7 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         Whether to print a line after each kernel.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where large matrices are computed: on the processor, or on a graphics card by PyTorch
-        (``pip install "mercer[gpu]"``). "auto" uses a card where there is one. See
-        :doc:`/machines`.
+        (``pip install "mercer[gpu]"``). "auto" uses a card if there is one. See :doc:`/machines`.
 
     Attributes
     ----------
@@ -207,8 +206,8 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            If `kernels` is "precomputed", the kernel with the training samples, of shape
-            (n_samples, n_fitted), or a stack.
+            If `kernels` is "precomputed", the kernel between these samples and the training
+            samples, of shape (n_samples, n_fitted), or a stack.
         exposure : array-like of shape (n_samples,), default=None
             Time, area or number of units that each count refers to. By default, all exposures are
             one, so that expected counts are rates.
@@ -232,8 +231,8 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            If `kernels` is "precomputed", the kernel with the training samples, of shape
-            (n_samples, n_fitted), or a stack.
+            If `kernels` is "precomputed", the kernel between these samples and the training
+            samples, of shape (n_samples, n_fitted), or a stack.
         y : array-like of shape (n_samples,)
             Counts.
         sample_weight : array-like of shape (n_samples,), default=None

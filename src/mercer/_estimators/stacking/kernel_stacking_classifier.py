@@ -107,8 +107,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         Whether to print a line after each step.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where large matrices are computed: on the processor, or on a graphics card by PyTorch
-        (``pip install "mercer[gpu]"``). "auto" uses a card where there is one. See
-        :doc:`/machines`.
+        (``pip install "mercer[gpu]"``). "auto" uses a card if there is one. See :doc:`/machines`.
 
     Attributes
     ----------

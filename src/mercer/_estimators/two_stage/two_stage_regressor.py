@@ -95,8 +95,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         Draws the samples from which the kernel is learned, and the centers.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where large matrices are computed: on the processor, or on a graphics card by PyTorch
-        (``pip install "mercer[gpu]"``). "auto" uses a card where there is one. See
-        :doc:`/machines`.
+        (``pip install "mercer[gpu]"``). "auto" uses a card if there is one. See :doc:`/machines`.
 
     Attributes
     ----------
