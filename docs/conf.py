@@ -30,6 +30,7 @@ extensions = [
     "llms_sentences",
     "markdown_twins",
     "mathml",
+    "repository_paths",
     "search_words",
     "sphinx_llm_friendly",
 ]

@@ -1,4 +1,4 @@
-"""Keeps types of parameters and references in the Markdown twin of each page."""
+"""Keeps types of parameters and references in the Markdown twin of each page, and its anchors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
 
 LINKED_CODE = "code_links_block"
 """Class of nodes of sphinx-gallery: code whose names are links."""
@@ -37,7 +39,22 @@ def simplify(
         citation.replace_self([nodes.paragraph("", f"[{label.astext()}]"), *body])
 
 
+class AnchorsOfContent(SphinxPostTransform):
+    """Hands anchors of content for HTML only, such as the downloads, to what is written of it."""
+
+    default_priority = 48
+    """Before the twins replace such content, at 49, by nodes that write no anchors."""
+
+    def run(self, **kwargs: Any) -> None:
+        """Move the anchors to the first part of the content."""
+        for node in self.document.findall(addnodes.only):
+            if node["ids"] and isinstance(node[0], nodes.Element):
+                node[0]["ids"] += node["ids"]
+                node["ids"] = []
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the changes before the twin is written, whose priority is 500."""
+    app.add_post_transform(AnchorsOfContent)
     app.connect("html-page-context", simplify, priority=400)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -29,7 +29,7 @@ figure, ax = plt.subplots()
 ax.plot(centers, errors, "o-", label="Nyström features, 4,000 rows")
 ax.axhline(reference, color="C1", linestyle="--", label="all pairs, 1,000 rows")
 ax.set(
-    title="More centers, fewer errors",
+    title="Errors by the number of centers",
     xscale="log",
     xlabel="Number of centers",
     ylabel="Wrong labels on new rows (%)",

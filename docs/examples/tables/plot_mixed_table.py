@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
 from mercer import KernelStackingRegressor
-from mercer.inspection import FeatureRelevanceDisplay
+from mercer.inspection import ImportanceDisplay, shapley_values
 from mercer.preprocessing import table_encoder
 
 # %%
@@ -42,8 +42,12 @@ model = make_pipeline(table_encoder(), KernelStackingRegressor()).fit(X_train, y
 print(f"R² of the test set {model.score(X_test, y_test):.2f}, estimated {model[-1].loo_score_:.2f}")
 
 # %%
-# The relevance of each encoded column: a category has one column for each of its values, and the
-# area a further one that marks where it is missing.
-display = FeatureRelevanceDisplay.from_estimator(model)
-display.ax_.set(title="What the rent depends on", xlabel="Relevance in the learned kernels")
+# A category becomes one column for each of its values, the date several, and a further column marks
+# where the area is missing. Contributions are those of the columns of the table: what is made of a
+# column counts with it.
+found = shapley_values(model, X_test)
+for name, importance in zip(found.feature_names, found.importances, strict=True):
+    print(f"{name:10} {importance:6.1f}")
+display = ImportanceDisplay(found).plot()
+display.ax_.set(title="What the rent depends on", xlabel="Mean absolute contribution to the rent")
 plt.show()
