@@ -112,7 +112,7 @@ def means(records: Sequence[Record]) -> dict[tuple[str, int], dict[str, Record]]
 
 
 def figure(records: Sequence[Record]) -> Figure:
-    """Errors of stacking in units of CatBoost's: a line for each table, and geometric means.
+    """Errors of stacking divided by CatBoost's: a line for each table, and geometric means.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def figure(records: Sequence[Record]) -> Figure:
 
 
 def ratio(stack: Record, other: Record, name: str) -> float:
-    """A measure of the stack in units of that of another method."""
+    """A measure of the stack divided by the same measure of another method."""
     offset = OFFSET if name == "error" and stack["task"] == "classification" else 0.0
     return float((stack[name] + offset) / (other[name] + offset))
 

@@ -1,4 +1,4 @@
-"""Scores and intervals of stacks beside what they are on new rows, above all on noise.
+"""Scores and intervals of stacks, compared with those on new rows, above all on noise.
 
     python benchmarks/noise_scores.py scores --rows 30,100 --columns 3,10,50 --draws 60
     python benchmarks/noise_scores.py intervals --rows 30,100 --draws 60
@@ -34,15 +34,17 @@ COVERAGE = 0.9
 
 HEAD = """# Scores on noise, and coverage on small samples
 
-Written by `python benchmarks/noise_scores.py page` from benchmarks/noise_scores.jsonl.
+If columns carry no information about the target, a score should not promise any. This page
+compares `loo_score_` and intervals on such tables with their values on new rows.
+`python benchmarks/noise_scores.py page` writes it from benchmarks/noise_scores.jsonl.
 
-`loo_score_` of the stacking estimators with their defaults, where the columns are normal and the
-target has nothing to do with them, beside the score on {n_new} new rows of the same class
-frequencies. Means over draws; the standard error is that of the mean difference. Of {n_cells}
-differences, {n_beyond} are larger than two standard errors, where one in twenty is to be expected.
-Below zero, the score is too low. From 500 rows on, half of the rows choose each stack that predicts
-the others for `loo_score_`, and on noise such a stack predicts a rare class more often than a stack
-that all rows choose.
+The first table compares the `loo_score_` of the stacking estimators, with their defaults, with the
+score on {n_new} new rows of the same class frequencies. Columns are normal. Values are means over
+draws; the standard error is that of the mean difference, and below zero the score is too low. Of
+{n_cells} differences, {n_beyond} are larger than two standard errors; one in twenty is to be
+expected. From 500 rows, each stack that predicts rows for `loo_score_` is chosen by the other half
+of the rows. On noise, such a stack predicts a rare class more often than a stack that all rows
+choose.
 
 | rows | columns | target | draws | `loo_score_` | new rows | difference | standard error |
 | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |"""
@@ -50,8 +52,8 @@ that all rows choose.
 INTERVALS = """
 ## Intervals
 
-Share of new responses in intervals that aim at {coverage:.0%}, by `KernelStackingRegressor` with
-its defaults.
+The table has the share of new responses in intervals of `KernelStackingRegressor`, with its
+defaults, that aim at {coverage:.0%}.
 
 | rows | columns | response | draws | coverage | standard error |
 | ---: | ---: | --- | ---: | ---: | ---: |"""
@@ -59,20 +61,25 @@ its defaults.
 NULL = """
 ## Coverage on noise
 
-Share of {n_new} new responses in intervals that aim at {coverage:.0%}, where three normal columns
-have nothing to do with the response, by the estimators with their defaults. With "groups", rows
-belong to groups of five, which share a center of the columns, and half of whose rows share one
-response; with "copies", each row is there three times, which the estimators find out; with
-"weights", rows have exponential weights. "Exact" is what a quantile of as many exchangeable errors
-covers, with or without ties: it is above {coverage:.0%} where these are few. Of groups, whose rows
-are neither equal nor independent, it is a lower bound. "Taken" is the share of draws in which
-`scale="auto"` took a scale, "least" the lowest coverage of a single fit, and "below" the number of
-fits that cover less than {low:.0%}.
+The table has the share of {n_new} new responses in intervals that aim at {coverage:.0%}, by the
+estimators with their defaults. Three normal columns have nothing to do with the response.
+
+| structure | rows |
+| --- | --- |
+| groups | belong to groups of five, which share a center of the columns, and half of whose rows \
+share one response |
+| copies | occur three times each, which the estimators find out |
+| weights | have exponential weights |
+
+"Exact" is what a quantile of as many exchangeable errors covers, with or without ties: it is above
+{coverage:.0%} if these are few. For groups, whose rows are neither equal nor independent, it is a
+lower bound. "Taken" is the share of draws in which `scale="auto"` took a scale, "least" the lowest
+coverage of a single fit, and "below" the number of fits that cover less than {low:.0%}.
 
 With `scale="auto"`, {n_under} of {n_cells} cells cover less than they should by more than two
-standard errors, with `scale=None` {n_under_plain}; from 100 rows on, {n_low} of {n_fits} fits cover
-less than {low:.0%}, with `scale=None` {n_low_plain}. Of exact intervals of independent errors,
-{n_low_exact:.0f} were to be expected.
+standard errors, with `scale=None` {n_under_plain}. From 100 rows, {n_low} of {n_fits} fits cover
+less than {low:.0%}, with `scale=None` {n_low_plain}. Exact intervals of independent errors would
+have {n_low_exact:.0f} such fits.
 
 | rows | noise | structure | estimator | draws | exact | `scale=None` | least | `scale="auto"` | \
 least | below | taken |

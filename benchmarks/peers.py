@@ -77,24 +77,24 @@ def times_table(comparisons: Sequence[Comparison]) -> str:
 
 
 def summary(comparisons: Sequence[Comparison]) -> str:
-    """Say on how many problems, the same for both, mercer takes no longer, and where it does."""
+    """Count the problems on which mercer takes no longer, and list the others."""
     same = [c for c in comparisons if c.same and c.reached]
     slower = [c for c in same if c.own_time > c.peer_time]
     inexact = [c for c in comparisons if c.same and not c.reached]
     text = (
-        f"On {len(same)} problems both sides solve the same problem to within {REACHED:.1%} of its "
-        f"optimum, or to the same numbers; mercer takes no longer on {len(same) - len(slower)} of "
-        "them. "
+        f"Both sides solve {len(same)} problems to within {REACHED:.1%} of the optimum, or to the "
+        f"same numbers. mercer takes no longer on {len(same) - len(slower)} of them."
     )
     if slower:
-        named = "; ".join(
-            f"{c.problem} ({c.peer}: {c.own_time / c.peer_time:.2g} times its time)" for c in slower
-        )
-        text += f"It takes longer on: {named}. "
+        named = [
+            f"* {c.problem} ({c.peer}: {c.own_time / c.peer_time:.2g} times its time)"
+            for c in slower
+        ]
+        text += "\n\nIt takes longer on:\n\n" + "\n".join(named)
     if inexact:
-        named = "; ".join(f"{c.problem} ({c.peer})" for c in inexact)
-        text += f"The other package does not come that near to the optimum on: {named}."
-    return text.strip()
+        named = [f"* {c.problem} ({c.peer})" for c in inexact]
+        text += "\n\nThe other package stops farther from the optimum on:\n\n" + "\n".join(named)
+    return text
 
 
 def page(

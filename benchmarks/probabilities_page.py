@@ -143,8 +143,8 @@ def _verdict(found: Comparisons) -> str:
         better = sum(ratio.high < 1.0 for ratio in ratios.values())
         worse = sum(ratio.low > 1.0 for ratio in ratios.values())
         text = (
-            f"Beside {what}: of {len(ratios)} ratios, {better} are below one with their intervals, "
-            f"and {worse} above. Own probabilities are worse, with the calibration and the ratio:"
+            f"Compared with {what}: of {len(ratios)} ratios, {better} are below one with their "
+            f"intervals, and {worse} above. Own probabilities are worse (calibration and ratio):"
         )
         texts += [fill(text, 100), _worse(ratios)]
     return "\n\n".join(texts)
@@ -226,7 +226,7 @@ def _noise(records: Sequence[Record], method: str) -> str:
         method=method,
         one=" and ".join(f"{500.0 / r:.1f} at n = {r:,}" for r in sorted({s[0] for s in settings})),
         verdict=fill(
-            f"Own log-losses above that of the class frequencies: {_listing(beyond)}.", 100
+            f"Own log-losses are above that of the class frequencies for: {_listing(beyond)}.", 100
         ),
         columns=" | ".join(f"{name[7:]}, n = {rows:,}" for rows, name in settings),
         marks=_marks(len(settings)),

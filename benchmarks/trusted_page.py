@@ -36,21 +36,22 @@ def _beyond(cells: Sequence[Cell], name: str) -> tuple[int, int]:
 
 
 def _honesty(cells: Sequence[Cell]) -> str:
-    told = [c for c in cells if c["method"].endswith(", told")]
-    beyond, known = _beyond(told, "difference")
-    scaled, of_scaled = _beyond(told, "on one scale")
-    others, of_others = _beyond([c for c in cells if c not in told], "difference")
+    declared = [c for c in cells if c["method"].endswith(", told")]
+    beyond, known = _beyond(declared, "difference")
+    scaled, of_scaled = _beyond(declared, "on one scale")
+    others, of_others = _beyond([c for c in cells if c not in declared], "difference")
     verdict = (
-        f"Of {known} scores that were told, {beyond} differed from the truth by more than two "
-        f"standard errors, and {scaled} of {of_scaled} on one scale; of {of_others} other scores, "
-        f"{others} did."
+        f"Of {known} scores with what belongs together declared, {beyond} differed from the truth "
+        f"by more than two standard errors, and {scaled} of {of_scaled} on one scale; of "
+        f"{of_others} other scores, {others} did."
     )
     digits = TEXTS["digits"] if any(c["problem"].startswith("digits") for c in cells) else ""
     lines = [TEXTS["honesty"].format(verdict=fill(verdict, 100), digits=digits)]
     for c in cells:
         numbers = f"{c['estimate']:.3f}", f"{c['true']:.3f}"
         differences = _with_error(c, "difference"), _with_error(c, "on one scale")
-        setting = c["problem"], c["rows"], c["learner"], c["method"], c["draws"]
+        method = c["method"].replace("told", "declared")
+        setting = c["problem"], c["rows"], c["learner"], method, c["draws"]
         lines.append(line(*setting, *numbers, *differences))
     return "\n".join(lines)
 
@@ -84,8 +85,8 @@ def _coverage(cells: Sequence[Cell]) -> str:
     near = sum(0.88 <= c["coverage"] <= 0.92 for c in own)
     even = sum(c[_least(c, "decile")] >= 0.85 for c in own)
     verdict = (
-        f'With `scale="auto"`, {near} of {len(own)} problems have 88 to 92 % over all, and {even} '
-        "at least 85 % in every decile."
+        f'With `scale="auto"`, {near} of {len(own)} problems have a coverage of 88 to 92 %, and '
+        f"{even} have at least 85 % in every decile."
     )
     pairs = [(c, p) for c in own for p in cells if _same(c, p) and p["method"] == "MAPIE"]
     if pairs:
@@ -111,8 +112,8 @@ def _sets(cells: Sequence[Cell]) -> str:
     of_class = [c for c in own if c["method"].endswith("by class")]
     even = sum(c[_least(c, "class")] >= 0.88 for c in of_class)
     verdict = (
-        f"Of {len(own)} kinds of sets, {near} hold 88 to 92 % of the labels over all; of "
-        f"{len(of_class)} by class, {even} hold at least 88 % of those of every class."
+        f"Of {len(own)} kinds of sets, {near} hold 88 to 92 % of all labels; of "
+        f"{len(of_class)} by class, {even} hold at least 88 % of the labels of every class."
     )
     pairs = [
         (c, p) for p in cells for c in own if p["method"] == f"MAPIE, {c['method']}" and _same(c, p)

@@ -26,6 +26,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "docstrings",
+    "linked_calls",
     "llms_sentences",
     "markdown_twins",
     "mathml",

@@ -83,7 +83,7 @@ def test_cards_hold_the_kernel_the_score_and_the_relevance() -> None:
 
 def test_cards_say_why_there_is_no_relevance() -> None:
     known, own = OnColumns(Gaussian(2.0), [0]), OnColumns(CallableKernel(lambda A, B: A @ B.T), [1])
-    told = "Relevance of {} is not known: a kernel's formula does not tell it."
+    told = "Relevance of {} is not known: a kernel has an unknown formula."
     found = card_of(UniformCombination([known, lambda A, B: A @ B.T]).fit(X, Y))
     assert told.format("the features") in found
     assert told.format("1 of the features") in card_of(UniformCombination([known, own]).fit(X, Y))

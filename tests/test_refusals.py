@@ -111,7 +111,7 @@ def test_gram_matrices_name_the_argument_or_the_estimator_that_takes_them(name: 
 def test_names_of_no_argument_are_not_recommended() -> None:
     for model in (KernelStackingClassifier("precomputed"), KernelStackingRegressor("precomputed")):
         assert "takes no Gram matrices" in refusal(model, GRAMS, CODES)
-        assert "Gram matrices are not taken" in refusal(model, X, CODES)
+        assert "Gram matrices are not accepted" in refusal(model, X, CODES)
     told = refusal(TwoStageClassifier("precomputed"), GRAMS, CODES)
     assert told.endswith("UniformCombination('precomputed') takes Gram matrices.")
 
@@ -157,7 +157,7 @@ def test_near_copies_beside_a_penalty_below_rounding() -> None:
         KernelLogisticRegression([Gaussian(2.0)], alpha=1e-17),
     ):
         told = refusal(model, NEAR_COPIES, np.tile(CODES, 2))
-        assert "where samples are nearly equal, or weights very large" in told
+        assert "because samples are nearly equal, or weights very large" in told
         assert "try gradually increasing the penalty" in told
 
 

@@ -1,4 +1,4 @@
-"""Kernels learned from data."""
+"""Predict, explain and select with kernels that are learned from data."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

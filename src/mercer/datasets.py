@@ -1,7 +1,7 @@
-"""Synthetic classification problems from the literature on kernel learning.
+"""Draw synthetic classification problems from the literature on kernel learning.
 
-`make_sine` and `make_relevance` draw the problems of Afkanpour et al. [1]_, and `make_ringnorm` and
-`make_waveform` draw those of Breiman [2]_ [3]_.
+`make_sine` and `make_relevance` draw problems of Afkanpour et al. [1]_, and `make_ringnorm` and
+`make_waveform` draw problems of Breiman [2]_ [3]_.
 
 References
 ----------
@@ -88,7 +88,7 @@ def make_relevance(
 
     Both classes have the identity as covariance and are equally likely; their means are
     :math:`\pm \rho\, v / \|v\|` with :math:`v_i = (i / d)^\gamma`, :math:`i = 1, \ldots, d`. With
-    ``gamma=0`` all features are equally relevant; for larger ``gamma`` fewer features are
+    ``gamma=0``, all features are equally relevant; with a larger ``gamma``, fewer features are
     relevant. The Bayes error is :math:`\Phi(-\rho)` for every ``gamma``, 4 % by default.
 
     Parameters
@@ -197,10 +197,10 @@ def make_waveform(
     r"""Draw three classes of noisy waves, each a convex combination of two of three triangles.
 
     With :math:`h(t) = \max(6 - |t|, 0)`, the triangles are :math:`h(t - 11)`, :math:`h(t - 15)` and
-    :math:`h(t - 7)` at :math:`t = 1, \ldots, 21`. Class 0 combines the first and the second, class
-    1 the first and the third, class 2 the second and the third, with weights :math:`u` and
-    :math:`1 - u`, :math:`u` uniform on [0, 1]; every feature has standard normal noise. The classes
-    are equally likely. The Bayes error is about 14 %.
+    :math:`h(t - 7)` at :math:`t = 1, \ldots, 21`. Class 0 combines the first and the second
+    triangle, class 1 the first and the third, and class 2 the second and the third. The weights are
+    :math:`u` and :math:`1 - u` with :math:`u` uniform on [0, 1], and every feature has standard
+    normal noise. The classes are equally likely. The Bayes error is about 14 %.
 
     Parameters
     ----------

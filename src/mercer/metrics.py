@@ -1,6 +1,6 @@
-"""Dependence between two kernels, or between a kernel and a target, in O(n^2) time and memory.
+"""Measure how strongly two kernels, or a kernel and a target, depend on each other.
 
-Labels or responses are replaced by the Gram matrix of their output kernel.
+Targets are replaced by the Gram matrix of their output kernel. Time and memory are O(n^2).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ __all__ = ["AlignmentBounds", "alignment", "alignment_bounds", "centered_alignme
 def hsic(
     A: Array, B: PerSample, *, task: Task = "auto", output_kernel: OutputKernelSource = None
 ) -> float:
-    """Compute the Hilbert-Schmidt independence criterion (HSIC), <A_c, B_c> / (n - 1)^2.
+    """Measure the dependence of two variables through their kernels, <A_c, B_c> / (n - 1)^2.
 
-    A_c is the centered A, H A H with H = I - 11'/n. HSIC estimates the dependence of the two
-    variables on which the kernels are evaluated. It depends on the scales of both kernels.
+    This is the Hilbert-Schmidt independence criterion (HSIC). It depends on the scales of both
+    kernels. A_c is the centered A, H A H with H = I - 11'/n.
 
     Parameters
     ----------
@@ -35,10 +35,10 @@ def hsic(
     B : array-like of shape (n_samples, n_samples) or (n_samples,) or (n_samples, n_outputs)
         Another Gram matrix, labels, or responses.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `B`, if not a matrix, holds labels or responses; `"auto"` decides by its values.
+        Whether `B`, if not a matrix, has labels or responses; `"auto"` decides by its values.
     output_kernel : str, array-like, kernel or None, default=None
-        Similarity of two labels or responses; see "Output kernels" in docs/glossary.md. If it is
-        given, `B` is not treated as a Gram matrix.
+        Similarity of two labels or responses; see "Output kernels" in the
+        :doc:`glossary </glossary>`. If it is given, `B` is not treated as a Gram matrix.
 
     Returns
     -------
@@ -48,8 +48,8 @@ def hsic(
     Raises
     ------
     ValueError
-        If a matrix is not square or not symmetric, A or B holds NaN or infinities, their numbers of
-        samples differ, or `B` has one class only or constant responses.
+        If a matrix is not square or not symmetric, A or B contains NaN or infinities, their numbers
+        of samples differ, or `B` has only one class or constant responses.
 
     References
     ----------
@@ -69,10 +69,10 @@ def hsic(
 def centered_alignment(
     A: Array, B: PerSample, *, task: Task = "auto", output_kernel: OutputKernelSource = None
 ) -> float:
-    """Compute the centered kernel alignment, <A_c, B_c> / (|A_c| |B_c|).
+    """Measure how well a kernel agrees with a target, <A_c, B_c> / (|A_c| |B_c|).
 
-    A_c is the centered A, H A H with H = I - 11'/n, and |A_c| its Frobenius norm. The centered
-    alignment of positive semi-definite matrices is in [0, 1] and does not depend on their scales.
+    This is the centered alignment, in [0, 1] for positive semi-definite matrices of any scale. A_c
+    is the centered A, H A H with H = I - 11'/n, and |A_c| is its Frobenius norm.
 
     Parameters
     ----------
@@ -81,10 +81,10 @@ def centered_alignment(
     B : array-like of shape (n_samples, n_samples) or (n_samples,) or (n_samples, n_outputs)
         Another Gram matrix, labels, or responses.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `B`, if not a matrix, holds labels or responses; `"auto"` decides by its values.
+        Whether `B`, if not a matrix, has labels or responses; `"auto"` decides by its values.
     output_kernel : str, array-like, kernel or None, default=None
-        Similarity of two labels or responses; see "Output kernels" in docs/glossary.md. If it is
-        given, `B` is not treated as a Gram matrix.
+        Similarity of two labels or responses; see "Output kernels" in the
+        :doc:`glossary </glossary>`. If it is given, `B` is not treated as a Gram matrix.
 
     Returns
     -------
@@ -94,8 +94,8 @@ def centered_alignment(
     Raises
     ------
     ValueError
-        If a matrix is not square or not symmetric, A or B holds NaN or infinities, their numbers of
-        samples differ, or `B` has one class only or constant responses.
+        If a matrix is not square or not symmetric, A or B contains NaN or infinities, their numbers
+        of samples differ, or `B` has only one class or constant responses.
 
     References
     ----------
@@ -115,10 +115,10 @@ def centered_alignment(
 def alignment(
     A: Array, B: PerSample, *, task: Task = "auto", output_kernel: OutputKernelSource = None
 ) -> float:
-    """Compute the kernel alignment without centering, <A, B> / (|A| |B|).
+    """Measure the similarity of two Gram matrices without centering, <A, B> / (|A| |B|).
 
-    |A| is the Frobenius norm. Unlike the centered alignment, this alignment is large for any two
-    kernels that are mostly positive, which makes it a poor measure of dependence.
+    This is the kernel alignment; |A| is the Frobenius norm. It is large for any two kernels that
+    are mostly positive, and therefore a poor measure of dependence, unlike the centered alignment.
 
     Parameters
     ----------
@@ -128,10 +128,10 @@ def alignment(
         Another Gram matrix, labels, or responses. The default output kernel of labels is +1 within
         a class and -1 between classes.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `B`, if not a matrix, holds labels or responses; `"auto"` decides by its values.
+        Whether `B`, if not a matrix, has labels or responses; `"auto"` decides by its values.
     output_kernel : str, array-like, kernel or None, default=None
-        Similarity of two labels or responses; see "Output kernels" in docs/glossary.md. If it is
-        given, `B` is not treated as a Gram matrix.
+        Similarity of two labels or responses; see "Output kernels" in the
+        :doc:`glossary </glossary>`. If it is given, `B` is not treated as a Gram matrix.
 
     Returns
     -------
@@ -141,8 +141,8 @@ def alignment(
     Raises
     ------
     ValueError
-        If a matrix is not square or not symmetric, A or B holds NaN or infinities, their numbers of
-        samples differ, or `B` has one class only or constant responses.
+        If a matrix is not square or not symmetric, A or B contains NaN or infinities, their numbers
+        of samples differ, or `B` has only one class or constant responses.
 
     References
     ----------
@@ -182,16 +182,16 @@ def _pair(A: Array, B: Any, task: Task, kernel: OutputKernelSource) -> tuple[Arr
 
 @dataclass(frozen=True)
 class AlignmentBounds:
-    """Bounds that follow from the alignment of a kernel with labels or responses.
+    """Bounds from the alignment of a kernel with a target, computed by `alignment_bounds`.
 
     Attributes
     ----------
     alignment : float
         Centered alignment on the sample.
     deviation : float
-        With probability 1 - delta, the alignment of the distribution differs from `alignment` by
-        at most this value (Theorem 1). It exceeds one, and is then vacuous, for sample sizes below
-        about ten thousand times the square of `beta`.
+        With probability 1 - delta, the alignment of the distribution differs from `alignment` by at
+        most this value (Theorem 1). For sample sizes below about ten thousand times the square of
+        `beta`, it exceeds one, and is then vacuous.
     beta : float
         The larger of R^4 / E[K_c^2] for the kernel and for the output kernel, where K(x, x) <= R^2.
     variance : float or None
@@ -247,7 +247,7 @@ class AlignmentBounds:
         object.__setattr__(self, "vacuous", vacuous)
 
     def predict(self, K: Array) -> Array:
-        """Return h(x) = E[y' K_c(x, x')] / sqrt(E[K_c^2]), with expectations over the sample.
+        """Predict by h(x) = E[y' K_c(x, x')] / sqrt(E[K_c^2]), with expectations over the sample.
 
         Parameters
         ----------
@@ -279,7 +279,7 @@ def alignment_bounds(
     task: Task = "auto",
     largest: float | None = None,
 ) -> AlignmentBounds:
-    """Bound the alignment of the distribution, and the errors of a predictor derived from it.
+    """Bound how well a kernel agrees with a target on new samples, and the errors of a predictor.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ def test_probabilities_take_as_many_folds_as_there_can_be(codes: list[int], n_fo
     [
         (1, CODES, "cv must be at least 2 folds; got cv=1"),
         (11, None, "cv=11 folds need as many samples; there are 10"),
-        (7, CODES, "cv=7 folds need a class of as many samples, and the largest class has 6: "),
+        (7, CODES, "cv=7 folds need a class of at least 7 samples, and the largest class has 6: "),
         ([(np.arange(5), np.array([6, 7, 6]))], None, "holds out a sample twice"),
     ],
 )

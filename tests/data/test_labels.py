@@ -126,9 +126,9 @@ def test_a_stack_of_many_rows_is_on_features() -> None:
 @pytest.mark.parametrize("name", ["mkl", "bayes", "stacking"])
 def test_bad_labels_are_refused(name: str) -> None:
     model = clone(MODELS[name])
-    with pytest.raises(ValueError, match="Every label is that of all samples, or of none"):
+    with pytest.raises(ValueError, match="Every label belongs to all samples, or to none"):
         model.fit(X[TRAIN], np.tile([0, 1], (100, 1)))
-    with pytest.raises(ValueError, match="class_weight is for one label a sample"):
+    with pytest.raises(ValueError, match="class_weight needs one label per sample"):
         model.set_params(class_weight="balanced").fit(X[TRAIN], Y[TRAIN])
     with pytest.raises(ValueError, match="Indicators of several labels must be 0 and 1; got"):
         clone(MODELS[name]).fit(X[TRAIN], 2 * Y[TRAIN])
@@ -137,5 +137,5 @@ def test_bad_labels_are_refused(name: str) -> None:
 def test_what_is_for_one_label_is_refused(fitted: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="several labels"):
         fitted["mkl"].predict_set(X[NEW])
-    with pytest.raises(ValueError, match="scoring has no effect where samples have several"):
+    with pytest.raises(ValueError, match="scoring has no effect if samples have several"):
         KernelStackingClassifier(scoring="accuracy").fit(X, Y)

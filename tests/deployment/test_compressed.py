@@ -211,7 +211,9 @@ class TestRefusals:
             CompressedRegressor(TwoStageRegressor()).predict(X)
         with pytest.raises(TypeError, match="predicts nothing"):
             compress(UniformCombination().fit(X, responses(X)), X)
-        with pytest.raises(TypeError, match="Ridge cannot be compressed: it is no estimator of"):
+        with pytest.raises(
+            TypeError, match="Ridge cannot be compressed: it is not an estimator of"
+        ):
             compress(Ridge().fit(X, responses(X)), X)
         stack = np.stack([X @ X.T], axis=2)
         model = TwoStageRegressor(UniformCombination("precomputed"), alpha=0.1)

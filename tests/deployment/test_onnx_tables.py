@@ -196,7 +196,7 @@ class TestStepsWithoutOperators:
             (PowerTransformer(), r"does not convert \[PowerTransformer\(\)\]: Conflicted"),
             (PolynomialFeatures(), r"does not convert \[PolynomialFeatures\(\)\]: .*type"),
             (FunctionTransformer(np.abs), "does not convert .*absolute.* function is None"),
-            (Binarizer(threshold=X[0, 0]), r"other numbers of \[Binarizer\(threshold="),
+            (Binarizer(threshold=X[0, 0]), r"other numbers than \[Binarizer\(threshold="),
             (SimpleImputer(missing_values=-1.0), r"SimpleImputer\(missing_values=-1\.0\)"),
             (WEIGHTED, "transformer_weights"),
             (make_pipeline(column_encoders()["categories"]), "Numbers of an array"),
@@ -229,7 +229,7 @@ class TestStepsWithoutOperators:
         learner = UniformCombination([Gaussian(2.0)])
         model = make_pipeline(table_encoder(), TwoStageRegressor(learner, alpha=0.1))
         dated = pd.DataFrame({"size": X[:, 0], "day": days})
-        with pytest.raises(TypeError, match="and dates and text have not"):
+        with pytest.raises(TypeError, match="steps for dates and text do not"):
             to_onnx(model.fit(dated, responses(X)), dated)
         words = np.random.default_rng(0).choice(["good", "bad", "old", "new", "odd"], (N, 4))
         said = [f"{' '.join(some)} {row}" for row, some in enumerate(words)]

@@ -145,7 +145,7 @@ def test_explanations_of_several_classes_are_of_decision_values() -> None:
         ({}, {"y": X[:, 0]}, "Unknown label type: continuous"),
         ({}, {"sample_weight": -np.ones(150)}, "Negative values in data passed to `sample_weight`"),
         ({}, {"sample_weight": np.zeros(150)}, "at least one non-zero number"),
-        ({}, {"groups": np.zeros(150)}, "groups holds one group"),
+        ({}, {"groups": np.zeros(150)}, "groups contains only one group"),
     ],
 )
 def test_bad_settings_and_data_are_refused(

@@ -117,8 +117,8 @@ def test_sets_and_explanations() -> None:
 @pytest.mark.parametrize(
     ("y", "categories", "message"),
     [
-        (NAMES[Y], None, "order is not known: pass categories="),
-        (NAMES[Y], ["poor", "fair"], "none of the categories: 'best'"),
+        (NAMES[Y], None, "order is unknown: pass categories="),
+        (NAMES[Y], ["poor", "fair"], "categories does not list: 'best'"),
         (Y, [0, 0, 1, 2, 3, 4], "list each grade once"),
         (Y, 5, "list each grade once"),
     ],

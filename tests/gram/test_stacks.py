@@ -94,7 +94,7 @@ def test_indefinite_matrices_raise_an_error() -> None:
     matrices = stack()
     matrices[..., 1] -= 0.5 * np.eye(N) * matrices[..., 1].max()
     assert_raises(
-        matrices, "Precomputed kernel 1 is not positive semi-definite, so it is no kernel"
+        matrices, "Precomputed kernel 1 is not positive semi-definite, so it is not a kernel"
     )
 
 

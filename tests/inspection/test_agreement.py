@@ -25,7 +25,7 @@ def coverage(n_rows: int, width: float, seed: int = 0) -> Any:
 def test_coverage_far_from_its_target_is_told() -> None:
     [text] = coverage_check(coverage(400, 1.2), "regression").warnings
     assert text.startswith("90% intervals hold 7")
-    assert "surer than it should be" in text
+    assert "the model is too sure" in text
     [text] = coverage_check(coverage(400, 2.5), "regression").warnings
     assert "wider than they need to be" in text
     assert not coverage_check(coverage(400, 2.5), "classification").warnings
@@ -51,7 +51,7 @@ def test_scores_far_apart_are_told() -> None:
     [text] = left_out_check(new, old).warnings
     assert "held-out rows differ" in text
     [text] = left_out_check(old, new).warnings
-    assert "too much like those of the fit" in text
+    assert "too similar to the rows of the fit" in text
     assert not left_out_check(new, None).warnings
     assert not left_out_check(new, own_scores(600, 1.0, 1, "chosen on these rows")).warnings
     assert not left_out_check(own_scores(99_999, 1.1, 0), own_scores(99_999, 1.0, 1)).warnings
@@ -71,8 +71,8 @@ def test_the_report_tells_of_rows_unlike_those_of_the_fit(moved: bool) -> None:
     model = KernelStackingRegressor(kernels).fit(X[:150], y[:150])
     found = report(model, X[150:], y[150:], train=(X[:150], y[:150]))
     told = " ".join(found.warnings)
-    assert ("surer than it should be" in told) == moved
-    assert ("held-out rows differ from those of the fit" in told) == moved
+    assert ("the model is too sure" in told) == moved
+    assert ("held-out rows differ from the rows of the fit" in told) == moved
 
 
 @pytest.mark.parametrize("model", [TwoStageClassifier(), TwoStageClassifier(cv=TimeSeriesSplit(3))])

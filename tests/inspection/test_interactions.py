@@ -176,7 +176,7 @@ def test_kernels_that_are_no_products_are_refused() -> None:
     for explain in (lambda: shapley_interactions(model, X[:1]), lambda: sobol_indices(model)):
         with pytest.raises(TypeError, match="products over columns, and Laplacian"):
             explain()
-    with pytest.raises(TypeError, match="contributions of independent columns are known of"):
+    with pytest.raises(TypeError, match="contributions of independent columns need"):
         shapley_values(model, X[:1], independent=True)
 
 

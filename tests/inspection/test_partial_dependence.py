@@ -149,7 +149,9 @@ class TestTables:
         assert (other.average != found.average).any()
 
     def test_columns_without_curves(self, model: Any) -> None:
-        with pytest.raises(ValueError, match="'said' holds no numbers, dates or categories"):
+        with pytest.raises(
+            ValueError, match="'said' does not contain numbers, dates or categories"
+        ):
             partial_dependence(model, self.frame, "said")
         with pytest.raises(ValueError, match="'same' has the same value in all rows"):
             partial_dependence(model, self.frame, "same")

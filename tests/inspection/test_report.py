@@ -326,7 +326,7 @@ def test_sparse_tables_are_scored() -> None:
         (lambda X, y: {"y": np.r_[np.nan, y[1:]]}, "Input y contains NaN"),
         (lambda X, y: {"groups": np.r_[np.nan, y[1:]]}, "Input groups contains NaN"),
         (lambda X, y: {"groups": y[1:]}, "inconsistent numbers of samples"),
-        (lambda X, y: {"groups": np.zeros(N)}, "groups holds one group"),
+        (lambda X, y: {"groups": np.zeros(N)}, "groups contains only one group"),
         (lambda X, y: {"coverage": 90}, "coverage must be between 0 and 1"),
         (lambda X, y: {"train": (X,)}, "train must hold"),
     ],

@@ -328,7 +328,7 @@ class TestBadInput:
             ((X_RESPONSE, X_RESPONSE[:1]), "background has 1 row; at least 2"),
             ((X_RESPONSE, 1), "background has 1 row; at least 2"),
             ((X_RESPONSE, 9, [[0, 1], [1, 2]]), "'x1' is in more than one place of groups"),
-            ((X_RESPONSE, 9, [[0], [1], [2], [3], [0]]), "4 columns has at most as many"),
+            ((X_RESPONSE, 9, [[0], [1], [2], [3], [0]]), "can be in one group only"),
             ((X_RESPONSE, 9, {"a": ["age"]}), "Column 'age' is absent"),
             ((X_RESPONSE, 9, [[7]]), "Column 7 is absent"),
             ((X_RESPONSE, 9, [[0], []]), "No column is chosen"),

@@ -99,15 +99,15 @@ def test_groups_of_sources_in_words_and_pictures() -> None:
 def test_bad_input() -> None:
     model = MKLRegressor("precomputed").fit(GRAMS, Y)
     for rows, background, message in (
-        (NEW, None, "whose sources are explained, and does not keep them"),
-        (NEW, 20, "whose sources are explained, and does not keep them"),
+        (NEW, None, "was fitted to Gram matrices and does not store them"),
+        (NEW, 20, "was fitted to Gram matrices and does not store them"),
         (NEW, GRAMS[:1], "background has 1 row"),
         (NEW[:, :20], GRAMS, "shape"),
         (np.full_like(NEW, np.nan), GRAMS, "NaN"),
     ):
         with pytest.raises(ValueError, match=message):
             shapley_values(model, rows, background)
-    with pytest.raises(TypeError, match="Curves are known of models of tables"):
+    with pytest.raises(TypeError, match="Curves need a model of a table"):
         partial_dependence(model, GRAMS, 0)
-    with pytest.raises(TypeError, match="training rows are known of models of tables"):
+    with pytest.raises(TypeError, match="training rows need a model of a table"):
         training_contributions(model, NEW)

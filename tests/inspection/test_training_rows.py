@@ -147,7 +147,7 @@ class TestBadInput:
         stack = KernelStackingRegressor(members, approximation="nystroem", n_components=20)
         stack.fit(X, Y[:, 0])
         assert len(stack.weights_) == 2
-        with pytest.raises(ValueError, match="have centers of their own: pass training"):
+        with pytest.raises(ValueError, match="have different centers: pass training"):
             training_contributions(stack, X)
 
     @pytest.mark.parametrize(

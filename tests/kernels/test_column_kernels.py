@@ -137,9 +137,9 @@ class TestOrdinal:
 
     def test_categories_without_an_order_are_refused(self) -> None:
         frame = pd.DataFrame({"size": pd.Categorical([1, 3, 2])})
-        with pytest.raises(ValueError, match="'size' holds categories without an order"):
+        with pytest.raises(ValueError, match="'size' contains categories without an order"):
             Ordinal().bind(frame)
-        with pytest.raises(ValueError, match="'size' holds categories without an order"):
+        with pytest.raises(ValueError, match="'size' contains categories without an order"):
             OnColumns(Ordinal(), ["size"])(frame)
         ordered = pd.DataFrame({"size": pd.Categorical([1, 3, 2], [1, 2, 3], ordered=True)})
         assert_array_equal(Ordinal(4.0)(ordered), Ordinal(4.0)([[1.0], [3.0], [2.0]]))

@@ -55,7 +55,7 @@ def test_what_is_learned_depends_on_groups(learner: Any) -> None:
     assert own == alone
     if isinstance(learner, GradientOuterProduct):
         assert together != alone
-    with pytest.raises(ValueError, match="groups holds one group"):
+    with pytest.raises(ValueError, match="groups contains only one group"):
         learner.fit(X, y, groups=np.zeros(45))
 
 

@@ -104,8 +104,8 @@ def test_the_published_search_starts_from_one_over_the_number_of_features(
     [
         ({"start": [1.0, np.inf, 1.0]}, "start must hold positive and finite widths"),
         ({"start": "1/d"}, "start must hold positive and finite widths"),
-        ({"start": [1.0, 2.0]}, "start must be one width, or one for each"),
-        ({"start": 1.0, "kernel": Linear()}, "start must be one width, or one for each"),
+        ({"start": [1.0, 2.0]}, "start must be one width, or as many widths"),
+        ({"start": 1.0, "kernel": Linear()}, "start must be one width, or as many widths"),
         ({"start": 1.0, "kernel": Gaussian(ard=True)}, "set width_penalty=0.0"),
     ],
 )

@@ -153,7 +153,7 @@ def test_samples_that_are_held_out_repeatedly_have_the_mean() -> None:
 def test_what_names_no_held_out_sample_is_refused(X: Any) -> None:
     given = LeftOutProbabilities(np.eye(2), np.array([0, 1]), np.array([0, 2]))
     with pytest.raises(
-        ValueError, match="left-out samples are known for the numbers in `samples_`"
+        ValueError, match="left-out samples are known only for the numbers in `samples_`"
     ):
         given.predict_proba(X)
     with pytest.raises(AttributeError, match="No true labels"):

@@ -114,7 +114,7 @@ def test_constant_targets_and_those_of_the_other_task_are_refused(model: BaseEst
     refused(model, X, X[:-1, 0], r"inconsistent numbers of samples: \[60, 59\]")
     if is_classifier(model):
         refused(model, X, X[:, 0], "Unknown label type: continuous")
-        refused(model, X, np.ones((60, 2)) * [0, 1], "Every label is that of all")
+        refused(model, X, np.ones((60, 2)) * [0, 1], "Every label belongs to all")
     else:
         Y = np.column_stack([X[:, 0], np.full(60, 3.0)])
         refused(model, X, Y, r"y is constant \(response 1\)")

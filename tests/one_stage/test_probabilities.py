@@ -177,7 +177,7 @@ def test_groups_travel_through_pipelines() -> None:
 
 def test_groups_that_cannot_work_are_refused() -> None:
     X, y, _ = patients(12, 5, 0)
-    with pytest.raises(ValueError, match="groups holds one group"):
+    with pytest.raises(ValueError, match="groups contains only one group"):
         L1SVM().fit(X, y, groups=np.zeros(60))
     with pytest.raises(TypeError, match="groups"):
         MKLRegressor().fit(X, X[:, 0], groups=np.zeros(60))

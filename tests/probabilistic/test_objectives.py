@@ -127,7 +127,7 @@ def test_support_vector_machines_are_penalized_risks(name: str) -> None:
     assert_allclose(found.objective, value, rtol=1e-10)
     dual = loss.dual(y, found.dual) - found.dual @ u + 0.7 * WEIGHTS.sum()
     assert_allclose(found.objective, dual, rtol=1e-8)
-    with pytest.raises(ValueError, match='no likelihood has objective="mkl" only'):
+    with pytest.raises(ValueError, match='not a likelihood needs objective="mkl"'):
         posterior(X, y, KERNELS, WEIGHTS, likelihood=loss, objective="vb")
 
 

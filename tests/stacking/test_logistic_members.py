@@ -108,5 +108,5 @@ def test_bad_settings_are_refused() -> None:
         KernelStackingClassifier(loss="hinge").fit(X, Y)
     with pytest.raises(ValueError, match="needs an exact fit: pass approximation='exact'"):
         KernelStackingClassifier(loss="all", approximation="nystroem").fit(X, Y)
-    with pytest.raises(ValueError, match="loss has no effect where samples have several labels"):
+    with pytest.raises(ValueError, match="loss has no effect if samples have several labels"):
         KernelStackingClassifier(loss="all").fit(X, np.column_stack([Y, 1 - Y]))

@@ -120,7 +120,7 @@ def score_of(model: Any) -> float:
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        (np.zeros(24), "groups holds one group"),
+        (np.zeros(24), "groups contains only one group"),
         (np.arange(23), "inconsistent numbers of samples"),
         (np.append(np.arange(23.0), np.nan), "groups contains NaN"),
         (np.array([None, *"ab" * 11, "a"], dtype=object), "groups contains None"),

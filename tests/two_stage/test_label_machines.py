@@ -85,5 +85,5 @@ def test_another_predictor_and_refusals() -> None:
     predictor = OneVsRestClassifier(SVC(kernel="precomputed"))
     model = TwoStageClassifier(AlignmentMaximization([Gaussian(4.0)]), predictor=predictor)
     assert model.fit(X, Y).predict(X).shape == Y.shape
-    with pytest.raises(ValueError, match="Every label is that of all samples"):
+    with pytest.raises(ValueError, match="Every label belongs to all samples"):
         TwoStageClassifier().fit(X, np.ones_like(Y))

@@ -20,7 +20,7 @@ from mercer import (
 from mercer.kernels import Gaussian, Laplacian, Linear
 from mercer.metrics import centered_alignment
 
-pytestmark = pytest.mark.filterwarnings("ignore:The log marginal likelihood for each observation")
+pytestmark = pytest.mark.filterwarnings("ignore:The log marginal likelihood per observation")
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 2))

@@ -85,7 +85,7 @@ def test_folds_that_train_on_one_class_are_left_out():
     X, y = make_blobs([12, 1], centers=[[-3, 0], [3, 0]], random_state=0)
     model = TwoStageClassifier(cv=LeaveOneOut()).fit(X, y)
     assert sum(name.startswith("split") for name in model.cv_results_) == 12
-    with pytest.warns(UserWarning, match="The smallest class has 1 sample, less than the cv=5"):
+    with pytest.warns(UserWarning, match="The smallest class has 1 sample, fewer than the cv=5"):
         TwoStageClassifier().fit(X, y)
     with pytest.raises(ValueError, match="no fold trains on more than one class"):
         TwoStageClassifier(cv=[(np.arange(6), np.arange(6, 12))]).fit(X, y)

@@ -62,10 +62,10 @@ OF_CLASSES: list[tuple[dict[str, Any], str]] = [
     ({"cv": "many"}, "Expected `cv` as an integer, a cross-validation object"),
     ({"cv": 15}, r"cv=15 folds need .* largest class has \d+: pass cv="),
     ({"cv": HALVES, "approximation": "nystroem"}, "cv has no effect on Nyström"),
-    ({"cv": 5, "predictor": SVM}, "cv .* where a predictor is given"),
-    ({"C": 1.0, "predictor": SVM}, "C .* where a predictor is given"),
+    ({"cv": 5, "predictor": SVM}, "cv .* if a predictor is given"),
+    ({"C": 1.0, "predictor": SVM}, "C .* if a predictor is given"),
     ({"predictor": SVM, "approximation": "nystroem"}, "needs"),
-    ({"C": 2.0, "scoring": "f1"}, r"scoring .* where C is a number: .* or pass C=\[2.0\]"),
+    ({"C": 2.0, "scoring": "f1"}, r"scoring .* if C is a number: .* or pass C=\[2.0\]"),
 ]
 OF_RESPONSES: list[tuple[dict[str, Any], str]] = [
     ({"learner": Ridge()}, r"got Ridge\(\).*predictor=SVR\(kernel='precomputed'\)"),
@@ -77,11 +77,11 @@ OF_RESPONSES: list[tuple[dict[str, Any], str]] = [
     ({"cv": 1}, "cv must be at least 2 folds; got cv=1"),
     ({"cv": 21}, "cv=21 folds need as many samples; there are 20"),
     ({"cv": GroupKFold(5)}, "The 'groups' parameter should not be None"),
-    ({"cv": np.arange(20) % 5}, "cv lists what is no pair of training and held-out samples"),
+    ({"cv": np.arange(20) % 5}, "cv must list pairs of training and held-out samples"),
     ({"cv": [(np.arange(9), [])]}, "Each fold of cv must train on some samples and hold out some"),
     ({"cv": [(np.arange(9), [20])]}, "index 20 is out of bounds"),
-    ({"alpha": 1.0, "predictor": SVR(kernel="precomputed")}, "alpha .* where a predictor is"),
-    ({"alpha": 1.0, "cv": HALVES}, r"cv .* where alpha is a number: .* or pass alpha=\[1.0\]"),
+    ({"alpha": 1.0, "predictor": SVR(kernel="precomputed")}, "alpha .* if a predictor is"),
+    ({"alpha": 1.0, "cv": HALVES}, r"cv .* if alpha is a number: .* or pass alpha=\[1.0\]"),
     ({"scoring": "balance"}, "'balance' is not a valid scoring value"),
     ({"scoring": "accuracy"}, "'accuracy' does not suit this target"),
 ]
@@ -108,8 +108,8 @@ def test_settings_of_regressors_are_refused(settings: dict[str, Any], message: s
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"scoring": "f1"}, "scoring has no effect where samples have several labels"),
-        ({"class_weight": "balanced"}, "class_weight is for one label"),
+        ({"scoring": "f1"}, "scoring has no effect if samples have several labels"),
+        ({"class_weight": "balanced"}, "class_weight needs one label"),
     ],
 )
 def test_settings_for_one_label_are_refused(settings: dict[str, Any], message: str) -> None:

@@ -2,9 +2,9 @@
 The four objectives of probabilistic kernel learning
 ====================================================
 
-Marginal likelihood, its variational bound, the joint maximum a posteriori and multiple kernel
-learning answer one question, how much weight each kernel shall have, by different objectives. Their
-level lines over two weights show how they differ.
+How much weight should each kernel have? Marginal likelihood, its variational bound, the joint
+maximum a posteriori and multiple kernel learning answer with different objectives. Their level
+lines over two weights show how they differ.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +15,7 @@ from mercer.probabilistic import GaussianLikelihood, LaplaceLikelihood, posterio
 
 # %%
 # A smooth function with a small rough part is observed with noise. One kernel is wide, the other
-# one narrow.
+# narrow.
 random = np.random.default_rng(0)
 X = np.sort(random.uniform(-3.0, 3.0, 50))[:, None]
 y = np.sin(X[:, 0]) + 0.4 * np.sin(8.0 * X[:, 0]) + random.normal(0.0, 0.2, 50)
@@ -23,7 +23,7 @@ kernels = [Gaussian(2.5), Gaussian(0.3)]
 
 # %%
 # For Gaussian noise, the marginal likelihood has a closed form. For Laplace noise, which is robust
-# to outliers, the variational bound takes its place.
+# to outliers, the variational bound replaces it.
 gaussian, laplace = GaussianLikelihood(noise=0.04), LaplaceLikelihood(rate=7.0)
 objectives = {
     "Marginal likelihood": (gaussian, {"objective": "marginal_likelihood"}),

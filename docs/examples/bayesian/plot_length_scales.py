@@ -2,8 +2,8 @@
 Length scales of a Gaussian process in a fraction of the time
 =============================================================
 
-scikit-learn's Gaussian process holds the gradients of all length scales as one large array. Here
-they are contracted block by block, so that many features cost little.
+scikit-learn's Gaussian process holds the gradients of all length scales as one large array. mercer
+sums them up block by block, so many features cost little.
 """
 
 from time import perf_counter
@@ -20,9 +20,9 @@ from mercer import EvidenceMaximization, TwoStageRegressor
 
 # %%
 # The response depends on five of fifteen features. Both methods maximize the marginal likelihood
-# over one length scale for each feature, the amplitude and the noise.
-# scikit-learn warns of the ten length scales that grow to their bound. With a given penalty, mercer
-# learns the kernel once; a search for the penalty would learn it anew in each fold.
+# over one length scale for each feature, the amplitude and the noise. scikit-learn warns that ten
+# length scales grow to their bound. With a given penalty, mercer learns the kernel once; a search
+# for the penalty would learn it again in each fold.
 simplefilter("ignore", ConvergenceWarning)
 X, y = make_friedman1(200, n_features=15, noise=0.5, random_state=0)
 X_test, y_test = make_friedman1(1000, n_features=15, random_state=1)
@@ -43,9 +43,9 @@ for name, time in seconds.items():
     print(f"{name}: {time:.2f} s, R² {scores[name]:.3f}")
 
 # %%
-# A feature of a large length scale has no influence: the kernel does not change along it. The
-# length scale of a Gaussian kernel is its width divided by √2. Times are those of the machine that
-# built this page.
+# A feature with a large length scale has no influence: the kernel does not change along it. The
+# length scale of a Gaussian kernel is its width divided by √2. Times were measured on the machine
+# that built this page.
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), width_ratios=[3, 1])
 for name, marker, color in (("scikit-learn", "o", "C1"), ("mercer", "D", "C0")):
     label = f"{name}, R² {scores[name]:.2f}"

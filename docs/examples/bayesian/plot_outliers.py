@@ -2,8 +2,8 @@
 Regression with outliers
 ========================
 
-One response in ten is wrong. With Gaussian noise, the learned function follows the wrong responses,
-or the noise becomes large; with Laplace noise, they have little influence.
+One response in ten is wrong. A model with Gaussian noise follows the wrong responses, or learns
+that the noise is large. With Laplace noise, they have little influence.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +21,8 @@ wrong = random.random(80) < 0.12
 y[wrong] += random.normal(0.0, 3.0, wrong.sum())
 
 # %%
-# Both learn weights of kernels of several widths, and the noise, from the same responses.
+# Both models learn the weights of kernels of several widths, and the noise, from the same
+# responses.
 kernels = [Gaussian(width) for width in (0.5, 1.0, 2.0, 4.0, 8.0)]
 models = {
     "Gaussian noise": BayesianMKLRegressor(kernels),

@@ -2,9 +2,9 @@
 Probabilities by a variational bound, and by Platt's method
 ===========================================================
 
-A support vector machine has no probabilities; Platt's method fits them to held-out decision
-values. The Gaussian process has them by integrating over the latent function, without held-out
-samples. Where there are no training samples, only the second knows that it does not know.
+A support vector machine has no probabilities; Platt's method fits them to held-out decision values.
+The Gaussian process integrates over the latent function, and needs no held-out samples. Far from
+the training samples, only its probabilities become uncertain.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ from mercer import BayesianMKLClassifier
 from mercer.kernels import Gaussian
 
 # %%
-# Labels are drawn from known probabilities, so that calibration can be checked.
+# Labels are drawn from known probabilities, so calibration can be checked.
 random = np.random.default_rng(0)
 
 
@@ -39,7 +39,7 @@ for name, model in models.items():
     print(f"{name}: log-loss {log_loss(y_test, predicted):.3f}")
 
 # %%
-# Maps of the probability of the second class. The training samples are inside of the dashed
+# The maps show the probability of the second class. The training samples are inside the dashed
 # circle; far outside, the Gaussian process returns to one half.
 axis = np.linspace(-7.0, 7.0, 60)
 grid = np.array(np.meshgrid(axis, axis)).reshape(2, -1).T

@@ -2,8 +2,8 @@
 Callbacks and progress
 ======================
 
-Every step of a fit is a record of its history, and scikit-learn's callbacks are told of it while
-the fit runs: a progress bar, or a function of one's own.
+A fit records every step in its history. While it runs, it calls scikit-learn's callbacks: a
+progress bar, or your own function.
 """
 
 from time import perf_counter
@@ -17,7 +17,8 @@ from mercer import MKLClassifier
 
 # %%
 # A callback is an object with a few methods. This one notes the time at the end of each step. In a
-# terminal, ``sklearn.callback.ProgressBar`` shows a bar, and ``verbose=True`` prints a line a step.
+# terminal, ``sklearn.callback.ProgressBar`` shows a bar, and ``verbose=True`` prints a line per
+# step.
 class Stopwatch:
     """The times at which steps end."""
 

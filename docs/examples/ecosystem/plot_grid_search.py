@@ -2,8 +2,8 @@
 A grid search over learners
 ===========================
 
-Learners are parameters like any other. A grid search compares them, each learned anew in every
-fold, and their settings can be searched by name.
+Learners are parameters like any other. A grid search fits each again in every fold and compares
+them; their settings can be searched by name.
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +20,8 @@ from mercer import (
 )
 
 # %%
-# The label is the sign of a product of two of ten features, so that learners which tell features
-# apart should win.
+# The label is the sign of a product of two of ten features, so learners that weight features
+# separately should win.
 random = np.random.default_rng(0)
 X = random.normal(size=(150, 10))
 y = (X[:, 0] * X[:, 1] > 0.0).astype(int)

@@ -2,8 +2,8 @@
 A learned kernel in other estimators
 ====================================
 
-A learned kernel is a function of two tables. It works wherever scikit-learn takes a kernel:
-support vector machines, kernel principal components, Gaussian processes by their Gram matrix.
+A learned kernel is a function of two tables. It works wherever scikit-learn takes a kernel: in
+support vector machines and kernel principal components.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,8 @@ from mercer import ContinuousAlignment, EvidenceMaximization, TwoStageClassifier
 from mercer.kernels import Gaussian
 
 # %%
-# Three ways to a support vector machine: the kernel as a callable, the learner as a step of a
-# pipeline that ends in a machine on Gram matrices, and both in one estimator.
+# A support vector machine can use the kernel in three ways: as a callable, in a pipeline of the
+# learner and a machine on Gram matrices, and in one estimator that does both.
 X, y = load_wine(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
 scaler = StandardScaler().fit(X_train)
@@ -34,8 +34,8 @@ for name, machine in machines.items():
     print(f"{name}: accuracy {machine.fit(X_train, y_train).score(X_test, y_test):.3f}")
 
 # %%
-# Principal components in the feature space of a learned kernel separate the classes, because the
-# kernel was learned for them; those of a Gaussian kernel of the usual width do less so.
+# Principal components of a learned kernel separate the classes, because the kernel was learned for
+# them. Those of a Gaussian kernel of the usual width separate them less.
 relevance = EvidenceMaximization().fit(X_train, y_train).kernel_
 kernels = {
     "Gaussian, width of SVC's default": Gaussian(X_train.shape[1] ** 0.5),

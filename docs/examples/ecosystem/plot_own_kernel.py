@@ -1,9 +1,9 @@
 """
-A kernel of one's own in twenty lines
-=====================================
+Your own kernel in twenty lines
+===============================
 
-A subclass of ``Kernel`` with one parameter and its derivative can be searched by every learner.
-Here it is a periodic kernel, which scikit-learn's users know as ``ExpSineSquared``.
+Every learner can search a subclass of ``Kernel`` that has one parameter and its derivative. This
+one is a periodic kernel, which scikit-learn calls ``ExpSineSquared``.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +14,7 @@ from mercer.kernels import Gaussian, Kernel
 
 
 # %%
-# The kernel is ``exp(-sin²(π |x - x'| / p))`` of a single feature, where the period p is learned.
+# The kernel is ``exp(-sin²(π |x - x'| / p))`` on a single feature; the period p is learned.
 # ``theta`` is the logarithm of the period, ``log_bounds`` the interval in which it is searched, and
 # ``contract`` returns <P, K> and its derivative in ``theta``.
 class Periodic(Kernel):
@@ -56,7 +56,7 @@ print(f"{(high - low) / (2 * step):.6f} {kernel.vjp(X, P)[1][0]:.6f}")
 
 
 # %%
-# A learner finds the period beside a trend, for which it has Gaussian kernels.
+# A learner finds the period in the presence of a trend, for which it has Gaussian kernels.
 def truth(x):
     """A trend and a wave that is not a sine."""
     return np.exp(np.sin(2.0 * np.pi * x / 1.7)) + 0.15 * x

@@ -2,8 +2,8 @@
 A model on disk with skops
 ==========================
 
-Pickles run code when they are loaded. The format of skops does not: it lists the types in a file
-before anything is loaded. Every fitted estimator of mercer survives the trip unchanged.
+Pickles run code when they are loaded. Files of skops do not: you can list their types before
+anything is loaded. Every fitted estimator of mercer survives the round trip unchanged.
 """
 
 import tempfile

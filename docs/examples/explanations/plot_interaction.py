@@ -1,9 +1,9 @@
 """
-Two columns that act together, beside the truth
-===============================================
+Two columns that act together, compared with the truth
+======================================================
 
-Exact Shapley values say what each column contributes to a prediction, and interactions what two
-columns do together. On a function that is known, both can be compared with the truth.
+Shapley values measure what each column contributes to a prediction, and interactions what two
+columns do together. On a known function, both can be compared with the truth.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,8 @@ from mercer.inspection import (
 )
 
 # %%
-# The response is 3 x₀ + 4 x₁ x₂ plus noise; a fourth column has no influence. All are uniform on an
-# interval of length two, with a mean of zero, and independent of each other.
+# The response is 3 x₀ + 4 x₁ x₂ plus noise; a fourth column has no influence. All columns are
+# uniform on an interval of length two, have a mean of zero, and are independent of each other.
 random = np.random.default_rng(0)
 X = random.uniform(-1.0, 1.0, size=(500, 4))
 X -= X.mean(axis=0)
@@ -27,8 +27,8 @@ y = 3.0 * X[:, 0] + 4.0 * X[:, 1] * X[:, 2] + random.normal(0.0, 0.5, 500)
 model = TwoStageRegressor().fit(X, y)
 
 # %%
-# By hand: the contributions of a row are 3 x₀, 2 x₁ x₂ and 2 x₁ x₂, as a product is divided between
-# both of its columns. The columns x₁ and x₂ interact by 4 x₁ x₂.
+# The true contributions to a row are 3 x₀, 2 x₁ x₂ and 2 x₁ x₂, because a product is divided
+# between both of its columns. The columns x₁ and x₂ interact by 4 x₁ x₂.
 rows = random.uniform(-0.9, 0.9, size=(200, 4))
 product = rows[:, 1] * rows[:, 2]
 truth = np.column_stack([3.0 * rows[:, 0], 2.0 * product, 2.0 * product, np.zeros(200)])
@@ -38,14 +38,14 @@ print("root mean squared error of contributions", (found.values - truth).std(axi
 print("strongest pairs", pairs.strongest(2))
 
 # %%
-# The variance of the function is 9/3 + 16/9: x₀ has .63 of it alone, and x₁ and x₂ have the other
-# .37 together and nothing alone.
+# The variance of the function is 9/3 + 16/9. x₀ alone has .63 of it; x₁ and x₂ together have the
+# other .37, and nothing alone.
 shares = sobol_indices(model, X)
 print("alone", shares.first_order.round(2), "x₁ and x₂", round(shares.second_order[1, 2], 2))
 
 # %%
-# Left and middle: what is found over what is true. Right: no curve of one column alone would show
-# what x₁ does; that of two does.
+# Left and middle: what is found, against the truth. Right: a curve of x₁ alone would not show what
+# it does, but the picture of two columns does.
 figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.4), width_ratios=[1.0, 1.0, 1.2])
 for name, column in (("x₀", 0), ("x₁", 1), ("x₃, no influence", 3)):
     axes[0].plot(truth[:, column], found.values[:, column], ".", label=name)

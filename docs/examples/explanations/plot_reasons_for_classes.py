@@ -1,9 +1,9 @@
 """
-Reasons for a class, of a table with categories
+Reasons for a class, in a table with categories
 ===============================================
 
-Which columns make this case more probable, and by how much? The columns are those of the table:
-whatever a category or a date is encoded as, it is one player.
+Which columns make this case more probable, and by how much? Reasons refer to the columns of the
+table, however categories and dates are encoded.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ from mercer.kernels import Gaussian, Laplacian
 from mercer.preprocessing import table_encoder
 
 # %%
-# The table is generated: trains are late in the snow, in the rush hour, and on the coast line if it
+# The table is generated. Trains are late in the snow, in the rush hour, and on the coast line if it
 # rains. The weekday and the number of the platform have no influence.
 random = np.random.default_rng(0)
 n = 800
@@ -37,15 +37,15 @@ score += 3.0 * ((table["weather"] == "rain") & (table["line"] == "coast"))
 late = np.where(random.random(n) < 1.0 / (1.0 + np.exp(-score)), "late", "in time")
 
 # %%
-# A stack of kernels that are products over columns, so that values are exact.
+# The kernels of this stack are products over columns, so values are exact.
 X_train, X_test, y_train, y_test = train_test_split(table, late, random_state=0)
 kernels = [Gaussian("median"), Laplacian("median", norm=1.0), EvidenceMaximization()]
 model = make_pipeline(table_encoder(), KernelStackingClassifier(kernels)).fit(X_train, y_train)
 print(f"{model.score(X_test, y_test):.0%} of the test cases are classified correctly")
 
 # %%
-# Four cases in words. A contribution is to the logarithm of the odds, which are multiplied by its
-# exponential.
+# Four cases in words. A contribution adds to the logarithm of the odds, and its exponential
+# multiplies the odds.
 found = shapley_values(model, X_test[:200])
 cases = X_test[:200].reset_index(drop=True)
 coast = (cases["line"] == "coast") & (cases["weather"] == "rain")
@@ -55,8 +55,8 @@ for row in (shown, 1, 2, 4):
     print("  " + "\n  ".join(found.in_words(row, 2)))
 
 # %%
-# Left: a train on the coast in the rain. Right: mean sizes of all contributions. The package shap
-# draws a point for each case: ``shap.plots.beeswarm(found.to_shap())``.
+# Left: a train on the coast in the rain. Right: mean sizes of all contributions. To draw a point
+# for each case, use the package shap: ``shap.plots.beeswarm(found.to_shap())``.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.6))
 ImportanceDisplay(found, shown).plot(ax=left)
 left.set_xlabel("Contribution to the log-odds of being late")

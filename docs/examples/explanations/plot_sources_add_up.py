@@ -2,8 +2,9 @@
 Two sources whose contributions add up
 ======================================
 
-A model on a sum of kernels, one for each source of data, is a sum of functions of the sources. What
-a source contributes to a prediction is exact, and adds up whatever the kernels are.
+A model on a sum of kernels, one for each source of data, is a sum of functions of the sources. The
+contribution of a source to a prediction is exact, and contributions add up, whatever the kernels
+are.
 """
 
 import matplotlib.pyplot as plt
@@ -14,8 +15,8 @@ from mercer.inspection import shapley_interactions, shapley_values
 from mercer.kernels import Gaussian, Laplacian, OnColumns
 
 # %%
-# The yield of a field depends on its soil (six measurements) and on spectra of the plants (thirty
-# bands, of which neighbors are alike). The data are generated.
+# The yield of a field depends on its soil (six measurements) and on spectra of its plants (thirty
+# bands; neighboring bands are alike). The data are generated.
 random = np.random.default_rng(0)
 n = 400
 soil = random.normal(size=(n, 6))
@@ -27,7 +28,7 @@ yields = 50.0 + part_of_soil + part_of_plants + random.normal(0.0, 0.5, n)
 X = np.hstack([soil, plants])
 
 # %%
-# One kernel for each source, and one player for each source.
+# Each source has one kernel, and one contribution.
 sources = {"soil": list(range(6)), "plants": list(range(6, 36))}
 kernels = [
     OnColumns(Gaussian("median"), sources["soil"]),
@@ -42,15 +43,15 @@ print("largest interaction of both sources", np.abs(pairs.values).max())
 print(found.in_words(0, unit="t"))
 
 # %%
-# Contributions are relative to the average field, and so are the parts by which the data were
-# generated.
+# Contributions are relative to the average field, and so are the true parts of the generated
+# yields.
 truth = np.column_stack([part - part[:300].mean() for part in (part_of_soil, part_of_plants)])[300:]
 for name, one, other in zip(sources, found.values.T, truth.T, strict=True):
     print(f"{name}: correlation with the true part {np.corrcoef(one, other)[0, 1]:.2f}")
 
 # %%
-# Twelve fields: the bars of both sources sum to the prediction, the dot, less that of the average
-# field.
+# For each of twelve fields, the bars of both sources sum to the dot: the prediction minus that of
+# the average field.
 shown = np.argsort(found.predictions)[::9]
 figure, ax = plt.subplots(figsize=(8.0, 3.8))
 position, raised, lowered = np.arange(len(shown)), np.zeros(len(shown)), np.zeros(len(shown))
@@ -64,7 +65,7 @@ ax.set(
     xticks=position,
     xticklabels=shown + 300,
     xlabel="Field",
-    ylabel="Yield less that of the average field, t",
+    ylabel="Yield minus the average field, t",
     title="What each source contributes to a prediction",
 )
 ax.legend()

@@ -2,8 +2,8 @@
 Counts with an exposure
 =======================
 
-Events are counted over hours that differ from row to row. A Poisson regression on a kernel finds
-their rate, whatever the hours of a row are.
+Events are counted over periods that differ from row to row. A Poisson regression on a kernel finds
+their rate, however long each period was.
 """
 
 import matplotlib.pyplot as plt
@@ -13,8 +13,8 @@ from sklearn.linear_model import PoissonRegressor
 from mercer import KernelPoissonRegressor
 
 # %%
-# The rate of calls over a day has two peaks. Each row is a time of day, observed for between a few
-# minutes and three hours: many counts are zero, because the time was short.
+# The rate of calls over a day has two peaks. Each row is a time of day, observed for a few minutes
+# to three hours; many counts are zero because the time was short.
 rng = np.random.default_rng(0)
 n_rows = 200
 day = rng.uniform(0.0, 24.0, n_rows)
@@ -31,8 +31,8 @@ calls = rng.poisson(hours * rate(day))
 X = day[:, None]
 
 # %%
-# `exposure` is the time that each count is of, in `fit` and in `predict`. The linear regression of
-# scikit-learn takes the rates, weighted by the times.
+# `exposure` is the length of time that each count covers, in `fit` and in `predict`. scikit-learn's
+# `PoissonRegressor`, which is linear, takes the rates, weighted by the times.
 model = KernelPoissonRegressor().fit(X, calls, exposure=hours)
 linear = PoissonRegressor(alpha=0.0).fit(X, calls / hours, sample_weight=hours)
 print(f"kernel {model.candidates_[0].description}, alpha {model.alpha_:.3g}")
@@ -50,7 +50,7 @@ ax.plot(times, rate(times), color="C6", linestyle="--", label="true rate")
 ax.plot(times, model.predict(times[:, None]), color="C0", label="KernelPoissonRegressor")
 ax.plot(times, linear.predict(times[:, None]), color="C1", label="PoissonRegressor")
 ax.set(
-    title="A rate that two peaks tell from a line",
+    title="A rate with two peaks, which no line fits",
     xlabel="Time of day (hours)",
     ylabel="Calls per hour",
     ylim=(0.0, 16.0),

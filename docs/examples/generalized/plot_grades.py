@@ -3,7 +3,7 @@ Ordered grades
 ==============
 
 Grades have an order, but no distances. Ordered logistic regression learns one function and the
-thresholds between the grades, and errs by fewer grades than classes that have no order.
+thresholds between the grades. It errs by fewer grades than a classifier that ignores the order.
 """
 
 import matplotlib.pyplot as plt
@@ -12,8 +12,8 @@ import numpy as np
 from mercer import KernelLogisticRegression, KernelOrdinalClassifier
 
 # %%
-# Five grades of a product depend on two measurements. The names say their order to us, and
-# `categories` to the estimator.
+# Five grades of a product depend on two measurements. We read their order from the names; the
+# estimator reads it from `categories`.
 rng = np.random.default_rng(0)
 names = np.array(["poor", "fair", "good", "very good", "excellent"])
 
@@ -41,8 +41,8 @@ for name, error in errors.items():
     print(f"{name}: mean absolute error {error.mean():.2f} grades")
 
 # %%
-# Each grade is most probable on a piece of the line of latent values. On the right, classes
-# without an order err by two grades or more on more of the rows.
+# Left: each grade is most probable on an interval of the latent values. Right: classes without an
+# order err by two grades or more on more of the rows.
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.8))
 latent = np.linspace(ordinal.predict_latent(X_new).min(), ordinal.predict_latent(X_new).max(), 200)
 below = 1.0 / (1.0 + np.exp(latent[:, None] - ordinal.thresholds_))

@@ -2,8 +2,8 @@
 A Dask array
 ============
 
-A Dask array is read on its workers, block by block; only small sums travel. The model is the same
-as that from memory.
+The workers read a Dask array block by block, and send only small sums. The model equals one that is
+fitted from memory.
 """
 
 import dask.array as da
@@ -24,7 +24,7 @@ from_dask = TwoStageRegressor(**settings).fit(lazy_X, lazy_y)
 from_memory = TwoStageRegressor(**settings).fit(X, y)
 
 # %%
-# Predictions of a Dask array are a Dask array: nothing is computed until it is asked for.
+# Predictions for a Dask array are a Dask array: nothing is computed until you ask for it.
 lazy = from_dask.predict(da.from_array(X_test, chunks=(250, 10)))
 print(lazy)
 predicted, expected = np.asarray(lazy.compute()), from_memory.predict(X_test)

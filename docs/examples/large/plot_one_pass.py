@@ -2,8 +2,8 @@
 Many rows in one pass
 =====================
 
-An exact kernel method compares all pairs of rows. On Nyström features, the fit is one pass over
-the rows: its time grows in proportion to them, and its memory does not grow.
+An exact kernel method compares all pairs of rows. On Nyström features, an approximation, the fit is
+one pass over the rows: its time grows in proportion to them, and its memory does not grow.
 """
 
 from time import perf_counter
@@ -33,8 +33,8 @@ for name, chosen in settings.items():
         print(f"{name}, {n} rows: {seconds[name][-1]:.1f} s, error {errors[name][-1]:.2f}")
 
 # %%
-# The error is that of the noiseless response of new rows. The times are those of the machine that
-# built this page; at few rows, they are those of learning the kernel.
+# The error is relative to the noiseless response of new rows. Times were measured on the machine
+# that built this page; for few rows, learning the kernel takes most of the time.
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharex=True)
 for name, color in zip(settings, ("C1", "C0"), strict=True):
     axes[0].plot(sizes[name], errors[name], "o-", color=color, label=name)

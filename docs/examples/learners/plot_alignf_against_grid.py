@@ -3,7 +3,7 @@ Learned weights against a grid search, with times
 =================================================
 
 A grid search fits a support vector machine for every width, penalty and fold. A learner finds the
-kernel once, without any machine; only the penalty is then searched.
+kernel once, without any machine; then only the penalty is searched.
 """
 
 from time import perf_counter
@@ -40,8 +40,8 @@ for name, method in methods.items():
 
 # %%
 # Learned kernels take a fraction of the time of the grid search. On these images the default errs
-# more than the other three: no method is the best one everywhere. The times are those of the
-# machine that built this page.
+# more than the other three: no method is best everywhere. Times were measured on the machine that
+# built this page.
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.0), sharey=True)
 position = np.arange(len(methods))[::-1]
 axes[0].barh(position, errors, color="C4")

@@ -2,8 +2,9 @@
 How a sum of kernels grows, and where it stops
 ==============================================
 
-``ContinuousAlignment`` adds one kernel at a time. Its alignment with the training labels never
-falls; the fit stops where the next kernel adds too little.
+``ContinuousAlignment`` adds one kernel at a time. The alignment with the training labels, a measure
+of how well the kernel matches them, never falls. The fit stops when the next kernel adds too
+little.
 """
 
 from warnings import simplefilter
@@ -16,9 +17,9 @@ from sklearn.preprocessing import scale
 from mercer import ContinuousAlignment
 
 # %%
-# The corrective step solves for all weights anew, and moves all widths together; the stagewise
-# one, as published, chooses the newest weight only. A tiny tolerance lets both go on, and the
-# stagewise one warns that twelve kernels are not its last.
+# The corrective step solves for all weights again, and moves all widths together; the stagewise
+# step, as published, chooses the newest weight only. A tiny tolerance lets both continue, and the
+# stagewise fit warns that it has not converged after twelve kernels.
 simplefilter("ignore", ConvergenceWarning)
 X, y = load_breast_cancer(return_X_y=True)
 X = scale(X)

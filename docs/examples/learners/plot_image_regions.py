@@ -2,8 +2,8 @@
 Which regions of an image a kernel aligns with
 ==============================================
 
-One kernel for each pixel block of a picture, weighted by alignment with the label, shows where in
-the image the classes differ.
+Each block of pixels gets a kernel, and alignment with the label weights the kernels. The weights
+show where in the image the classes differ.
 """
 
 import matplotlib.pyplot as plt
@@ -14,8 +14,8 @@ from mercer import AlignmentMaximization
 from mercer.kernels import Gaussian, OnColumns
 
 # %%
-# The digits are images of 8 x 8 pixels. Each block of 2 x 2 pixels has a Gaussian kernel of its
-# own, whose width is the median distance of the images in this block.
+# The digits are images of 8 x 8 pixels. Each block of 2 x 2 pixels has a Gaussian kernel, whose
+# width is the median distance of the images in this block.
 digits = load_digits()
 pixels = np.arange(64).reshape(8, 8)
 blocks = [pixels[i : i + 2, j : j + 2].ravel() for i in range(0, 8, 2) for j in range(0, 8, 2)]
@@ -23,7 +23,7 @@ varying = [b for b in blocks if np.median(digits.data[:, b].std(axis=0)) > 0.5]
 
 
 def region_shares(first: int, second: int) -> np.ndarray:
-    """The share of each block in the kernel that tells two digits apart, as an 8 x 8 image."""
+    """The share of each block in the kernel that separates two digits, as an 8 x 8 image."""
     pair = np.isin(digits.target, (first, second))
     kernels = [OnColumns(Gaussian("median", bounds="data"), block) for block in varying]
     learner = AlignmentMaximization(kernels).fit(digits.data[pair], digits.target[pair])
@@ -34,7 +34,7 @@ def region_shares(first: int, second: int) -> np.ndarray:
 
 
 # %%
-# Above: the mean images of both digits. Below: the blocks that the learned kernel looks at.
+# Above: the mean images of both digits. Below: the blocks that the learned kernel uses.
 pairs = [(3, 8), (4, 9), (1, 7)]
 figure, axes = plt.subplots(2, 3, figsize=(8, 5))
 for column, (first, second) in enumerate(pairs):

@@ -2,10 +2,10 @@ r"""
 A kernel of trees
 =================
 
-Two samples are similar to a forest as far as its trees send them to the same leaves,
+To a forest, two samples are as similar as the share of its trees that send them to the same leaf,
 :math:`k(x, z) = \frac{1}{T} \sum_t [\mathrm{leaf}_t(x) = \mathrm{leaf}_t(z)]`. A Gaussian kernel
-has the same width everywhere; leaves are small where the response changes, and ignore features that
-say nothing.
+has the same width everywhere. Leaves are small where the response changes, and ignore uninformative
+features.
 """
 
 import matplotlib.pyplot as plt
@@ -32,9 +32,9 @@ X, y = sample(600)
 X_new, y_new = sample(2000)
 
 # %%
-# Ridge regression on three learned kernels: a Gaussian of one width, one of a width for each
-# feature, and boosted trees. Two-stage estimators grow the trees anew in each fold that chooses the
-# penalty, because the leaves know the labels that they were grown on.
+# Ridge regression uses three learned kernels: a Gaussian with one width, one with a width for each
+# feature, and boosted trees. Two-stage estimators grow the trees again in each fold that chooses
+# the penalty, because leaves fit the labels that they were grown on.
 models = {
     "Gaussian, one width": TwoStageRegressor(),
     "Gaussian, a width per feature": TwoStageRegressor(EvidenceMaximization()),
@@ -51,15 +51,15 @@ print(kernel.relevance(5).round(2))
 
 # %%
 # Leaves are exact features of the kernel: an indicator for each leaf, one per tree in each row.
-# Solvers for sparse tables need no Gram matrix.
+# Solvers for sparse tables then need no Gram matrix.
 features = kernel.features(X_new)
 print(features.shape, features.nnz)
 
 # %%
-# The Gram matrices, with the rows in the order of the first feature. One width serves all five
-# features, and the best is so wide that all samples are alike. With a width per feature the kernel
-# has the same band everywhere. The trees have a block for each step, and one large block where the
-# response is constant.
+# The pictures show the Gram matrices, with rows in the order of the first feature. If all five
+# features share one width, the best is so wide that all samples are alike. With a width per
+# feature, the kernel has the same band everywhere. The trees have a block for each step, and one
+# large block where the response is constant.
 figure, axes = plt.subplots(1, 3, figsize=(10, 4))
 for (name, model), ax in zip(models.items(), axes, strict=True):
     image = ax.imshow(model.learner_.kernels_[0](X), vmin=0.0, vmax=1.0, extent=(0, 1, 1, 0))

@@ -2,8 +2,8 @@
 Relevance among noise
 =====================
 
-Five of twenty features carry the response. Learners with one width for each feature find them;
-the picture compares what each learner thinks of every feature.
+The response depends on five of twenty features. Learners with one width for each feature find them;
+the picture compares the relevance that each learner assigns to every feature.
 """
 
 import matplotlib.pyplot as plt
@@ -30,7 +30,7 @@ for name, learner in learners.items():
 # %%
 # Each row is one learner. A relevance of zero means that the kernel ignores the feature. HSIC
 # without a penalty keeps a single feature. With its penalty, which held-out samples choose, it
-# finds no clear evidence for unequal widths, and gives all features the same.
+# finds no clear evidence for unequal widths, and gives all features the same width.
 figure, ax = plt.subplots(figsize=(8, 2.8))
 image = ax.imshow(np.array(list(relevance.values())), aspect="auto", vmin=0.0, vmax=1.0)
 ax.axvline(4.5, color="white", linestyle="--")

@@ -3,7 +3,7 @@ Frequencies of a sum of sines
 =============================
 
 The label is the sign of a sum of three sines. No coarse list of frequencies contains the right
-ones, so that kernels from a list fail, and a search over all frequencies finds them.
+ones, so kernels from a list fail. A search over all frequencies finds them.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +15,7 @@ from mercer.kernels import Dirichlet
 
 # %%
 # The kernel ``1 + 2 cos(s |x - x'|)`` of frequency s compares two points by their phase. One
-# learner has the frequencies 1, 2, ..., 10, the other one all frequencies up to 20.
+# learner has the frequencies 1, 2, ..., 10, the other all frequencies up to 20.
 X, y = make_sine(500, random_state=0)
 X_test, y_test = make_sine(1000, random_state=1)
 on_list = TwoStageClassifier(AlignmentMaximization([Dirichlet(float(s)) for s in range(1, 11)]))
@@ -26,7 +26,7 @@ for name, model in (("a list of frequencies", on_list), ("all frequencies", sear
     print(f"{name}: {errors[name]:.1%} of the test labels are wrong")
 
 # %%
-# The frequencies that were found beside the three true ones, √2, √12 and √60.
+# The frequencies that were found, and the three true ones, √2, √12 and √60.
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), width_ratios=[3, 2])
 for frequency in SINE_FREQUENCIES:
     left.axvline(frequency, color="0.6", linestyle=":")

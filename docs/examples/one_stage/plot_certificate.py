@@ -2,8 +2,8 @@
 The certificate of continuous multiple kernel learning
 ======================================================
 
-A convex combination of all Gaussian kernels is optimal if no width would improve on it. After the
-fit, that can be seen: a curve over all widths stays below one.
+A weighted sum of Gaussian kernels is optimal if no further width would improve it. After the fit,
+you can see that it is: a curve over all widths does not exceed one.
 """
 
 import matplotlib.pyplot as plt
@@ -14,9 +14,9 @@ from mercer import ContinuousMKLClassifier
 from mercer.kernels import Gaussian
 
 # %%
-# For dual variables c of the fitted machine and its kernel K, the ratio c'K(s)c / c'Kc of a kernel
-# of width s says how fast the objective would fall if this kernel were added. At the optimum, no
-# ratio exceeds one, and that of every selected kernel is one.
+# With dual variables c of the fitted machine and its kernel K, the ratio c'K(s)c / c'Kc of a kernel
+# of width s measures how fast the objective would fall if this kernel were added. At the optimum,
+# no ratio exceeds one, and every selected kernel has a ratio of one.
 X, y = make_moons(200, noise=0.25, random_state=0)
 family = Gaussian(bounds=(0.2, 20.0))
 model = ContinuousMKLClassifier(family, C=1.0).fit(X, y)

@@ -3,7 +3,7 @@ Sparse or dense weights: the norm
 =================================
 
 The norm of the weights decides how many kernels multiple kernel learning keeps. Near one, few
-kernels remain; the larger it is, the more equal are the weights.
+kernels remain; the larger the norm, the more equal the weights.
 """
 
 import matplotlib.pyplot as plt
@@ -14,8 +14,8 @@ from mercer import MKLRegressor
 from mercer.kernels import Gaussian, OnColumns
 
 # %%
-# Each feature has a Gaussian kernel of its own, so that the weights say which features matter: an
-# additive model. Of twelve features, five carry the response, two of them by their product.
+# Each feature has its own Gaussian kernel, so the weights show which features matter: this is an
+# additive model. The response depends on five of twelve features, on two of them by their product.
 X, y = make_friedman1(250, n_features=12, noise=1.0, random_state=0)
 X_test, y_test = make_friedman1(500, n_features=12, random_state=1)
 kernels = [OnColumns(Gaussian("median"), [feature]) for feature in range(12)]

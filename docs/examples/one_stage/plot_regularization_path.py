@@ -2,8 +2,8 @@
 The regularization path of multiple kernel learning
 ===================================================
 
-With the l1-norm, multiple kernel learning selects few kernels. Which ones depends on the penalty
-of the support vector machine: the path shows the shares of all kernels for each penalty.
+With the l1-norm, multiple kernel learning selects few kernels. The penalty of the support vector
+machine decides which ones: the path shows the shares of all kernels for each penalty.
 """
 
 import matplotlib.pyplot as plt
@@ -25,7 +25,7 @@ penalties = np.geomspace(0.01, 100.0, 9)
 kernels = [Gaussian(width) for width in widths]
 
 # %%
-# Every fit is certified: the duality gap bounds how far its objective is above the optimum.
+# Every fit has a certificate: the duality gap bounds how far its objective is above the optimum.
 shares, errors, gaps = [], [], []
 for C in penalties:
     model = MKLClassifier(kernels, norm=1, C=C).fit(X_train, y_train)

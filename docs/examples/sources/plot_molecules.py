@@ -4,8 +4,8 @@ Molecules: fingerprints, and a kernel on objects of any kind
 
 Chemists describe a molecule by a fingerprint, the counts of its small substructures, and compare
 two of them by the Tanimoto kernel. Any other function of two molecules is a kernel as well, if its
-matrix is positive semi-definite; a column then holds the molecules' numbers. Alignment weights
-both, beside a measured property.
+matrix is positive semi-definite; a column then holds the molecules' numbers. In this example,
+alignment weights both kernels and that of a measured property.
 """
 
 from collections import Counter
@@ -19,9 +19,9 @@ from mercer import AlignmentMaximization, TwoStageRegressor
 from mercer.kernels import Gaussian, Lookup, OnColumns, Tanimoto
 
 # %%
-# The molecules are made up: trees of 6 to 14 atoms of carbon, nitrogen, oxygen and sulfur, in which
-# an atom has at most three bonds. A molecule is the list of its atoms and of the atom that each is
-# bound to.
+# The molecules are made up: trees of 6 to 14 atoms of carbon, nitrogen, oxygen and sulfur, with at
+# most three bonds per atom. A molecule is a list of its atoms and of the atom that each is bound
+# to.
 random = np.random.default_rng(0)
 
 
@@ -55,7 +55,7 @@ def environments(molecule, radius):
 molecules = [drawn_molecule() for _ in range(400)]
 
 # %%
-# A fingerprint counts surroundings up to one bond. The made-up activity is that of carbon between
+# A fingerprint counts surroundings up to one bond. The made-up activity comes from carbon between
 # nitrogen and oxygen, and falls with the share of carbon; it also depends on the temperature of the
 # measurement.
 counts = [environments(molecule, 1) for molecule in molecules]

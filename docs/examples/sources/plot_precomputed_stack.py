@@ -16,7 +16,7 @@ from sklearn.preprocessing import scale
 from mercer import AlignmentMaximization, TwoStageClassifier, UniformCombination
 
 # %%
-# Four kernels of scikit-learn stand for matrices from elsewhere. A fifth one is noise.
+# Four kernels of scikit-learn stand for matrices from elsewhere. A fifth is noise.
 X, y = load_wine(return_X_y=True)
 X = scale(X)
 noise = np.random.default_rng(0).normal(size=(len(y), 30))
@@ -32,7 +32,7 @@ print(stack.shape)
 
 # %%
 # Each fold learns weights on its training samples and predicts the others. The splits select rows
-# and columns of the stack, because the estimators say that their input is pairwise.
+# and columns of the stack, because the estimators are tagged as having pairwise input.
 folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=4, random_state=0)
 scores = {}
 for name, learner in (

@@ -2,9 +2,9 @@
 Kernels on strings: splice junctions of DNA
 ===========================================
 
-Substrings of several lengths are several kernels, and alignment weights them. Where the strings are
-aligned, as around a junction of DNA, substrings count in their place; letters may also be read as
-categories, one for each place.
+Each length of substrings gives a kernel, and alignment weights these kernels. If the strings are
+aligned, as around a junction of DNA, substrings can be compared place by place. Letters can also be
+read as categories, one for each place.
 """
 
 import os
@@ -19,10 +19,10 @@ from mercer.kernels import Categorical, Spectrum
 from mercer.preprocessing import LetterCodes
 
 # %%
-# If the environment variable ``MERCER_DATA`` names a folder with the set *splice* of the UCI
-# repository, these are its junctions and other places, windows of 60 letters. If not, windows are
-# drawn at random; in those of junctions most letters near the middle are of a consensus sequence,
-# and somewhere before it is a stretch of C and T.
+# The strings are windows of 60 letters, around junctions and elsewhere. If the environment variable
+# ``MERCER_DATA`` names a folder with the set *splice* of the UCI repository, they come from there.
+# If not, they are drawn at random. Near the middle of a junction, most letters are then from a
+# consensus sequence, and somewhere before it is a stretch of C and T.
 path = Path(os.environ.get("MERCER_DATA", "."), "splice.npz")
 if path.exists():
     with np.load(path) as archive:
@@ -39,7 +39,7 @@ strings = ["".join(row) for row in letters]
 print(strings[0], y[0])
 
 # %%
-# `LetterCodes` makes a table of one number for each letter, on which all these kernels are.
+# `LetterCodes` makes a table with one number for each letter; all these kernels work on it.
 train, test, y_train, y_test = train_test_split(
     strings, y, train_size=500, test_size=min(1000, len(y) - 500), stratify=y, random_state=0
 )

@@ -3,7 +3,7 @@ One kernel for each view
 ========================
 
 The same samples are described by several views, such as shape, texture and position. One kernel for
-each view, with learned weights, shows which views carry the label, and ignores those of noise.
+each view, with learned weights, shows which views carry the label, and ignores views of noise.
 """
 
 import matplotlib.pyplot as plt
@@ -15,8 +15,9 @@ from mercer import AlignmentMaximization, TwoStageClassifier, UniformCombination
 from mercer.kernels import Gaussian, OnColumns
 
 # %%
-# Six views of a handwritten digit are computed from its pixels: sums of rows and of columns, means
-# of blocks, low frequencies, differences between neighbors, and, to see what happens, noise.
+# Five views of a handwritten digit are computed from its pixels: sums of rows and of columns, means
+# of blocks, low frequencies, and differences between neighbors. A further view, for comparison, is
+# noise.
 images, y = load_digits(return_X_y=True)
 images = images.reshape(-1, 8, 8)
 random = np.random.default_rng(0)

@@ -3,7 +3,7 @@ Rare classes that matter
 ========================
 
 A classifier that is right as often as possible neglects a rare class. With balanced class weights,
-each class counts as much as the other, whatever its size.
+both classes count equally, whatever their sizes.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 from mercer import TwoStageClassifier
 
 # %%
-# One sample in ten is of the rare class, and some labels are wrong.
+# One sample in ten belongs to the rare class, and some labels are wrong.
 X, y = make_classification(
     800, 6, n_informative=4, weights=[0.9], flip_y=0.08, class_sep=0.8, random_state=0
 )
@@ -26,8 +26,8 @@ models = {
 }
 
 # %%
-# Recall is the part of a class that is found. Balanced classes trade some of the frequent class
-# for more of the rare one.
+# Recall is the part of a class that is found. Balanced weights find more of the rare class, and
+# less of the frequent one.
 figure, ax = plt.subplots()
 width = 0.38
 for shift, (name, model) in zip((-0.5, 0.5), models.items(), strict=True):

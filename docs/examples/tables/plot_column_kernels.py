@@ -2,10 +2,9 @@
 A kernel for each column: hours, grades, categories and gaps
 ============================================================
 
-Each kind of column has a kernel of its own: hours repeat every day, grades have an order,
-categories are the same or different, and a value that is missing is like no other. The product of
-these kernels is one kernel of the whole table, and the marginal likelihood finds the width of each
-column.
+Each kind of column has its own kernel: hours repeat every day, grades have an order, categories are
+the same or different, and a missing value is like no other. The product of these kernels is one
+kernel for the whole table, and the marginal likelihood finds the width of each column.
 """
 
 import matplotlib.pyplot as plt
@@ -28,9 +27,9 @@ from mercer.kernels import (
 from mercer.preprocessing import column_encoder, table_encoder
 
 # %%
-# The table is generated: bicycles that are counted at a street. Counts depend on the hour, the
-# weather, the grade of the street and the temperature, which is missing where the sensor is frozen.
-# The color of the counter does not matter.
+# The table is generated: bicycles are counted at streets. Counts depend on the hour, the weather,
+# the grade of the street and the temperature, which is missing when the sensor is frozen. The color
+# of the counter does not matter.
 random = np.random.default_rng(0)
 n = 500
 grades = ["lane", "side street", "street", "avenue"]
@@ -52,8 +51,8 @@ frozen = random.random(n) < np.where(table["temperature"] < 3.0, 0.8, 0.1)
 table.loc[frozen, "temperature"] = np.nan
 
 # %%
-# `kernels_for` chooses a kernel for each column by what it holds; that hours repeat every day is
-# known to us alone. `column_encoder` makes one column of numbers of each, and keeps their names and
+# `kernels_for` chooses a kernel for each column by what it holds; only we know that hours repeat
+# every day. `column_encoder` converts each column to one column of numbers, and keeps names and
 # gaps; the hour stays as it is.
 print(kernels_for(table).describe().replace(") x (", ")\nx ("))
 encoder = column_encoder(table).set_params(number__softclippingscaler="passthrough")
@@ -84,8 +83,7 @@ print(learned.describe().replace(") x (", ")\nx ("))
 
 # %%
 # Left: the learned kernel of the hour, between noon and other hours, and of the grade, between the
-# lane and other streets. Right: what the models do not
-# explain of new counts.
+# lane and other streets. Right: the variance of new counts that the models do not explain.
 hours = np.linspace(0.0, 24.0, 200)[:, None]
 periodic, temperature, ordinal, categories = (part.kernel for part in learned.kernels)
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11.0, 3.2))

@@ -3,7 +3,7 @@ Coverage by width of the intervals
 ==================================
 
 Intervals that hold nine in ten of all responses may be too narrow where the noise is large, and too
-wide where it is small. Shares by decile of the width show it.
+wide where it is small. The coverage by decile of the width shows it.
 """
 
 import matplotlib.pyplot as plt
@@ -21,8 +21,8 @@ train, test = slice(0, 300), slice(300, None)
 model = KernelStackingRegressor().fit(X[train], y[train])
 
 # %%
-# Without a scale, all intervals have nearly the same width, whose deciles tell little. The right
-# picture has the deciles of the learned width instead.
+# Without a scale, all intervals have nearly the same width, so its deciles are not informative. The
+# right picture therefore has the deciles of the learned width.
 low, high = model.predict_interval(X[test], scale=None).T
 learned = np.ptp(model.predict_interval(X[test]), axis=1)
 print(f"widths from {np.min(high - low):.2f} to {np.max(high - low):.2f} without a scale")

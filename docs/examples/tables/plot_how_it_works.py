@@ -3,8 +3,8 @@ How it works, in six pictures
 =============================
 
 From a table to a prediction with an interval, step by step: views of the columns, candidate
-kernels, left-out errors, weights, intervals, and the sums over blocks of rows that large tables are
-fitted by. Each step is a few lines with public names, so that you can look at it on your own table.
+kernels, left-out errors, weights, intervals, and sums over blocks of rows for large tables. Each
+step is a few lines with public names, which you can run on your own table.
 """
 
 from textwrap import fill
@@ -17,7 +17,7 @@ from mercer.kernels import Gaussian
 from mercer.preprocessing import SoftClippingScaler
 
 # %%
-# The table has a column with a heavy tail, one that is uniform, and one that does not matter.
+# The table has a column with a heavy tail, a uniform column, and one that does not matter.
 rng = np.random.default_rng(0)
 names = ["income", "age", "noise"]
 X = np.column_stack([rng.lognormal(0.0, 1.2, 400), rng.uniform(20, 70, 400), rng.normal(size=400)])
@@ -35,8 +35,9 @@ axes[1].hist(scaled[:, 0], bins=40, color="C1")
 axes[1].set(title="Its scaled view", xlabel="Deviations, clipped softly", ylabel="Rows")
 
 # %%
-# **2. Candidates.** A kernel says how alike two rows are. A wide one sees one cluster, a narrow one
-# only twins; learned relevance ignores columns that do not matter.
+# **2. Candidates.** A kernel measures how alike two rows are. To a wide kernel all rows are one
+# cluster; to a narrow one only twins are alike. Learned relevance ignores columns that do not
+# matter.
 order = np.argsort(y[train])
 figure, axes = plt.subplots(1, 3, figsize=(9, 3.7), sharey=True)
 for ax, width in zip(axes, (0.5, 2.0, 8.0), strict=True):
@@ -45,8 +46,9 @@ for ax, width in zip(axes, (0.5, 2.0, 8.0), strict=True):
 axes[0].set(ylabel="Rows in order of y")
 
 # %%
-# **3. Left-out errors.** For ridge regression on a kernel, the error of each row by the fit without
-# it is in closed form, so that all widths and penalties are compared without a single refit.
+# **3. Left-out errors.** How well would each row be predicted by a fit without it? For ridge
+# regression on a kernel, this has a closed form, so all widths and penalties are compared without a
+# single refit.
 widths = np.geomspace(0.3, 30.0, 13)
 compared = KernelStackingRegressor([Gaussian(width) for width in widths])
 compared.fit(scaled[train], y[train])
@@ -61,8 +63,8 @@ ax.set(
 )
 
 # %%
-# **4. Weights.** The stack combines left-out predictions of the candidates, with weights that are
-# not negative. Most candidates get none; those that see different things share the rest.
+# **4. Weights.** The stack combines left-out predictions of the candidates, with non-negative
+# weights. Most candidates get none; those that capture different things share the rest.
 model = KernelStackingRegressor().fit(X[train], y[train])
 used = [candidate for candidate in model.candidates_ if candidate.weight > 0.0]
 used.sort(key=lambda candidate: candidate.weight)
@@ -72,7 +74,7 @@ ax.barh([fill(c.description, 36) for c in used], [c.weight for c in used], color
 ax.set(title="Candidates that are used", xlabel="Weight")
 
 # %%
-# **5. Intervals.** Left-out residuals say how far predictions are off, and where: beyond an age of
+# **5. Intervals.** Left-out residuals show how far predictions are off, and where: beyond an age of
 # 45 the noise is six times as large.
 lower, upper = model.predict_interval(X[test], coverage=0.9).T
 inside = (lower <= y[test]) & (y[test] <= upper)
@@ -85,9 +87,9 @@ ax.set(title="Intervals on new rows", xlabel="age", ylabel="y")
 ax.legend(loc="upper left")
 
 # %%
-# **6. One pass over blocks.** Where the kernel between all rows does not fit into memory, ridge
+# **6. One pass over blocks.** If the kernel between all rows does not fit into memory, ridge
 # regression on m features of each row needs only sums of their products. Sums of blocks add up, so
-# that blocks may come from memory, a file or a cluster, in any order.
+# blocks may come from memory, a file or a cluster, in any order.
 centers = scaled[train][:40]
 features = Gaussian(2.0)(scaled[train], centers)
 blocks = [block.T @ block for block in np.array_split(features, 3)]

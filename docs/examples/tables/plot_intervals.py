@@ -2,8 +2,8 @@
 Prediction intervals from a table
 =================================
 
-A prediction without an interval leaves open how much it can be wrong. The stack of kernels has
-intervals from leave-one-out residuals (the jackknife+), which assume no distribution of the noise.
+A prediction without an interval leaves open how wrong it can be. The stack of kernels computes
+intervals from leave-one-out residuals (the jackknife+), and assumes no distribution of the noise.
 """
 
 import matplotlib.pyplot as plt
@@ -14,8 +14,8 @@ from sklearn.model_selection import train_test_split
 from mercer import KernelStackingRegressor
 
 # %%
-# The table describes 442 patients by ten columns; the response is the progression of their
-# disease after one year. There is nothing to set.
+# The table describes 442 patients by ten columns; the response is the progression of their disease
+# after one year. There is nothing to set.
 X, y = load_diabetes(return_X_y=True, scaled=False)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.4, random_state=0)
 model = KernelStackingRegressor().fit(X_train, y_train)
@@ -30,7 +30,7 @@ inside = (low <= y_test) & (y_test <= high)
 print(f"{inside.mean():.0%} of the test responses are in their intervals")
 
 # %%
-# Patients in the order of their predictions: responses outside of their intervals are marked.
+# Patients are in the order of their predictions; responses outside of their intervals are marked.
 order = np.argsort(predicted)
 rank = np.arange(order.size)
 figure, ax = plt.subplots()

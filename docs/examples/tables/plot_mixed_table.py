@@ -2,8 +2,8 @@
 A table of mixed types in a pipeline
 ====================================
 
-Real tables hold numbers, categories, dates and gaps. ``table_encoder`` makes numbers of all of
-them, so that a pipeline takes the data frame as it is.
+Real tables hold numbers, categories, dates and gaps. ``table_encoder`` converts all of them to
+numbers, so a pipeline takes the data frame as it is.
 """
 
 import matplotlib.pyplot as plt

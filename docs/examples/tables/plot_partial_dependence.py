@@ -2,8 +2,8 @@
 Partial dependence of a learned model
 =====================================
 
-The relevance of a feature describes the kernel. How predictions change with the feature is shown
-by scikit-learn's own displays, which take every predictor of mercer.
+The relevance of a feature describes the kernel. To see how predictions change with the feature, use
+scikit-learn's own displays, which take every predictor of mercer.
 """
 
 import matplotlib.pyplot as plt
@@ -21,8 +21,8 @@ model = TwoStageRegressor("auto").fit(X, y)
 print(model.kernel_.describe())
 
 # %%
-# Thin lines are single samples, the thick line their mean. The parabola in x₂ and the straight
-# lines in x₃ and x₄ are found, and nothing happens along x₅.
+# Thin lines are single samples, the thick line is their mean. The model finds the parabola in x₂
+# and the straight lines in x₃ and x₄, and nothing happens along x₅.
 figure, axes = plt.subplots(2, 3, figsize=(8, 5), sharey=True)
 PartialDependenceDisplay.from_estimator(
     model,

@@ -3,7 +3,7 @@ What a stack of kernels consists of
 ===================================
 
 The stacking classifier evaluates each candidate kernel by its leave-one-out error, and keeps those
-that help. Its list of candidates shows which kind of kernel suits a table.
+that help. Its list of candidates shows which kinds of kernels suit a table.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +21,7 @@ print(f"accuracy {model.score(X_test, y_test):.3f}, estimated {model.loo_score_:
 
 # %%
 # The `loo_error` of a kernel is its leave-one-out error relative to that of the class frequencies.
-# The weight says how much the kernel moves the combination; most candidates have none.
+# The weight is how much the kernel moves the combination; most candidates have none.
 candidates = sorted(model.candidates_, key=lambda candidate: -candidate.loo_error)
 position = np.arange(len(candidates))
 labels = [candidate.description for candidate in candidates]

@@ -2,9 +2,9 @@
 Thresholds from left-out probabilities
 ======================================
 
-To miss a rare case may cost more than a false alarm, or less. Which threshold of the probability is
-best is found on the probabilities of `held_out_classifier`, in which the labels of the rows had no
-part, so that no rows are held back and nothing is fitted again.
+Missing a rare case may cost more than a false alarm, or less. To find the best threshold, use the
+probabilities of `held_out_classifier`, in which the labels of the rows had no part: no rows are
+held back, and nothing is fitted again.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClas
 from mercer import KernelStackingClassifier
 
 # %%
-# One sample in seven is of the rare class, and some labels are wrong.
+# One sample in seven belongs to the rare class, and some labels are wrong.
 X, y = make_classification(
     4000, 6, n_informative=4, weights=[0.88], flip_y=0.08, class_sep=0.8, random_state=0
 )
@@ -26,16 +26,16 @@ held_out = model.held_out_classifier()
 
 
 def mean_cost(labels, predicted, alarm, miss):
-    """Cost of a sample on average, from those of a false alarm and of a missed rare sample."""
+    """Mean cost of a sample, given the costs of a false alarm and of a missed rare sample."""
     _, alarms, misses, _ = confusion_matrix(labels, predicted, labels=[0, 1]).ravel()
     return (alarm * alarms + miss * misses) / len(labels)
 
 
 # %%
-# scikit-learn's search for a threshold takes the held-out probabilities as a classifier that is
-# fitted already, whose samples are named by their numbers. On the training rows and the stack, the
-# same search sees probabilities that have seen the labels: it promises far less than new rows cost,
-# and the threshold separates the labels that were seen rather than suiting the costs.
+# scikit-learn's search for a threshold takes the held-out probabilities as a fitted classifier,
+# whose samples are row numbers. The same search on the stack and the training rows would use
+# probabilities that were fitted to the labels. It promises far lower costs than new rows have, and
+# its threshold separates the training labels rather than suiting the costs.
 chosen = {}
 for alarm, miss in ((1, 10), (4, 1)):
     costs = {"alarm": alarm, "miss": miss}
@@ -56,8 +56,8 @@ for alarm, miss in ((1, 10), (4, 1)):
         print(f"  by {name}, a threshold of {found.best_threshold_:.2f}: {promised}")
 
 # %%
-# The curves of left-out rows are near those of new ones. With ``cv=5`` in place of ``"prefit"``,
-# `TunedThresholdClassifierCV(model)` fits five more stacks.
+# The curves of left-out rows are close to those of new ones. With
+# ``cv=5`` in place of ``"prefit"``, `TunedThresholdClassifierCV(model)` fits five more stacks.
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 curves = {
     "left-out rows": (y_train, held_out.predict_proba(held_out.samples_)[:, 1]),

@@ -2,7 +2,7 @@
 Selection of features by dependence
 ===================================
 
-Two selectors choose features on which the target depends, in any form. One avoids redundant
+Two selectors choose features on which the target depends in any form. One avoids redundant
 features, the other finds those that matter only together.
 """
 
@@ -13,7 +13,7 @@ from sklearn.feature_selection import SelectKBest, f_regression
 from mercer import BAHSIC, HSICLasso
 
 # %%
-# Of 24 features, 0 and 1 act alone, the second one without any correlation; 2 is feature 0 in
+# Among 24 features, 0 and 1 act alone, the second without any correlation; 2 is feature 0 in
 # another unit; and 3 and 4 matter only by the sign of their product. The others are noise.
 random = np.random.default_rng(0)
 X = random.normal(size=(400, 24))

@@ -2,8 +2,8 @@
 A test of independence
 ======================
 
-The correlation of two variables can be zero though one determines the other. The Hilbert-Schmidt
-independence criterion (HSIC) detects every kind of dependence; permutations make it a test.
+Two variables can be uncorrelated even if one determines the other. The Hilbert-Schmidt independence
+criterion (HSIC) detects every kind of dependence; permutations make it a test.
 """
 
 import matplotlib.pyplot as plt
@@ -26,8 +26,8 @@ problems = {
 
 
 # %%
-# The Gram matrix of one variable is permuted, which breaks any dependence. The p-value is the part
-# of the permutations whose HSIC is at least that of the samples as they are.
+# To break any dependence, the Gram matrix of one variable is permuted. The p-value is the share of
+# permutations whose HSIC is at least that of the original samples.
 def independence_test(first, second, n_permutations=300):
     """HSIC of two variables, and of permutations of the second one."""
     K, L = (

@@ -2,8 +2,8 @@
 Clusters on a ring
 ==================
 
-Where clusters have neighbors, as times of a day or directions have, a similarity between clusters
-gives their labels an order that plain clustering does not have.
+Some clusters have neighbors, such as times of day or directions. A similarity between clusters then
+gives their labels an order, which plain clustering does not have.
 """
 
 import matplotlib.pyplot as plt
@@ -12,8 +12,8 @@ import numpy as np
 from mercer import HSICClustering
 
 # %%
-# Points on a noisy circle have no gaps, so that any cut into clusters is arbitrary. What is not
-# arbitrary is the order of the clusters around the circle.
+# Points on a noisy circle have no gaps, so any cut into clusters is arbitrary. The order of the
+# clusters around the circle is not.
 random = np.random.default_rng(0)
 angle = random.uniform(0.0, 2.0 * np.pi, 400)
 X = np.column_stack([np.cos(angle), np.sin(angle)]) * random.normal(1.0, 0.1, 400)[:, None]

@@ -15,8 +15,8 @@ from mercer import MultipleKernelClustering
 from mercer.kernels import Gaussian, OnColumns
 
 # %%
-# Two views show three groups, each of them confusing another pair. Two further views are noise, of
-# a larger scale.
+# Two views show three groups, and each view confuses a different pair. Two further views are noise,
+# on a larger scale.
 random = np.random.default_rng(0)
 truth = np.repeat([0, 1, 2], 60)
 first = np.array([[0.0, 0.0], [0.0, 0.6], [3.0, 0.0]])[truth] + random.normal(0, 0.5, (180, 2))

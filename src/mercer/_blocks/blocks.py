@@ -188,7 +188,7 @@ class BlockSource(ABC):
         """Return the number of rows, which are counted in a pass if it is unknown."""
 
     def targets(self) -> Iterator[tuple[int, Array]]:
-        """Yield the position of the first row and the targets of each block, without features."""
+        """Yield the position of the first row and the targets of each block."""
         for raw in self.only_targets().raw_blocks():
             if raw.y is not None:
                 yield raw.start, raw.y

@@ -74,8 +74,8 @@ class DaskSource(BlockSource):
             self._targets = _partitions(y)
             if len(self._targets) != len(self._features):
                 raise ValueError(
-                    f"X has {len(self._features)} partitions, and y has {len(self._targets)}. "
-                    "Divide them alike."
+                    f"X has {len(self._features)} partitions, and y has {len(self._targets)}; "
+                    "both must have the same partitions."
                 )
             self._lengths = self._lengths or _known_lengths(y)
 

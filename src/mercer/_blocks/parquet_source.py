@@ -41,35 +41,35 @@ Result = TypeVar("Result")
 
 
 class ParquetSource(BlockSource):
-    """A table in a Parquet file, or in a folder of such files, that estimators read in blocks.
+    """Table in Parquet files that need not fit into memory, for `fit` and `predict`.
 
-    It replaces X and y in `fit` and `predict` of estimators that learn from blocks, for tables that
-    do not fit into memory. Each pass reads each row group once, and only the columns that are
-    needed.
+    Pass it in place of X and y to estimators that learn from blocks of rows. Each pass over the
+    table reads each row group once, and only the columns that are needed.
 
     Parameters
     ----------
     path : str or Path
         A file, or a folder. All files in the folder and its subfolders whose names end in .parquet
-        or .pq are read, ordered by name such that part.2 comes before part.10. Names of folders
+        or .pq are read in the order of their names, with part.2 before part.10. Names of folders
         such as year=2020 define columns.
     target : str or list of str, default=None
         The column or columns to predict. Rows in which the target is missing are left out. Dates
         become days since 1970.
     columns : list of str, default=None
-        The columns to learn from. If None, all but the target.
+        The columns to learn from. None stands for all columns but the target.
     encoder : transformer, default=None
         A fitted transformer, whose `transform` turns data frames of these columns into numbers,
         such as `mercer.preprocessing.table_encoder()` fitted on a sample. Without it, all columns
         must hold numbers without missing values.
     block_rows : int, default=None
-        Largest number of rows of a block. If None, 4,096, or fewer if there are many columns.
+        Largest number of rows of a block. None stands for 4,096, or fewer if there are many
+        columns.
     client : distributed.Client, default=None
         The cluster whose workers read the files in fits; the workers must have access to the files.
-        If None, threads of this process read them.
+        With None, threads of this process read them.
     on_rows : callable, default=None
-        Called repeatedly, in each pass of a fit over all rows, with the number of rows that were
-        just read. A fit makes several such passes.
+        Function that is called repeatedly with the number of rows that were just read, for example
+        to show progress. A fit makes several passes over all rows.
 
     Attributes
     ----------
@@ -197,13 +197,13 @@ class ParquetSource(BlockSource):
         yield from self._batches(self.column_names)
 
     def only_targets(self) -> ParquetSource:
-        """Return a source of the same targets whose blocks have no features."""
+        """Return a source of the same targets without features."""
         source = copy(self.with_encoder(None))
         source.column_names, source._block_rows = (), source.rows_together(1)
         return source
 
     def without_target(self) -> Self:
-        """Return a source of the same features in all rows, also those whose target is missing."""
+        """Return a source of the same features without the target, also in rows that lack it."""
         source = copy(self)
         source.target_names, source._left_out, source._skipped = (), self._left_out[:0], 0
         source._known = tuple(group.n_rows for group in self._files.groups)
@@ -250,7 +250,7 @@ class ParquetSource(BlockSource):
     def sample_positions(
         self, max_samples: int, random_state: RandomState = None, *, stratify: bool = False
     ) -> Array:
-        """Draw rows without replacement, such as those that an encoder is fitted to.
+        """Draw rows without replacement, for example to fit an encoder.
 
         Parameters
         ----------
@@ -272,7 +272,7 @@ class ParquetSource(BlockSource):
         self,
         statistic: BlockStatistic[State],
     ) -> State:
-        """Accumulate a statistic, on a cluster if there is a client; see `BlockSource.reduce`."""
+        """Compute a statistic of all rows, on a cluster if there is a client."""
         if self.client is None:
             return super().reduce(statistic)
         self.check()

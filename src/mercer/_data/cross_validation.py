@@ -124,8 +124,8 @@ def _check_classes(resampling: Resampling, codes: NDArray[np.intp]) -> None:
         inside = np.bincount(codes[removed], minlength=len(sizes))
         if np.any((inside == sizes) & (sizes > 1)):
             warn(
-                "All samples of a class are in one group, so that nothing is known of the class "
-                "where the group is left out: scores are too low."
+                "All samples of a class are in one group. Fits without this group do not know the "
+                "class, so that scores are too low."
             )
             return
 
@@ -173,7 +173,7 @@ def folds_of(
         inside = splits_within(listed, sample.kept, len(given))
         if not inside:
             raise ValueError(
-                "No fold of cv trains on, and holds out, samples of positive sample_weight."
+                "No fold of cv both trains on and holds out samples of positive sample_weight."
             )
         return inside
     n = len(sample)
@@ -263,8 +263,8 @@ def _listed_folds(cv: Any, given: Sample) -> list[Split]:
     found = list(cv.split(given.X, given.y, given.groups) if hasattr(cv, "split") else cv)
     if not all(hasattr(split, "__len__") and len(split) == 2 for split in found):
         raise ValueError(
-            "cv lists what is no pair of training and held-out samples, such as those of a "
-            "splitter: cv=list(KFold(5).split(X, y))."
+            "cv must list pairs of training and held-out samples, as a splitter returns them: "
+            "cv=list(KFold(5).split(X, y))."
         )
     found = [(rows[train], rows[test]) for train, test in found]
     if not found or not all(len(part) for split in found for part in split):
@@ -295,13 +295,13 @@ def _check_number_of_folds(
         )
     if n_folds > sizes.max():
         raise ValueError(
-            f"cv={n_folds} folds need a class of as many samples, and the largest class has "
-            f"{sizes.max()}: pass cv={sizes.max()} or less."
+            f"cv={n_folds} folds need a class of at least {n_folds} samples, and the largest class "
+            f"has {sizes.max()}: pass cv={sizes.max()} or less."
         )
     if n_folds > sizes.min():
         few = sizes.min()
         advice = f"pass cv={few}" if few > 1 else "give it more samples, or leave it out"
         warn(
-            f"The smallest class has {few} {'samples' if few > 1 else 'sample'}, less than the "
+            f"The smallest class has {few} {'samples' if few > 1 else 'sample'}, fewer than the "
             f"cv={n_folds} folds, so that some folds hold out none of it: {advice}."
         )

@@ -61,7 +61,7 @@ class TargetEncoding:
         unknown = self.classes[codes] != labels
         if unknown.any():
             raise ValueError(
-                f"y holds a label that is none of the classes: {labels[unknown][0]!r}."
+                f"y contains a label that is not one of the classes: {labels[unknown][0]!r}."
             )
         return codes
 

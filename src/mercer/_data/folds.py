@@ -243,8 +243,8 @@ def group_codes(groups: PerSample, n_samples: int) -> Array | None:
     codes = numbered(names)
     if not codes.any():
         raise ValueError(
-            f"groups holds one group, {names.tolist()[0]!r}, while at least 2 are required: a "
-            "group is predicted from the others."
+            f"groups contains only one group, {names.tolist()[0]!r}; at least 2 are required, "
+            "because each group is predicted from the others."
         )
     return codes
 

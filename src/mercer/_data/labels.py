@@ -49,7 +49,7 @@ def refuse_class_weight(class_weight: ClassWeight) -> None:
         If `class_weight` is not None.
     """
     if class_weight is not None:
-        raise ValueError("class_weight is for one label a sample; pass sample_weight.")
+        raise ValueError("class_weight needs one label per sample; pass sample_weight.")
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class LabelSet:
         """
         varies = np.ptp(Y, axis=0) > 0
         if not varies.any():
-            raise ValueError("Every label is that of all samples, or of none.")
+            raise ValueError("Every label belongs to all samples, or to none.")
         return cls(varies, np.where(Y[0] > 0, 1.0, -1.0) * np.log(len(Y) + 1.0))
 
     def signs(self, Y: NDArray[np.int_]) -> Array:

@@ -212,7 +212,7 @@ def check_target_values(y: PerSample, estimator: BaseEstimator | None = None) ->
 
 
 def infer_task(y: npt.ArrayLike) -> Literal["classification", "regression"]:
-    """Distinguish classes from responses, as every estimator does if its task is "auto".
+    """Decide whether a target has classes or responses, as estimators do with ``task="auto"``.
 
     Parameters
     ----------
@@ -222,16 +222,17 @@ def infer_task(y: npt.ArrayLike) -> Literal["classification", "regression"]:
     Returns
     -------
     {"classification", "regression"}
-        Several columns are responses, and so are numbers that are not all whole. Strings, booleans
-        and whole numbers with at most 20 distinct values are classes. Whole numbers with more
-        distinct values are responses.
+        Strings, booleans and whole numbers with at most 20 distinct values are classes. Whole
+        numbers with more distinct values, numbers that are not all whole, and several columns are
+        responses.
 
     Warns
     -----
     UserWarning
-        If `y` holds whole numbers that could be either: more than 10 distinct ones, more than 4 if
-        they do not count from zero like codes of classes (such as ratings from 1 to 10), or more
-        than 2 if they are floating-point numbers.
+        If `y` contains whole numbers that could be classes or responses, because they have more
+        than 10 distinct values. More than 4 distinct values suffice if they do not count from zero
+        like codes of classes (such as ratings from 1 to 10), and more than 2 if they are
+        floating-point numbers.
 
     Examples
     --------

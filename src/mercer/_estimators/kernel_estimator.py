@@ -40,7 +40,7 @@ __all__ = [
     "training_data",
 ]
 
-MEMORY_ADVICE = "fit fewer rows, or take TwoStage*(approximation='nystroem')"
+MEMORY_ADVICE = "fit fewer rows, or use TwoStage*(approximation='nystroem')"
 """Advice in the error message if the Gram matrices of a fit do not fit into memory."""
 
 
@@ -62,7 +62,7 @@ class KernelEstimator(KernelTermsMixin, FittedAttributesMixin, CallbackSupportMi
         return 0
 
     def as_input(self, X: Features) -> Features:
-        """Return training samples in a layout that can be split by rows.
+        """Return training samples in a layout that cross-validation can split by rows.
 
         In a stack of Gram matrices, kernels are along the last axis.
 

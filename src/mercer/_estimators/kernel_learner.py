@@ -99,11 +99,11 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
             A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) if `kernels` is
             "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Labels or responses; label indicators or a Gram matrix if `output_kernel` requires them.
+            Labels or responses. Label indicators or a Gram matrix if `output_kernel` requires them.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples. A weight of two is equivalent to giving the sample twice, and a
-            weight of zero to leaving it out. Learners that draw a subset of the rows may leave out
-            rows of small weight.
+            Weights of the samples. A weight of two has the same effect as giving the sample twice,
+            and a weight of zero leaves it out. Learners that draw a subset of the rows may leave
+            out rows of small weight.
 
         Returns
         -------
@@ -112,9 +112,10 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         Raises
         ------
         ValueError
-            If X or y contains NaN or infinities, there is only one sample or one class, a response
-            is constant, `y` does not match the task or the output kernel, a kernel returns NaN or
-            is of a kind that the learner does not support, or a weight is negative.
+            If X or y contains NaN or infinities, or a weight is negative. If there is only one
+            sample or one class, a response is constant, or `y` does not match the task or the
+            output kernel. If a kernel returns NaN or is of a kind that the learner does not
+            support.
 
         Warns
         -----
@@ -176,13 +177,13 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         Returns
         -------
         ndarray of shape (n_samples, n_fitted)
-            Kernel values at unit scale: the centered Gram matrix of the training set has a mean
-            diagonal of one, so that the default penalty of a predictor is suitable.
+            Kernel values at unit scale. The centered Gram matrix of the training set then has a
+            mean diagonal of one, so that the default penalty of a predictor is suitable.
         """
         return kernel_rows(self, X)
 
     def selected_params(self) -> dict[str, object]:
-        """Return the parameters that the fit selected, to be set on a clone.
+        """Return the parameters that the fit selected, in order to set them on a clone.
 
         Nested cross-validation can reuse these parameters when it learns the kernel again on
         subsets of the same data.
@@ -267,7 +268,7 @@ class CrossValidatedLearner(KernelLearner):
             A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) if `kernels` is
             "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Labels or responses; label indicators or a Gram matrix if `output_kernel` requires them.
+            Labels or responses. Label indicators or a Gram matrix if `output_kernel` requires them.
         sample_weight : array-like of shape (n_samples,), default=None
             See :meth:`KernelLearner.fit`.
         groups : array-like of shape (n_samples,), default=None

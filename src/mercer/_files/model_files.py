@@ -24,7 +24,7 @@ from mercer._gram.memory import available_memory
 def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = True) -> None:
     """Save a fitted model to a file that `load` reads.
 
-    The extra ``cli`` has to be installed.
+    This needs ``pip install "mercer[cli]"``.
 
     Parameters
     ----------
@@ -33,9 +33,9 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = Tr
     path : str or path-like
         The file, which is replaced if it exists.
     complete : bool, default=True
-        Whether to compute the left-out predictions of stacks before saving if they have not been
-        computed yet. This takes one to four times as long as the fit. Without them, a loaded model
-        predicts, but has no `loo_predictions_`, `loo_score_`, intervals, prediction sets or updates
+        Whether to compute the left-out predictions of stacks before saving, if they have not been
+        computed yet. This takes one to four times as long as the fit. Without these predictions, a
+        loaded model has no `loo_predictions_`, `loo_score_`, intervals, prediction sets or updates
         of responses.
 
     Raises
@@ -43,8 +43,8 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = Tr
     ModuleNotFoundError
         If skops is not installed.
     ValueError
-        If the file could not be loaded again, because the model holds types that are not trusted,
-        or missing or infinite values in fitted attributes.
+        If the model could not be loaded again, because it contains types that are not trusted, or
+        missing or infinite values in fitted attributes.
 
     Examples
     --------
@@ -75,9 +75,9 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = Tr
 def load(path: str | PathLike[str]) -> BaseEstimator:
     """Load a model that was saved by `save` or ``mercer fit --out``.
 
-    Files written by skops itself are rejected: load one that you trust with ``skops.io.load``, and
-    save its model with `save`. Only objects of mercer and trusted objects of scikit-learn are
-    created, and the loader of skops is not used.
+    A file that was written by skops itself is rejected: if you trust it, load it with
+    ``skops.io.load``, and save its model with `save`. Only objects of mercer and trusted objects of
+    scikit-learn are created, and the loader of skops is not used.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def load(path: str | PathLike[str]) -> BaseEstimator:
     ModuleNotFoundError
         If the command saved the model and the packages of the command are not installed.
     ValueError
-        If the file is not such a model, is damaged or was changed, or holds types that are not
+        If the file is not such a model, is damaged or was changed, or contains types that are not
         trusted. In all these cases, nothing is loaded.
 
     Warns

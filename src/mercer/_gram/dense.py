@@ -282,8 +282,8 @@ def check_stack(stack: Array, max_rows: int = 256) -> None:
             cholesky(matrix + jitter * np.eye(len(matrix)), lower=True, check_finite=False)
         except LinAlgError:
             raise ValueError(
-                f"Precomputed kernel {position} is not positive semi-definite, so it is no kernel. "
-                + INDEFINITE_ADVICE
+                f"Precomputed kernel {position} is not positive semi-definite, so it is not a "
+                "kernel. " + INDEFINITE_ADVICE
             ) from None
 
 

@@ -191,21 +191,20 @@ class FeatureTerm:
 
 @dataclass(frozen=True)
 class KernelExpansion:
-    """A fitted function: an intercept plus a sum of terms.
+    """Fitted function, written as an intercept plus a sum of terms with kernels.
 
     Attributes
     ----------
     terms : sequence of KernelTerm, FeatureTerm or FunctionTerm
     intercept : ndarray of shape (n_outputs,)
     scale : str
-        "response", "log response", "log-odds", "logit", "decision value", "latent mean" or
-        "log rate".
-        The quantity that the function evaluates to: a response; a decision value; the log-odds of a
-        class; scores of the classes, whose softmax is their probabilities; the mean of the latent
-        function; or the logarithm of the expected count.
+        "response", "log response", "log-odds", "logit", "decision value", "latent mean" or "log
+        rate". The quantity that the function returns: a response, a decision value, the log-odds of
+        a class, scores of the classes ("logit"), whose softmax gives their probabilities, the mean
+        of the latent function, or the logarithm of the expected count.
     training : dict of str to (ndarray or sparse matrix)
         Training rows that the model keeps, in each view; with Nyström features, the centers or a
-        sample.
+        sample. A view is the table, or a transformation of it on which some kernels are evaluated.
     views_of : callable, default=None
         Function from validated rows to their views; None if the table is the only view.
     outputs : tuple of str, default=()
@@ -238,7 +237,7 @@ class KernelExpansion:
     sources: Sources | None = None
 
     def views(self, X: Features) -> Views:
-        """Return validated rows in each view, as dense arrays of double precision.
+        """Return the rows of a validated table in each view, as dense arrays of double precision.
 
         Parameters
         ----------

@@ -302,7 +302,7 @@ def spectral_factor(K: Array, name: str = "The Gram matrix", tol: float = TOLERA
     values, vectors = eigh((K + K.T) / 2.0)
     trace = float(np.abs(values).sum())
     if values.min(initial=0.0) < -TOLERANCE * trace:
-        raise ValueError(f"{name} is not positive semi-definite, so it is no kernel.")
+        raise ValueError(f"{name} is not positive semi-definite, so it is not a kernel.")
     kept = values > tol * trace / max(len(K), 1)
     return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
 
@@ -322,9 +322,9 @@ def why_indefinite(left: float, largest: float) -> str:
         return "Kernel values times weights overflow: scale the weights, or the target."
     if left >= -TOLERANCE * largest:
         return (
-            "The Gram matrix plus its penalty is not positive definite in double precision, as "
-            "where samples are nearly equal, or weights very large: try gradually increasing the "
-            "penalty (alpha, noise or jitter)."
+            "The Gram matrix plus its penalty is not positive definite in double precision, for "
+            "example because samples are nearly equal, or weights very large: try gradually "
+            "increasing the penalty (alpha, noise or jitter)."
         )
     return (
         "A kernel is not positive semi-definite: the weighted sum of the Gram matrices has a "

@@ -148,8 +148,8 @@ class PredictionSetMixin:
         coverage : float, default=0.9
             Probability, between zero and one.
         by_class : bool, default=False
-            Whether the probability is about the coverage for the samples of each class, and not
-            only for all samples together.
+            Whether the sets contain the true class with this probability within each class, and not
+            only over all samples together.
         score : {"least_ambiguous", "adaptive"}, default="least_ambiguous"
             The least ambiguous sets contain all classes above some probability, and are the
             smallest on average [1]_. They are empty if no class is probable enough. Adaptive sets
@@ -175,8 +175,8 @@ class PredictionSetMixin:
 
         Notes
         -----
-        The thresholds are quantiles of the scores of training samples, computed from held-out
-        probabilities. If groups were given to `fit`, the quantiles are over groups, and the
+        The thresholds are quantiles of scores that are computed from the held-out probabilities of
+        training samples. If groups were given to `fit`, quantiles are taken over groups, and the
         coverage holds for samples of new groups.
 
         References
@@ -211,10 +211,11 @@ class PredictionSetMixin:
         return np.asarray(found)
 
     def held_out_classifier(self) -> LeftOutProbabilities:
-        """Return a classifier of training samples that predicts their held-out probabilities.
+        """Return the held-out probabilities as a classifier, for example to choose a threshold.
 
-        Held-out probabilities can replace the probabilities of new samples when a threshold is
-        chosen or a curve is drawn, without further fits.
+        The classifier takes indices of training samples and returns the probabilities that were
+        predicted for them while they were held out. Thresholds can be chosen and curves drawn from
+        these probabilities, as if the samples were new, without further fits.
 
         Returns
         -------
@@ -229,9 +230,9 @@ class PredictionSetMixin:
 
         Notes
         -----
-        The probabilities are those that `predict_set` uses. The samples were left out one at a time
-        or held out fold by fold; on Nyström features, they are a subset of the rows. The
-        probabilities of a sample that several folds held out are averaged.
+        `predict_set` uses the same probabilities. Samples are left out one at a time or held out
+        fold by fold; on Nyström features, only some of the rows are held out. The probabilities of
+        a sample that several folds hold out are averaged.
 
         Examples
         --------
@@ -255,8 +256,8 @@ class PredictionSetMixin:
         check_is_fitted(self)
         if not hasattr(self, "_held_out"):
             raise ValueError(
-                f"{needed_by} probabilities of held-out samples, which this fit has not left: it "
-                "has a predictor of its own, several labels, or too few samples, or was saved "
-                "without them."
+                f"{needed_by} probabilities of held-out samples, which this fit does not have: it "
+                "has a given predictor, several labels, or too few samples, or was saved without "
+                "them."
             )
         return self._held_out

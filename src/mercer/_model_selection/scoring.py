@@ -123,8 +123,8 @@ class LeftOutProbabilities(ClassifierMixin, BaseEstimator):
             if np.array_equal(known[at], wanted.ravel()):
                 return np.asarray(self.probabilities[at])
         raise ValueError(
-            "Probabilities of left-out samples are known for the numbers in `samples_` alone. New "
-            "samples are predicted by the classifier that was fitted, with a threshold by "
+            "Probabilities of left-out samples are known only for the numbers in `samples_`. "
+            "Predict new samples with the fitted classifier, or for a threshold with "
             "FixedThresholdClassifier(classifier, threshold=...)."
         )
 

@@ -54,7 +54,7 @@ class UpdatesMixin:
 
     @on_device
     def update(self, X: Features, y: npt.ArrayLike, sample_weight: PerSample = None) -> Self:
-        """Fit the same kernels at the same penalties to the old and new rows, exactly.
+        """Fit the model to additional rows, without choosing kernels and penalties again.
 
         Parameters
         ----------
@@ -68,14 +68,14 @@ class UpdatesMixin:
         Returns
         -------
         self : object
-            The updated estimator. Its predictions are those of a fit to all rows with the same
-            kernels, penalties and stacking weights. `needs_refit_` is true if a new fit is
-            advisable.
+            The updated estimator. It predicts exactly as a fit to the old and new rows with the
+            same kernels, penalties and stacking weights would. `needs_refit_` is true if a new fit
+            is advisable.
 
         Raises
         ------
         ValueError
-            If columns differ from those of the fit, a class is new, or the fit was on Nyström
+            If columns differ from the columns of the fit, a class is new, or the fit was on Nyström
             features and `prepare_updates` was not called.
         TypeError
             If the predictor is not a ridge regression.
@@ -84,20 +84,20 @@ class UpdatesMixin:
 
         Notes
         -----
-        Kernels, centers, trees and their leaves, views of the table, penalties, stacking weights,
-        the calibration of probabilities, prediction sets and `loo_predictions_` are not updated.
-        Intervals of stacks also use the errors of the new rows.
+        Intervals of stacks also use the errors of the new rows. Kernels, centers, trees and their
+        leaves, transformations of the table, penalties and stacking weights are not updated, nor
+        are the calibration of probabilities, prediction sets and `loo_predictions_`.
 
         An exact fit factors the Gram matrix of all rows, which takes O(n^3 / 3) time for each
-        kernel. On Nyström features, sums over the new rows are added to those of `prepare_updates`
-        in O(n_new m^2 + m^3) time for m centers, and no rows are stored. If all rows are centers,
-        conjugate gradients fit all of them, exactly up to rounding in single precision, and new
-        rows become centers.
+        kernel. On Nyström features, sums over the new rows are added to the sums of
+        `prepare_updates` in O(n_new m^2 + m^3) time for m centers, and no rows are stored. If all
+        rows are centers, conjugate gradients fit all of them, exactly up to rounding in single
+        precision, and new rows become centers.
 
-        `needs_refit_` is the result of a rank test at a level of 1 % [1]_. It compares the absolute
-        errors, or the log-losses, of the new rows of all updates with those of left-out rows of the
-        fit. There is no `partial_fit`, because it would have to start without a fit, whereas
-        kernels are learned from rows.
+        `needs_refit_` is the result of a rank test at a level of 1 % [1]_. The test compares the
+        absolute errors, or the log-losses, of the new rows of all updates with the errors of
+        left-out rows of the fit. There is no `partial_fit`, because it would have to start without
+        a fit, and kernels are learned from rows.
 
         References
         ----------
@@ -135,9 +135,10 @@ class UpdatesMixin:
     def prepare_updates(
         self, X: Features, y: npt.ArrayLike, sample_weight: PerSample = None
     ) -> Self:
-        """Sum the rows that a model on Nyström features was fitted to, as `update` requires.
+        """Prepare a model that was fitted on Nyström features for later calls of `update`.
 
-        Exact fits keep their rows and need no preparation.
+        The rows of the fit are read once more, and sums over them are stored. Exact fits keep their
+        rows and need no preparation.
 
         Parameters
         ----------
@@ -183,8 +184,8 @@ class UpdatesMixin:
             unseen = np.setdiff1d(target, self.classes_)
             if unseen.size:
                 raise ValueError(
-                    f"y contains previously unseen labels: {unseen.tolist()}. Fit anew to all rows "
-                    "to learn further classes."
+                    f"y contains previously unseen labels: {unseen.tolist()}. Fit again to all "
+                    "rows to learn new classes."
                 )
             sample_weight = with_class_weights(sample_weight, class_weight, target)
         n = len(target)

@@ -268,7 +268,7 @@ def family_search(
     if certificate:
         raise ValueError(
             "certificate=True needs families of one width or frequency; "
-            f"{family.describe()} has {n_theta} parameters or is no function of a distance."
+            f"{family.describe()} has {n_theta} parameters or is not a function of a distance."
         )
     common = family.structure.isotropic() if width_penalty.strength > 0.0 else None
     isotropic = None if common is None else family_search(common, samples, refined=True)

@@ -163,7 +163,7 @@ class LearnedKernel:
 
 @dataclass(frozen=True)
 class KernelTerms:
-    """The kernels that a fitted estimator combines, with their weights and shares.
+    """Kernels that a fitted estimator combines, with their weights and shares.
 
     Attributes
     ----------
@@ -228,13 +228,13 @@ class KernelTermsMixin:
         return KernelTerms(kernels, [k.describe() for k in kernels], weights, shares, relevance)
 
     def kernel_expansion(self) -> KernelExpansion:
-        """Return the fitted function as a sum of kernels times coefficients at centers.
+        """Return the function that predicts, as a sum of kernels times coefficients.
 
         Returns
         -------
         mercer.inspection.KernelExpansion
-            The expansion from which :func:`mercer.inspection.shapley_values` and other explanations
-            are computed.
+            The sum, from which :func:`mercer.inspection.shapley_values` and other explanations are
+            computed.
 
         Raises
         ------
@@ -256,7 +256,7 @@ class KernelTermsMixin:
         return getattr(self, "cv_residuals_", None)
 
     def learned_gram(self, X: Features) -> Array:
-        """Return the Gram matrix of the learned kernel on samples.
+        """Return the learned kernel between all pairs of the given samples.
 
         Parameters
         ----------
@@ -340,7 +340,7 @@ def _relevance(relevance: Array, features: Array | None, most: int) -> str:
     unknown = np.isnan(relevance)
     if unknown.any():
         whose = "the features" if unknown.all() else f"{unknown.sum()} of the features"
-        return f"<div>Relevance of {whose} is not known: a kernel's formula does not tell it.</div>"
+        return f"<div>Relevance of {whose} is not known: a kernel has an unknown formula.</div>"
     if np.ptp(relevance) == 0.0:
         why = "the kernels treat them alike" if relevance.any() else "predictions are constant"
         return f"<div>Relevance is equal for all features: {why}.</div>"

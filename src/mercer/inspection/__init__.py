@@ -1,18 +1,18 @@
-"""Inspection of fitted models: displays, explanations, and a report on held-out rows.
+"""Explain fitted models, draw what they learned, and evaluate them on held-out rows.
 
-`report` evaluates a fitted model on rows that it was not fitted to. `shapley_values` computes the
-contribution of each column to predictions, `shapley_interactions` computes the interaction of each
-pair of columns, and `sobol_indices` computes the shares of the function's variance that are due to
-columns and pairs. `kernel_terms` returns the kernels of a fitted estimator, and the displays plot
-what the estimator learned.
+`report` evaluates a fitted model on rows to which it was not fitted. `shapley_values` computes how
+much each column contributes to a prediction, and `shapley_interactions` what each pair of columns
+contributes together. `sobol_indices` computes how much of a model's variation is due to each column
+and pair. `kernel_terms` returns the kernels of a fitted estimator, and the displays plot what the
+estimator learned.
 
-Each display follows scikit-learn's conventions: it stores the data that it shows,
-`from_estimator` extracts them from a fitted estimator, and `plot` draws them and sets `ax_` and
-`figure_`. Displays are drawn by ``KernelWeightsDisplay.from_estimator(model)``,
-``AlignmentPathDisplay.from_estimator(model)``, ``FeatureRelevanceDisplay.from_estimator(model)``
-and ``GramMatrixDisplay.from_estimator(model, X, y)``, where `model` is a fitted estimator that
-learns a kernel, a `Pipeline` that ends in one, or a search such as `GridSearchCV` over either.
-Only drawing needs matplotlib: ``pip install "mercer[plot]"``.
+Each display follows scikit-learn's conventions: it stores the data that it shows, `from_estimator`
+takes the data from a fitted estimator, and `plot` draws them and sets `ax_` and `figure_`. Draw
+them by ``KernelWeightsDisplay.from_estimator(model)``,
+``AlignmentPathDisplay.from_estimator(model)``, ``FeatureRelevanceDisplay.from_estimator(model)`` or
+``GramMatrixDisplay.from_estimator(model, X, y)``. Here `model` is a fitted estimator that learns a
+kernel, a `Pipeline` that ends in one, or a search such as `GridSearchCV` over either. Only drawing
+needs matplotlib: ``pip install "mercer[plot]"``.
 """
 
 from mercer._gram.expansion import KernelExpansion

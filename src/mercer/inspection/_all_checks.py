@@ -104,7 +104,7 @@ def coverage_check(found: Coverage | None, task: Task, least_gap: float = 0.03) 
     if not np.isfinite(found.width) or abs(gap) <= least_gap:
         return Check("coverage", ())
     verdict = (
-        "the model is surer than it should be, as where held-out rows differ from those of the fit"
+        "the model is too sure, for example because held-out rows differ from the rows of the fit"
         if gap < 0.0
         else "they are wider than they need to be"
     )
@@ -132,9 +132,9 @@ def left_out_check(held_out: PredictorScores, left_out: PredictorScores | None) 
         return Check("left-out score", ())
     told = [f"{one.value:.1%}" if name == "error" else number(one.value) for one in (new, own)]
     told[0] = f"the error is {told[0]} on held-out rows and {told[1]} on left-out training rows"
-    verdict = "held-out rows differ from those of the fit"
+    verdict = "held-out rows differ from the rows of the fit"
     if new.value < own.value:
-        verdict = "held-out rows are easier, or too much like those of the fit"
+        verdict = "held-out rows are easier, or too similar to the rows of the fit"
     return Check("left-out score", (f"{told[0]}: {verdict}",))
 
 

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 class KernelWeightsDisplay(Display):
-    """Bar plot of each base kernel's share in a learned kernel.
+    """Bar plot of the share that each kernel has in a learned sum of kernels.
 
-    The weights themselves depend on the scale of the base kernels, so that a large weight may have
-    little effect. A share is the kernel's part of the trace of the weighted sum on the training
-    set.
+    A share is the kernel's part of the trace of the weighted sum on the training set. The weights
+    themselves depend on the scale of the base kernels, so that a large weight may have little
+    effect.
 
     Parameters
     ----------
@@ -108,7 +108,9 @@ class KernelWeightsDisplay(Display):
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Plot the share of each kernel, |w_k| tr K_k / sum_j |w_j| tr K_j for weights w.
+        """Draw the share of each kernel for given weights.
+
+        The share of kernel k is |w_k| tr K_k / sum_j |w_j| tr K_j for weights w.
 
         Parameters
         ----------
@@ -174,9 +176,9 @@ class FeatureRelevanceDisplay(Display):
     r"""Bar plot of how strongly the learned kernel depends on each feature.
 
     Feature z has relevance :math:`\sum_k w_k / s_{kz}^2`, where kernel k has weight w_k and width
-    s_kz along the feature. An isotropic kernel has the same width along all its features, and a
-    linear kernel counts one for each of its columns. The relevance of products, sums and
-    projections follows from their parts. Features of a kernel without a known formula have
+    s_kz along the feature. A kernel with a single width has this width along all its features, and
+    a linear kernel counts one for each of its columns. The relevance of products, sums and
+    projections is computed from their parts. Features of a kernel without a known formula have
     relevance NaN and no bar, and the title states how many features are drawn. For a stack, the
     relevances of each kernel sum to one, and so do the relevances that are drawn.
 

@@ -85,7 +85,7 @@ def shared_groups(groups: Array, known: Array) -> Check:
     names = np.unique(groups)
     shared = int(np.isin(names, known).sum())
     told = f"{shared} of {len(names)} groups have rows in the training rows as well"
-    advice = "the scores are not those of new groups; hold out whole groups"
+    advice = "the scores do not hold for new groups; hold out whole groups"
     return Check("groups", (f"{told}: {advice}",) if shared else ())
 
 

@@ -72,8 +72,8 @@ class _DisplayOfRows(Display):
         ax : matplotlib Axes, default=None
             Axes to draw on; if None, a new figure is created.
         max_columns : int, default=None
-            Maximum number of columns. Those with the largest mean absolute values are drawn. None
-            stands for 20 bars, or for 10 columns of a heat map.
+            Maximum number of columns. The columns with the largest mean absolute values are drawn.
+            None stands for 20 bars, or for 10 columns of a heat map.
         **kwargs : dict
             Passed to :func:`shapley_values`, or to :func:`shapley_interactions`, such as
             `independent` and `groups`.
@@ -98,7 +98,7 @@ class _DisplayOfRows(Display):
 
 
 class ImportanceDisplay(_DisplayOfRows):
-    """Bar plot of the contributions of columns to one prediction, or of mean sizes over many.
+    """Bar plot of how much columns contribute to one prediction, or on average to many.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ class ImportanceDisplay(_DisplayOfRows):
         ax : matplotlib Axes, default=None
             Axes to draw on; if None, a new figure is created.
         max_columns : int, default=20
-            Maximum number of bars. Those with the largest absolute values are drawn.
+            Maximum number of bars. The bars with the largest absolute values are drawn.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.barh`.
 
@@ -202,7 +202,7 @@ class ImportanceDisplay(_DisplayOfRows):
 
 
 class InteractionsDisplay(_DisplayOfRows):
-    """Heat map of the mean absolute interaction of each pair of columns.
+    """Heat map of how strongly each pair of columns interacts, on average over predictions.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ class InteractionsDisplay(_DisplayOfRows):
         ax : matplotlib Axes, default=None
             Axes to draw on; if None, a new figure is created.
         max_columns : int, default=10
-            Maximum number of columns. Those with the largest interactions are drawn.
+            Maximum number of columns. The columns with the largest interactions are drawn.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.imshow`.
 

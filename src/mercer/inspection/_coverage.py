@@ -178,11 +178,11 @@ def _same(X: Features) -> Features:
 
 
 class CoverageDisplay(Display):
-    """Plot of the shares of responses inside their prediction intervals by decile of width.
+    """Plot that shows whether narrow and wide prediction intervals contain enough responses.
 
-    Intervals of coverage 0.9 should hold nine of ten responses, whether they are narrow or wide. In
-    the overall mean, narrow intervals that cover too few responses and wide intervals that cover
-    too many cancel out.
+    Intervals of coverage 0.9 should contain nine of ten responses, whether they are narrow or wide.
+    The plot has a point for each decile of the width. In the overall share, narrow intervals that
+    contain too few responses and wide intervals that contain too many cancel out.
 
     Parameters
     ----------
@@ -253,8 +253,8 @@ class CoverageDisplay(Display):
         coverage : float, default=0.9
             Probability, between zero and one.
         scale : "auto" or None, default="auto"
-            If None, it is passed to `predict_interval`, which then returns intervals of nearly the
-            same width for all samples.
+            None is passed to `predict_interval`, which then returns intervals of nearly the same
+            width for all samples.
         ax : matplotlib Axes, default=None
             Axes to draw on; if None, a new figure is created.
         **kwargs : dict
@@ -299,7 +299,7 @@ class CoverageDisplay(Display):
         intervals : array-like of shape (n_samples, 2)
             Lower and upper ends.
         coverage : float, default=0.9
-            The share of the responses that the intervals should hold.
+            The share of the responses that the intervals should contain.
         ax : matplotlib Axes, default=None
             Axes to draw on; if None, a new figure is created.
         **kwargs : dict
@@ -312,7 +312,7 @@ class CoverageDisplay(Display):
         Raises
         ------
         ValueError
-            If `intervals` does not hold one interval of finite width for each response.
+            If `intervals` does not have one interval of finite width for each response.
         """
         truth, ends = column_or_1d(y, dtype=float), np.asarray(intervals, dtype=float)
         if ends.shape != (len(truth), 2) or not len(truth) or not np.isfinite(ends).all():

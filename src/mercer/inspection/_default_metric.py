@@ -23,7 +23,7 @@ def has_heavy_tail(y: Array) -> bool:
 
 
 def default_metric(y: PerSample, task: Task, kind: str = "", unequal: float = 3.0) -> str:
-    """Return the name of the score that :func:`report` shows first for given targets.
+    """Return the score that suits given targets, which :func:`report` shows first.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def default_metric(y: PerSample, task: Task, kind: str = "", unequal: float = 3.
         "ordinal" for classes that are ordered grades, and "count" for responses that are counts.
     unequal : float, default=3.0
         Classes are unequal if the largest class has at least `unequal` times as many rows as the
-        smallest. The share of misclassified rows then says little about the smaller classes.
+        smallest. The share of misclassified rows then depends little on the smaller classes.
 
     Returns
     -------

@@ -80,7 +80,7 @@ def kernel_terms(estimator: BaseEstimator) -> KernelTerms:
     NotFittedError
         If the estimator is not fitted.
     TypeError
-        If the estimator learns no kernel.
+        If the estimator does not learn a kernel.
 
     Examples
     --------
@@ -185,7 +185,9 @@ def name_categories(ax: Axes, names: npt.ArrayLike) -> None:
 
 
 class AlignmentPathDisplay(Display):
-    """Line plot of the centered alignment with the target after each step of the fit.
+    """Line plot of how well the learned kernel agrees with the target after each step of the fit.
+
+    The measure is the centered alignment, which is between 0 and 1.
 
     Parameters
     ----------
@@ -214,7 +216,7 @@ class AlignmentPathDisplay(Display):
     def from_estimator(
         cls, estimator: BaseEstimator, *, ax: Axes | None = None, **kwargs: Any
     ) -> Self:
-        """Draw the path of a fitted estimator.
+        """Draw the alignments after each step of a fitted estimator.
 
         Parameters
         ----------
@@ -250,7 +252,7 @@ class AlignmentPathDisplay(Display):
     def from_alignments(
         cls, alignments: npt.ArrayLike, *, ax: Axes | None = None, **kwargs: Any
     ) -> Self:
-        """Draw the path of given alignments.
+        """Draw given alignments, one for each step.
 
         Parameters
         ----------
@@ -280,7 +282,7 @@ class AlignmentPathDisplay(Display):
         ax : matplotlib Axes, default=None
             Axes to draw on; if None, a new figure is created.
         magnified : bool, default=False
-            Whether the axis spans only the alignments of the path. If so, its label says so.
+            Whether the axis spans only the alignments of the path, which its label then states.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.plot`.
 

@@ -156,9 +156,9 @@ class ExplainedModel:
         is_number = background is None or isinstance(background, int | np.integer)
         if is_number and self.expansion.sources is not None:
             raise ValueError(
-                f"{type(self.step).__name__} was fitted to Gram matrices, whose sources are "
-                "explained, and does not keep them: pass background, the Gram matrices between "
-                "some rows and the training rows, of shape (n_background, n_fitted, n_kernels)."
+                f"{type(self.step).__name__} was fitted to Gram matrices and does not store them: "
+                "pass background, the Gram matrices between some rows and the training rows, of "
+                "shape (n_background, n_fitted, n_kernels)."
             )
         if is_number:
             n_rows = N_BACKGROUND if background is None else int(background)
@@ -182,8 +182,8 @@ class ExplainedModel:
         """
         if self.expansion.sources is not None:
             raise TypeError(
-                f"{what} are known of models of tables, and this {type(self.step).__name__} was "
-                "fitted to Gram matrices: shapley_values says what each of them contributes."
+                f"{what} need a model of a table, and this {type(self.step).__name__} was fitted "
+                "to Gram matrices: shapley_values computes what each of them contributes."
             )
 
     def table(self, X: Table) -> Table:
@@ -227,8 +227,7 @@ class ExplainedModel:
             twice = next(z for z in positions if positions.count(z) > 1)
             raise ValueError(
                 f"Column {self.names[twice]!r} is in more than one place of groups: each column "
-                f"belongs to one player, and a table of {len(self.names)} columns has at "
-                "most as many."
+                "can be in one group only."
             )
         alone = [z for z in range(len(self.names)) if z not in set(positions)]
         joined = [" + ".join(self.names[z] for z in columns) for columns in found]
@@ -251,10 +250,10 @@ class ExplainedModel:
         if parts.others:
             kernels = ", ".join(dict.fromkeys(part.description for part in parts.others))
             raise TypeError(
-                "Interactions, shares of variance and contributions of independent columns are "
-                f"known of kernels that are products over columns, and {kernels} is not: use "
-                "Gaussian, product Laplacian or linear kernels, or explain by shapley_values, or "
-                "group the columns that a kernel takes together."
+                "Interactions, shares of variance and contributions of independent columns need "
+                f"kernels that are products over columns, and {kernels} is not: use Gaussian, "
+                "product Laplacian or linear kernels, or explain by shapley_values, or group the "
+                "columns that a kernel takes together."
             )
         return parts
 

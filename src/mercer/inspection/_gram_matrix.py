@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class GramMatrixDisplay(Display):
     """Image of the learned Gram matrix, with the samples ordered by class or by response.
 
-    A kernel aligned with the target shows bright blocks along the diagonal, one for each class, or
-    a bright band if the response is continuous.
+    If the kernel agrees with the target, the image has bright blocks along the diagonal, one for
+    each class, or a bright band if the response is continuous.
 
     Parameters
     ----------
@@ -90,8 +90,8 @@ class GramMatrixDisplay(Display):
         y : array-like of shape (n_samples,)
             Classes or responses of the samples.
         max_samples : int, default=1000
-            Maximum number of samples. If there are more, a subset that is evenly spaced in their
-            order is drawn, since a screen shows no more. This also keeps the Gram matrix small.
+            Maximum number of samples. If there are more, an evenly spaced subset is drawn, because
+            a screen shows no more. This also keeps the Gram matrix small.
         ax : matplotlib Axes, default=None
             Axes to draw on; if None, a new figure is created.
         **kwargs : dict
@@ -129,7 +129,7 @@ class GramMatrixDisplay(Display):
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw a given Gram matrix, such as that of a base kernel.
+        """Draw a given Gram matrix, for example of a single kernel.
 
         Parameters
         ----------

@@ -22,7 +22,8 @@ class ShapleyInteractions:
     Attributes
     ----------
     values : ndarray of shape (n_rows, n_players, n_players) or (..., n_outputs)
-        Interaction indices in the unit of the prediction, symmetric and zero on the diagonal.
+        Interaction indices in the unit of the prediction, symmetric and zero on the diagonal. A
+        player is a column or a group of columns.
     feature_names : list of str of shape (n_players,)
     output_names : list of str
         Classes, or empty for responses.
@@ -103,12 +104,13 @@ def shapley_interactions(
     independent: bool = False,
     random_state: RandomState = 0,
 ) -> ShapleyInteractions:
-    """Compute the exact Shapley interaction index of each pair of columns in each prediction.
+    """Explain predictions by what each pair of columns contributes together.
 
-    The value of a set of columns is defined as in :func:`shapley_values`. The index of a pair is
-    the change of this value when both columns are added, minus the changes when each column is
-    added alone, averaged over the sets of other columns with equal weight for each size of sets.
-    The index is zero for columns with additive effects.
+    The contributions are exact Shapley interaction indices. The index of a pair is zero if the
+    effects of its columns are additive. In general, it is the change of the value of a set of
+    columns, as in :func:`shapley_values`, when both columns are added, minus the changes when each
+    column is added alone. This difference is averaged over the sets of other columns, with equal
+    weight for each size of sets.
 
     Parameters
     ----------
@@ -119,12 +121,12 @@ def shapley_interactions(
     background : array-like, sparse matrix, data frame or int, default=None
         At least two rows, or a number of training rows to draw; None stands for 100.
     groups : mapping of str to columns, or iterable of columns, default=None
-        Columns whose values are exchanged together.
+        Columns that are treated as one.
     independent : bool, default=False
         Whether background values are drawn independently for each column; see
         :func:`shapley_values`.
     random_state : int, RandomState instance or None, default=0
-        Determines which background rows are drawn.
+        Seed or generator that draws background rows.
 
     Returns
     -------
@@ -182,17 +184,17 @@ def shapley_interactions(
 
 @dataclass(frozen=True)
 class SobolIndices:
-    """Shares of the variance of a fitted function, computed by `sobol_indices`.
+    """Shares of columns and pairs in the variation of a model, computed by `sobol_indices`.
 
     Attributes
     ----------
     first_order : ndarray of shape (n_players,) or (n_players, n_outputs)
-        Share of the main effect of each player.
+        Share of the main effect of each player, which is a column or a group of columns.
     second_order : ndarray of shape (n_players, n_players) or (n_players, n_players, n_outputs)
         Share of the interaction of each pair beyond both main effects, symmetric and zero on the
         diagonal.
     total_order : ndarray of the shape of `first_order`
-        Share of all effects that involve the player. These shares sum to one or more.
+        Share of all effects in which the player is involved. These shares sum to one or more.
     variance : float or ndarray of shape (n_outputs,)
         Variance of the function in its squared unit. The shares of a constant function are zero.
     feature_names : list of str of shape (n_players,)
@@ -230,11 +232,12 @@ def sobol_indices(
     *,
     random_state: RandomState = 0,
 ) -> SobolIndices:
-    """Compute the shares of a fitted function's variance that are due to columns and pairs.
+    """Compute how much of a model's variation is due to each column and each pair of columns.
 
-    Each column takes its values in the background rows, independently of the other columns. The
-    shares are therefore a property of the function. If columns depend on each other, the shares do
-    not hold for its predictions on the background rows.
+    Sobol indices are shares of the variance of the function that predicts. Each column takes its
+    values in the background rows, independently of the other columns. The shares are therefore a
+    property of the function. If columns depend on each other, the shares do not hold for the
+    predictions of the background rows.
 
     Parameters
     ----------
@@ -243,9 +246,9 @@ def sobol_indices(
     background : array-like, sparse matrix, data frame or int, default=None
         At least two rows, or a number of training rows to draw; None stands for 100.
     groups : mapping of str to columns, or iterable of columns, default=None
-        Columns whose values are exchanged together.
+        Columns that are treated as one.
     random_state : int, RandomState instance or None, default=0
-        Determines which background rows are drawn.
+        Seed or generator that draws background rows.
 
     Returns
     -------

@@ -128,11 +128,11 @@ def partial_dependence(
     subsample: int = 500,
     random_state: RandomState = 0,
 ) -> PartialDependence:
-    r"""Compute predictions for each row, and their averages, as one or two columns vary.
+    r"""Compute how predictions change with one or two columns, on average and for single rows.
 
-    The results are those of :func:`sklearn.inspection.partial_dependence`. They refer to columns of
-    the user's table regardless of their encoding, and are computed by sums over the centers instead
-    of predictions.
+    The results agree with :func:`sklearn.inspection.partial_dependence`. They refer to the columns
+    of the table before it is encoded, and are computed from sums over the centers instead of
+    predictions.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def partial_dependence(
         Maximum number of rows over which predictions are averaged. If there are more, a subset is
         drawn.
     random_state : int, RandomState instance or None, default=0
-        Determines which rows are drawn.
+        Seed or generator that draws the rows.
 
     Returns
     -------
@@ -177,10 +177,10 @@ def partial_dependence(
     Notes
     -----
     All grid values occur in the table, so that columns of whole numbers are evaluated at whole
-    numbers. The grid holds all distinct values of a column, or the values nearest to evenly spaced
-    numbers between the percentiles. For categories, it holds the twenty most frequent ones. This
-    takes O(g n b) time for g values, n centers and b rows. Kernels that are not products over
-    columns are evaluated at g b rows.
+    numbers. The grid consists of all distinct values of a column, or of the values nearest to
+    evenly spaced numbers between the percentiles. For categories, it consists of the twenty most
+    frequent ones. This takes O(g n b) time for g values, n centers and b rows. Kernels that are not
+    products over columns are evaluated at g b rows.
 
     References
     ----------
@@ -269,7 +269,7 @@ def _column(X: Table, position: int, name: str, is_category: bool) -> Column:
     found = columns_of(table)
     if not found or found[0].kind == "text":
         raise ValueError(
-            f"Column {name!r} holds no numbers, dates or categories, which curves are drawn over."
+            f"Column {name!r} does not contain numbers, dates or categories, which curves need."
         )
     return replace(found[0], name=name)
 

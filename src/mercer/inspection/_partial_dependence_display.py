@@ -38,7 +38,7 @@ _FEW = 12
 
 
 class PartialDependenceDisplay(Display):
-    """Plots of the dependence of predictions on columns, above the distribution of the data.
+    """Plots of how predictions change with columns, above the distribution of the data.
 
     One column of numbers or dates is drawn as a curve, and one column of categories as points. Two
     columns of numbers are drawn as filled contours, with the rows of the table as dots. A column of
@@ -162,7 +162,7 @@ class PartialDependenceDisplay(Display):
         max_curves: int = 50,
         **kwargs: Any,
     ) -> Self:
-        """Draw the plots. All plots of one column share their vertical limits.
+        """Draw the plots, with the same vertical limits for all plots of one column.
 
         Parameters
         ----------

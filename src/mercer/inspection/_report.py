@@ -54,7 +54,7 @@ from mercer.inspection._report_text import (
 
 @dataclass(frozen=True)
 class ModelReport:
-    """Report on a fitted model, computed from rows to which it was not fitted.
+    """Scores of a fitted model and warnings about them, computed by `report`.
 
     In a notebook, the report is shown as a page of tables.
 
@@ -72,18 +72,18 @@ class ModelReport:
     n_train : int or None
         Number of training rows; None if they are unknown.
     held_out : tuple of PredictorScores
-        Scores of the model and, if training rows are known, of simple predictors, with the constant
-        at the end. Each has a `name` and `scores`, a dictionary of estimates with `value`,
-        `low` and `high`. Its keys are ``error``, ``balanced_accuracy``, ``log_loss`` and
+        Scores of the model and, if training rows are known, of simple predictors. The last
+        predictor is a constant. Each has a `name` and `scores`, a dictionary of estimates with
+        `value`, `low` and `high`. Its keys are ``error``, ``balanced_accuracy``, ``log_loss`` and
         ``roc_auc`` for classes, and ``rmse``, ``mae`` and ``r2`` for responses; also ``mae`` for
         grades, ``log_rmse`` for positive responses with a heavy tail, and ``poisson_deviance`` for
         counts.
     metric : str
         Name of the score that is shown first.
     left_out : PredictorScores or None
-        Scores on training rows of predictions that did not use the targets of the predicted rows.
-        For two-stage and one-stage classifiers, a penalty or the kernel was selected on these rows,
-        which makes the scores too good; `note` says so.
+        Scores of predictions of training rows that did not use the targets of these rows. For
+        two-stage and one-stage classifiers, a penalty or the kernel was selected on these rows,
+        which makes the scores too good; `note` then states this.
     stated : dict of str to float
         Scores that the model itself stores, by the name of the attribute. Negated errors are left
         out.
@@ -93,12 +93,12 @@ class ModelReport:
     constant_ratio : Estimate or None
         Ratio of the model's mean squared error, of responses or probabilities, to the constant's.
     calibration : tuple of Bin
-        Shares of rows that belong to the second of two classes, or to the predicted class of
-        several, by decile of the probability of this class. Each bin has `value`, the mean
+        Shares of rows that belong to the second of two classes, or to the predicted class if there
+        are more, by decile of the probability of this class. Each bin has `value`, the mean
         probability, `share`, an estimate, and `count`.
     coverage : Coverage or None
-        Coverage of intervals or of sets of classes, with `asked`, `share`, `width` and `bins`.
-        The bins have the same attributes as those of `calibration`.
+        Coverage of intervals or of sets of classes, with `asked`, `share`, `width` and `bins`. The
+        bins have the same attributes as in `calibration`.
     losses : tuple of LossByColumn
         Columns whose bins differ significantly, and by a fifth, in the error, with `column`,
         `labels`, `counts`, `losses` and `p_value`.
@@ -143,7 +143,7 @@ class ModelReport:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Reasons why the scores may be misleading, with one sentence for each."""
+        """Reasons why the scores may be misleading, one sentence each."""
         constant = [] if self.beats_constant is not False else [constant_warning(self)]
         found = [
             f"{text}; {check.advice}" if check.advice else text
@@ -209,17 +209,17 @@ def report(
         Groups to which the rows belong, such as patients. If given, confidence intervals and tests
         refer to new groups.
     train : (X, y) or (X, y, groups), default=None
-        The training rows, to which simple predictors are fitted, and which are searched for copies
-        and for columns that leak the target. Without them, the report lacks these parts.
+        The training rows, which are needed to fit simple predictors for comparison and to search
+        for copies and for columns that leak the target.
     coverage : float, default=0.9
         Nominal coverage of the intervals or sets whose actual coverage is measured.
     metric : str, default=None
         The score that is shown first; see `held_out` of `ModelReport`. For classes, the default is
-        the share of misclassified rows. If a class has at least three times as many rows as
+        the share of misclassified rows. If one class has at least three times as many rows as
         another, it is the area under the ROC curve for two classes, and the balanced accuracy for
         more. For grades, which `KernelOrdinalClassifier` predicts, it is the mean absolute error.
-        For responses, it is the root mean squared error, computed from logarithms if the responses
-        are positive with a heavy tail. For counts, it is the Poisson deviance.
+        For responses, it is the root mean squared error, of logarithms if the responses are
+        positive with a heavy tail. For counts, it is the Poisson deviance.
     later : bool, default=False
         Whether the rows are later than all training rows, in which case their order does not make
         the scores misleading.
@@ -236,9 +236,9 @@ def report(
     NotFittedError
         If the model is not fitted.
     ValueError
-        If lengths differ, X has other columns than in the fit, y holds missing values or classes
-        to which the model was not fitted, groups hold missing names or a single group, or the model
-        has no such metric.
+        If lengths differ, X has other columns than in the fit, or the model has no such metric.
+        Also if y contains missing values or classes to which the model was not fitted, or groups
+        contain missing names or only one group.
 
     See Also
     --------
@@ -247,24 +247,25 @@ def report(
 
     Notes
     -----
-    The 95% confidence intervals are Wilson's for shares and DeLong's for the area under the ROC
-    curve. For other scores, they are based on the delta method, which is applied to the logarithm
-    of the root mean squared error. If there are groups, the intervals are based on the variance
-    over groups, with Student's quantile for the number of groups [1]_.
+    The 95% confidence intervals use Wilson's method for shares and DeLong's method for the area
+    under the ROC curve. For other scores, they use the delta method, which is applied to the
+    logarithm of the root mean squared error. If there are groups, the intervals are based on the
+    variance over groups, with Student's quantile for the number of groups [1]_.
 
-    A model is better than a constant if Student's interval of the ratio of mean squared errors (of
-    probabilities, if there are any) is below one, or if the model ranks two classes better than
-    chance. Models that predict only labels are compared by balanced accuracy.
+    A model is better than a constant if Student's confidence interval of the ratio of their mean
+    squared errors is below one, or if the model ranks two classes better than chance. For
+    classifiers, the errors of the probabilities are squared. Models that predict only labels are
+    compared by balanced accuracy.
 
-    Errors are compared between deciles or categories of each column by the Kruskal-Wallis test, and
-    columns are listed at a false discovery rate of 5% [2]_, if the largest of the shares of wrong
-    rows, or of the median errors, is at least 1.2 times the smallest. Each check warns about clean
-    data with a probability of at most 1%, except for leakage and copies, which are not statistical
-    tests. Columns leak if they almost determine the target, alone or in twos or threes. A column is
-    an identifier if rows of equal values, or of equal parts of codes before a separator, have
+    The Kruskal-Wallis test compares errors between deciles or categories of each column. A column
+    is listed, at a false discovery rate of 5% [2]_, if the largest of the shares of wrong rows, or
+    of the median errors, is at least 1.2 times the smallest. Each check warns about clean data with
+    a probability of at most 1%, except for leakage and copies, which are not statistical tests.
+    Columns leak if they almost determine the target, alone or in pairs or triples. A column is an
+    identifier if rows with equal values, or with codes that are equal up to a separator, have
     similar targets, and new values are predicted worse. Order effects are rank correlations of
-    neighboring residuals, and of targets if dates or a counter order the rows. Shift is detected by
-    a classifier that distinguishes held-out rows from training rows.
+    neighboring residuals, and of neighboring targets if dates or a counter order the rows. Shift is
+    detected by a classifier that distinguishes held-out rows from training rows.
 
     References
     ----------

@@ -214,14 +214,14 @@ def _left_out_meaning(report: Any) -> str:
     if report.left_out.note:
         note = report.left_out.note
         return f"Left-out rows are training rows, predicted by fits without them. {note}."
-    return "Left-out rows are training rows, by predictions in which their own targets had no part."
+    return "Left-out rows are training rows, predicted without the use of their own targets."
 
 
 def _losses(report: Any) -> ReportSection:
     name = "error" if report.task == "classification" else "mae"
     title = "Where the model errs"
     if not report.losses:
-        none = "the error differs by no column by a fifth, beyond what chance explains"
+        none = "within every column, the error differs by less than a fifth, or by chance"
         return ReportSection(title, findings=(none,))
     rows = []
     for one in report.losses:
@@ -238,9 +238,9 @@ def _losses(report: Any) -> ReportSection:
     )
     header = ("Column", f"Highest {error}", "where", "Lowest", "where")
     told = (
-        f"{what} deciles or categories of each column. Columns are listed by whose values "
-        "the errors differ by a fifth, and beyond what chance explains (Kruskal-Wallis tests, "
-        "false discovery rate 5%), the largest differences first.",
+        f"{what} deciles or categories of each column. A column is listed if the errors of its "
+        "values differ by a fifth, and by more than chance explains (Kruskal-Wallis tests, false "
+        "discovery rate 5%). The largest differences come first.",
     )
     return ReportSection(title, header, tuple(rows), sentences=told)
 

@@ -36,18 +36,19 @@ def shapley_values(
     n_permutations: int | Literal["all"] = 2,
     random_state: RandomState = 0,
 ) -> ShapleyValues:
-    r"""Compute the contribution of each column to each prediction.
+    r"""Explain predictions by the contribution of each column.
 
-    The contributions are exact interventional Shapley values. The value of a set S of columns is
-    the mean prediction over background rows that take the explained row's values in S. The Shapley
-    value of a column is the change of this mean when the column is added to the set, averaged over
-    all orders in which columns may be added. The values of a row and the base value sum to the
-    prediction.
+    The contributions of the columns to a prediction and the base value, which is the mean
+    prediction for background rows, sum to the prediction. They are interventional Shapley values,
+    and exact for most kernels (see Notes). The value of a set S of columns is the mean prediction
+    for background rows that take the explained row's values in S. The Shapley value of a column is
+    the change of this mean when the column is added to the set, averaged over all orders in which
+    columns may be added.
 
-    The explained output of a regressor is the response. For two classes, it is the log-odds, and
-    for more classes, the scores whose softmax gives the probabilities. For `BayesianMKLClassifier`,
-    it is the mean of the latent function, and for classifiers without probabilities, the decision
-    value.
+    For regressors, the response is explained. For two classes, the log-odds are explained, and for
+    more classes, the scores whose softmax gives the probabilities. For `BayesianMKLClassifier`, the
+    mean of the latent function is explained, and for classifiers without probabilities, the
+    decision value.
 
     Parameters
     ----------
@@ -55,29 +56,28 @@ def shapley_values(
         A fitted predictor of mercer, a pipeline that ends in one and whose other steps process each
         column separately, such as `table_encoder`, or a search over either.
     X : array-like, sparse matrix or data frame of shape (n_rows, n_columns)
-        Rows to explain in the format that the model accepts. A model of precomputed Gram matrices
-        takes the Gram matrices between these rows and the training rows. Their sources, one for
-        each kernel, are then explained instead of columns.
+        Rows to explain, in the form that the model takes. For a model of precomputed Gram matrices,
+        these are the Gram matrices between the rows to explain and the training rows. The kernels
+        are then explained instead of columns.
     background : array-like, sparse matrix, data frame or int, default=None
         At least two rows with the same columns, or a number of training rows to draw. None stands
         for 100. The values are exact for this background.
     groups : mapping of str to columns, or iterable of columns, default=None
-        Columns whose values are exchanged together, by name or position. Each other column is a
-        group by itself. The columns that an encoder computes from one column of the table always
-        stay together.
+        Columns that are treated as one, by name or position. All other columns are explained one by
+        one. The columns that an encoder computes from one column of the table always stay together.
     independent : bool, default=False
         Whether background values are drawn independently for each column, from any background row,
-        instead of as whole rows. One product of mean factors then replaces the background rows,
-        which speeds up explanations of many rows by about the number of background rows. The base
+        instead of as whole rows. Explanations of many rows are then faster by about the number of
+        background rows, because one product of mean factors replaces the background rows. The base
         value is the mean prediction for such rows.
     n_permutations : int or "all", default=2
-        Number of pairs of opposite permutations for each background row, at least two, by which
-        parts of the model that are not products over columns are explained. The option "all"
-        enumerates all subsets of columns, which is exact and takes 2^d evaluations per background
-        row for d columns. All subsets are always enumerated if this takes at most as many
-        evaluations as the permutations.
+        Number of pairs of opposite permutations for each background row, at least two. They explain
+        parts of the model that are not products over columns. The option "all" enumerates all
+        subsets of columns, which is exact and takes 2^d evaluations per background row for d
+        columns. All subsets are always enumerated if this takes at most as many evaluations as the
+        permutations.
     random_state : int, RandomState instance or None, default=0
-        Determines which background rows and permutations are drawn.
+        Seed or generator that draws background rows and permutations.
 
     Returns
     -------
@@ -92,15 +92,16 @@ def shapley_values(
         If the model is not a predictor of mercer, if it has a step that computes features from
         several columns, or if `independent` is True and kernels are not products over columns.
     ValueError
-        If columns differ from those of the fit, values are missing and the model does not accept
-        missing values, the background has one row, a column is in two groups, or no background is
-        given for a model of Gram matrices, which does not store them.
+        If columns differ from the columns of the fit, or values are missing and the model does not
+        accept missing values. If the background has only one row, or a column is in two groups. If
+        no background is given for a model of Gram matrices, which does not store them.
 
     Notes
     -----
-    Gaussian kernels, including those with a width for each feature, product Laplacians, inner
-    products, polynomials, and sums and products of these kernels are sums of products over columns.
-    For these, the values are exact: with :math:`f(x) = \sum_i c_i \prod_l k_l(x_l, z_{il})`,
+    Many kernels are sums of products over columns: Gaussian kernels, also with a width for each
+    feature, product Laplacians, inner products, polynomials, and sums and products of these
+    kernels. For these, the values are exact: with
+    :math:`f(x) = \sum_i c_i \prod_l k_l(x_l, z_{il})`,
 
     .. math:: \phi_j = \operatorname{mean}_z \sum_i c_i \int_0^1 (k_j(x_j, z_{ij}) - k_j(z_j,
               z_{ij})) \prod_{l \ne j} [t\, k_l(x_l, z_{il}) + (1 - t) k_l(z_l, z_{il})]\, dt
@@ -108,8 +109,8 @@ def shapley_values(
     by a Gauss-Legendre rule that is exact for the polynomial in t. Each row takes O(n b d^2) time
     for n centers, b background rows and d columns, and O(n d^2) time for independent columns. Other
     kernels, such as the Laplacian of the Euclidean distance, projections and leaves of trees, are
-    explained by permutations [2]_, with standard errors, also in O(n b d^2) time. Values are exact
-    for a kernel on the columns of one player, whatever its form.
+    explained by permutations [2]_, with standard errors, also in O(n b d^2) time. For a kernel on a
+    single column, or on one group of columns, the values are exact whatever its form.
 
     References
     ----------
@@ -142,7 +143,7 @@ def shapley_values(
     if n_permutations == "all" and len(parts.sampled_players) > _MOST_ENUMERATED:
         raise ValueError(
             f'n_permutations="all" enumerates subsets of at most {_MOST_ENUMERATED} columns, and '
-            f"{len(parts.sampled_players)} are in kernels that are no products over columns: pass "
+            f"{len(parts.sampled_players)} are in kernels that are not products over columns: pass "
             "a number, or group columns."
         )
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31))

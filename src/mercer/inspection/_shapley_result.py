@@ -36,14 +36,14 @@ class ShapleyValues:
     Attributes
     ----------
     values : ndarray of shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
-        Contributions in the unit of the prediction.
+        Contributions in the unit of the prediction. A player is a column or a group of columns.
     base_value : float or ndarray of shape (n_outputs,)
         Mean prediction for the background rows.
     covariances : ndarray of shape (n_rows, n_players, n_outputs, n_outputs)
         Covariances of the outputs of each value over draws of permutations, for the given
         background; zero if a value is exact. There is one output if `values` has two dimensions.
     data : ndarray of shape (n_rows, n_players)
-        Values of the players in the rows, which are text if a player has several columns.
+        Values of the players in the rows; text if a player has several columns.
     feature_names : list of str of shape (n_players,)
     output_names : list of str
         Classes, or empty for responses.
@@ -52,8 +52,8 @@ class ShapleyValues:
         "log rate".
         Scale of the explained output.
     shrinkage : ndarray of shape (n_rows,) or (n_rows, n_outputs)
-        Amount that the model adds to the sum of the base value and the values if a row is far from
-        all training rows; zero for all other rows.
+        For rows far from all training rows, the amount that the model adds to the sum of the base
+        value and the values; zero for all other rows.
 
     Examples
     --------
@@ -220,7 +220,7 @@ class ShapleyValues:
         output : str or int, default=None
             See `largest`.
         unit : str, default=""
-            Unit of the response, which logarithms of it do not have.
+            Unit of the response. It is not shown for logarithms of the response.
 
         Returns
         -------
@@ -244,7 +244,7 @@ class ShapleyValues:
         return f"{label} {texts[0]}, average row {texts[1]}"
 
     def decimals(self, output: str | int | None = None) -> int:
-        """Return the number of decimals with which the largest importance has three digits.
+        """Return the number of decimals that shows the largest importance with three digits.
 
         Parameters
         ----------

@@ -35,7 +35,7 @@ class TrainingContributions:
     positions : ndarray of int of shape (n_known,)
         Positions of the rows in `data`.
     are_centers : bool
-        Whether the rows are centers of Nyström features, which represent many training rows each.
+        Whether the rows are centers of Nyström features, each of them for many training rows.
     data : data frame or ndarray
         The training table or, if it was not given, the features of the rows that the model keeps.
     names : list of str
@@ -99,7 +99,7 @@ class TrainingContributions:
     def to_frame(
         self, row: int = 0, n_largest: int = 10, *, output: str | int | None = None
     ) -> pd.DataFrame:
-        """Return the training rows with the largest contributions to one prediction.
+        """Return the training rows that contribute most to one prediction, as a data frame.
 
         Parameters
         ----------
@@ -143,13 +143,13 @@ class TrainingContributions:
 def training_contributions(
     model: BaseEstimator, X: Table, training: Table = None
 ) -> TrainingContributions:
-    """Compute the contribution of each training row to predictions.
+    """Explain predictions by the contribution of each training row.
 
-    A prediction of a kernel machine is the sum of a_i k(x, x_i) over training rows, plus a
-    constant. A row contributes its coefficient times its kernel value, so that similar rows with
-    large coefficients contribute most. For a stack, the contributions of a row in all members are
-    summed. With Nyström features, `are_centers` is True, and coefficients belong to centers, which
-    represent many training rows.
+    A prediction on a kernel k is a constant plus the sum of a_i k(x, x_i) over the training rows
+    x_i. A row contributes its coefficient times its kernel value, so that similar rows with large
+    coefficients contribute most. For a stack, the contributions of a row in all members are summed.
+    With Nyström features, `are_centers` is True, and coefficients belong to centers. Each center
+    represents many training rows.
 
     Parameters
     ----------
@@ -179,10 +179,10 @@ def training_contributions(
 
     Notes
     -----
-    Contributions to smooth functions are large and cancel: with a wide kernel, a slope is the sum
-    of many contributions of distant rows with opposite signs. Contributions are the summands of the
-    prediction. They do not show how the prediction would change if a row were left out. They take
-    O(n_rows n d) time for n training rows and d columns.
+    Contributions are the summands of the prediction. They do not show how the prediction would
+    change if a row were left out. Contributions to smooth functions are large and cancel: with a
+    wide kernel, a slope is the sum of many contributions of distant rows with opposite signs. They
+    take O(n_rows n d) time for n training rows and d columns.
 
     References
     ----------
@@ -206,15 +206,15 @@ def training_contributions(
     terms = [term for term in expansion.terms if isinstance(term, KernelTerm)]
     if not terms:
         raise TypeError(
-            "No part of the prediction is a sum over training rows: it is that of "
+            "No part of the prediction is a sum over training rows. It consists of "
             f"{', '.join(str(getattr(term, 'description', term)) for term in expansion.terms)}."
         )
     are_centers = any(term.rows is None for term in terms)
     found = [_positions_in(explained, training, term) for term in terms]
     if training is None and are_centers and len(terms) > 1:
         raise ValueError(
-            "Members of a stack on Nyström features have centers of their own: pass training, the "
-            "table that the model was fitted to, to add up what its rows contribute."
+            "The members of a stack on Nyström features have different centers: pass training, the "
+            "table to which the model was fitted, to sum the contributions of its rows."
         )
     rest = expansion.of_views(rows)
     n_known = 1 + max(int(positions.max()) for positions in found)

@@ -1,4 +1,4 @@
-"""Kernel functions, differentiable in the logarithms of their parameters."""
+"""Kernels, which measure how similar two samples are, with parameters that can be learned."""
 
 from mercer.kernels._categorical import Categorical, Lookup
 from mercer.kernels._composition import Product, WeightedSum

@@ -30,7 +30,7 @@ class OfColumns(Gaussian):
 
     @property
     def structure(self) -> Structure:
-        """Unknown, because the kernel is not a function of distances between numbers."""
+        """Unknown structure: the kernel is not a function of distances between numbers."""
         return Structure()
 
     def _is_median(self) -> bool:
@@ -54,11 +54,11 @@ class OfColumns(Gaussian):
 class Categorical(OfColumns):
     """Kernel of unordered categories, exp(-sum_z d(x_z, x'_z) / s_z^2), where d is zero or one.
 
-    The factor of a column is one if the categories are the same, and exp(-1 / s^2) if they differ:
-    a value below one that is learned. Columns with large widths have little effect. Categories are
-    numbers, such as codes, whose order and distances do not matter. Missing values (NaN) are a
-    category of their own. Categories that are absent from the training table differ from all
-    categories in it.
+    Each column contributes a factor: one if the categories are the same, and exp(-1 / s^2), a value
+    below one that is learned, if they differ. Columns with large widths have little effect.
+    Categories are given as numbers, such as codes, whose order and distances do not matter. Missing
+    values (NaN) are a category of their own. Categories that are absent from the training table
+    differ from all categories in it.
 
     Parameters
     ----------
@@ -70,12 +70,12 @@ class Categorical(OfColumns):
         Interval in which widths are searched; (0.1, 100) for `"data"`.
     rarity : float, default=None
         Exponent a > 0 of the function h(p) = (1 - p^a)^(1/a) of a category's frequency p. Different
-        categories then have the distance d = (h(p) + h(p')) / 2, which is larger for rarer ones.
-        If None, any two different categories have the distance one.
+        categories then have the distance d = (h(p) + h(p')) / 2, which is larger for rarer
+        categories. With None, any two different categories have the distance one.
     frequencies : list of ndarray of shape (2, n_levels), default=None
         With `rarity`, the categories of each column, ascending and with infinity for missing
-        values, and their frequencies. None to compute them from the table that the kernel is bound
-        to.
+        values, and their frequencies. None computes them from the training table when an estimator
+        is fitted.
 
     See Also
     --------
@@ -84,8 +84,8 @@ class Categorical(OfColumns):
 
     Notes
     -----
-    The kernel is Gaussian on one-hot columns, which hold sqrt(h(p) / 2) in place of one, with
-    the same width for all one-hot columns of a categorical column: the squared distance of
+    The kernel is Gaussian on one-hot columns with entries sqrt(h(p) / 2) in place of one. All
+    one-hot columns of a categorical column have the same width, and the squared distance of
     different categories is (h(p) + h(p')) / 2. It is therefore positive semi-definite (Schoenberg
     1938). With `rarity` it is the kernel exp(sum_z h(p_z) [x_z = x'_z] / s_z^2) of Belanche &
     Villegas, scaled to a diagonal of one.
@@ -270,10 +270,10 @@ def _blocks(
 
 @dataclass(eq=False, repr=False)
 class Lookup(Kernel):
-    """A kernel of arbitrary objects, k(i, j) = G_ij, on a column that holds the objects' numbers.
+    """Kernel of arbitrary objects, k(i, j) = G_ij, on a column with the numbers of the objects.
 
-    It applies a kernel of graphs, molecules or time series, or a given similarity of categories, to
-    a column of a table: ``OnColumns(Lookup(G), ["molecule"])``. It has no parameters.
+    With it, a kernel of graphs, molecules or time series, or a given similarity of categories, can
+    be used on a column of a table: ``OnColumns(Lookup(G), ["molecule"])``. It has no parameters.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ class Lookup(Kernel):
     ------
     ValueError
         If G is not square, symmetric, finite and positive semi-definite; or when evaluated, if
-        there is more than one column, or if the column holds anything but numbers of objects.
+        there is more than one column, or if the column contains anything but numbers of objects.
 
     See Also
     --------
@@ -308,7 +308,7 @@ class Lookup(Kernel):
         return f"Lookup of {len(self.gram)} objects"
 
     def bind(self, X: Features) -> Lookup:
-        """Return the kernel after checking its matrix, on 256 of the objects if there are more."""
+        """Return the kernel after checking its matrix, or 256 rows and columns of a larger one."""
         gram = np.asarray(self.gram, dtype=float)
         if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or not np.isfinite(gram).all():
             raise ValueError(f"gram must be a square matrix of finite numbers; got {gram.shape}.")
@@ -316,9 +316,9 @@ class Lookup(Kernel):
         part = gram[np.ix_(some, some)]
         rounding = 1e-8 * float(np.abs(part).max(initial=0.0))
         if not np.allclose(part, part.T, rtol=0.0, atol=rounding):
-            raise ValueError("gram is not symmetric, so it is no kernel.")
+            raise ValueError("gram is not symmetric, so it is not a kernel.")
         if np.linalg.eigvalsh(part).min(initial=0.0) < -len(part) * rounding:
-            raise ValueError("gram is not positive semi-definite, so it is no kernel.")
+            raise ValueError("gram is not positive semi-definite, so it is not a kernel.")
         return Lookup(gram)
 
     def _numbers(self, X: Features) -> Array:

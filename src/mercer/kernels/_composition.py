@@ -53,7 +53,7 @@ class Composite(Kernel):
 
     @property
     def bounds(self) -> list[object]:
-        """The parts' bounds, None for parts without parameters."""
+        """Bounds of the parts, None for parts without parameters."""
         return [getattr(part, "bounds", None) for part in self._parts()]
 
     def with_theta(self, theta: Array) -> Self:
@@ -68,11 +68,11 @@ class Composite(Kernel):
         )
 
     def log_bounds(self, X: Features) -> Array:
-        """Return the parts' intervals, concatenated."""
+        """Return the intervals of the parts' log-parameters, concatenated."""
         return np.vstack([part.log_bounds(X) for part in self._parts()])
 
     def bind(self, X: Features) -> Self:
-        """Return the same composition of the bound parts."""
+        """Return the same composition of the parts, adapted to a table."""
         return self._with_parts([part.bind(X) for part in self._parts()])
 
 
@@ -90,7 +90,7 @@ class WeightedSum(Composite):
 
     Notes
     -----
-    Kernels that are functions of the same distance share its computation, and all inner products of
+    Kernels that depend on the same distance share its computation, and all inner products of
     columns are computed as one product of weighted columns.
 
     Examples
@@ -106,7 +106,7 @@ class WeightedSum(Composite):
 
     @property
     def offset(self) -> float:
-        """The weighted sum of the offsets."""
+        """Weighted sum of the parts' offsets."""
         return float(sum(w * part.offset for w, part in self._terms()))
 
     def expand(self, X: Features) -> list[Kernel]:
@@ -116,7 +116,7 @@ class WeightedSum(Composite):
 
     @property
     def structure(self) -> Structure:
-        """A weighted sum of slices of a stack if some part is a slice; unknown otherwise."""
+        """Structure of the formula: a sum of slices of a stack if a part is one; else unknown."""
         if any(isinstance(part.structure, PrecomputedGram) for part in self.kernels):
             return PrecomputedGram(self._from_stack)
         return Structure()
@@ -227,7 +227,7 @@ class Product(Composite):
 
     @property
     def offset(self) -> float:
-        """The product of the offsets."""
+        """Product of the parts' offsets."""
         return float(np.prod([part.offset for part in self._parts()]))
 
     def relevance(self, n_features: int) -> Array:

@@ -113,8 +113,8 @@ def _check_parts(kernel: Kernel) -> None:
     for part in kernel._parts() if isinstance(kernel, Composite) else ():
         if not isinstance(part, Kernel):
             raise TypeError(
-                f"{type(kernel).__name__} takes kernels of mercer; got {part!r}: pass "
-                "mercer.kernels.as_kernel(...) of it."
+                f"{type(kernel).__name__} takes kernels of mercer; got {part!r}: "
+                "convert it with mercer.kernels.as_kernel."
             )
         _check_parts(part)
 
@@ -134,7 +134,7 @@ def _given_instead(source: object) -> str:
 
 @dataclass(eq=False, repr=False)
 class CallableKernel(Kernel):
-    """A kernel given as a function of two tables; it has no parameters.
+    """Kernel from a function of two tables, without parameters to learn.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ class CallableKernel(Kernel):
 
 @dataclass(eq=False, repr=False)
 class SklearnKernel(Kernel):
-    """A scikit-learn Gaussian-process kernel, with its own parameters, bounds and gradient.
+    """Kernel from a Gaussian-process kernel of scikit-learn, with its parameters and bounds.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ class SklearnKernel(Kernel):
         return type(self)(clone(self.kernel))
 
     def relevance(self, n_features: int) -> Array:
-        """Return 1 / width^2 from the length scales, as the corresponding kernel of mercer does.
+        """Return the relevance of each feature, 1 / width^2, from the length scales.
 
         It is NaN for kernels of classes outside scikit-learn, and for pairwise kernels.
         """
@@ -273,7 +273,7 @@ class SklearnKernel(Kernel):
 
 @dataclass(eq=False, repr=False)
 class Precomputed(Kernel):
-    """One slice of a stack of Gram matrices, which is passed in place of features.
+    """Kernel that reads its Gram matrix from a stack, which is passed in place of features.
 
     Parameters
     ----------
@@ -299,19 +299,19 @@ class Precomputed(Kernel):
 
     @property
     def structure(self) -> Structure:
-        """The slice, as a view of the stack."""
+        """Structure of the formula: a slice of the stack, as a view."""
         return PrecomputedGram(lambda stack: stack[:, :, self.index])
 
 
 def as_dictionary(sources: KernelSource | Sequence[KernelSource], X: Features) -> list[Kernel]:
-    """Return the base kernels that the entries of a dictionary stand for, bound to a table.
+    """Convert a list of kernels, names or functions to kernels that are adapted to a table.
 
     Parameters
     ----------
     sources : sequence of kernels, names, callables or scikit-learn Gaussian-process kernels
         The entries; `Linear(per_feature=True)` stands for one kernel per feature.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        The table that determines the positions of named columns and the `"median"` widths.
+        The table from which the positions of named columns and the `"median"` widths are taken.
 
     Returns
     -------
@@ -321,7 +321,7 @@ def as_dictionary(sources: KernelSource | Sequence[KernelSource], X: Features) -
     Raises
     ------
     ValueError
-        If the dictionary is empty.
+        If the list is empty.
 
     Examples
     --------

@@ -14,13 +14,14 @@ from mercer.kernels._structure import InnerProduct, Structure
 
 @dataclass(eq=False, repr=False)
 class Linear(Kernel):
-    """Linear kernel, x'z.
+    """Linear kernel, x'z, for linear functions.
 
     Parameters
     ----------
     per_feature : bool, default=False
-        Whether the kernel, as an entry of a dictionary, stands for one rank-one kernel x_z x'_z per
-        feature. Dictionaries of thousands of such kernels are handled without an n x n matrix.
+        Whether the kernel, in a list of kernels to combine, stands for one kernel x_z x'_z for each
+        feature z. Thousands of such kernels, whose rank is one, are processed without an n x n
+        matrix.
 
     References
     ----------
@@ -51,7 +52,7 @@ class Linear(Kernel):
 
     @property
     def structure(self) -> Structure:
-        """The inner product of all columns."""
+        """Structure of the formula: the inner product of all columns."""
         return InnerProduct()
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
@@ -63,7 +64,7 @@ class Linear(Kernel):
 
 @dataclass(eq=False, repr=False)
 class Polynomial(Kernel):
-    """Polynomial kernel, (gamma x'z + coef0)^degree.
+    """Polynomial kernel, (gamma x'z + coef0)^degree, for polynomials of the features.
 
     Parameters
     ----------
@@ -114,7 +115,7 @@ class Polynomial(Kernel):
         return np.log([[1e-3 / mean_square, 1e3 / mean_square]])
 
     def relevance(self, n_features: int) -> Array:
-        """Return the derivative with respect to the inner product at zero, for every feature.
+        """Return the derivative in the inner product at zero as the relevance of each feature.
 
         If `coef0` is zero, the relevance is `gamma`, because this derivative may vanish.
         """

@@ -22,23 +22,23 @@ _SMALLEST = float(np.finfo(float).tiny)
 
 @dataclass(eq=False, repr=False)
 class ExponentialPower(Stationary):
-    """Exponential power kernel, exp(-(|(x - x') / s|_p)^q), for 0 < q <= p <= 2.
+    """Exponential power kernel, exp(-(|(x - x') / s|_p)^q), by default a product Laplacian.
 
-    The distance is |x - x'|_p = (sum_z |x_z - x'_z|^p)^(1/p). For p = q = 1 the kernel is the
-    product of one-dimensional Laplacian kernels, which suits tables: unlike the Euclidean distance,
-    the sum of absolute differences distinguishes the features' directions.
+    The distance is |x - x'|_p = (sum_z |x_z - x'_z|^p)^(1/p), and 0 < q <= p <= 2. For p = q = 1,
+    the default, the kernel is the product of one-dimensional Laplacian kernels. It suits tables
+    because the sum of absolute differences, unlike the Euclidean distance, treats the features as
+    separate directions.
 
     Parameters
     ----------
     bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
-        Width s, in the unit of the features; with `"median"`, the median distance, in the kernel's
-        norm, between the samples of the table that the kernel is bound to. Estimators bind their
-        kernels when they are fitted.
+        Width s, in the unit of the features. With `"median"`, the width is the median distance, in
+        the kernel's norm, between the training samples when an estimator is fitted.
     ard : bool, default=False
         One width per feature: the distance is (sum_z |(x_z - x'_z) / s_z|^p)^(1/p).
     bounds : "data" or (float, float), default="data"
-        Interval in which widths are searched, in the unit of the features. With `"data"` it is
-        derived from the distances between samples, which are measured in the kernel's norm.
+        Interval in which widths are searched, in the unit of the features. With `"data"`, the
+        interval is derived from the distances between samples in the kernel's norm.
     power : float, default=1.0
         Exponent q of the distance, in (0, norm]. Smaller powers give rougher functions.
     norm : float, default=1.0
@@ -95,7 +95,7 @@ class ExponentialPower(Stationary):
 
     @property
     def accepts_array_api(self) -> bool:  # type: ignore[override]
-        """Whether neither power nor norm are searched: their derivatives are SciPy's."""
+        """Whether power and norm are both fixed, because their derivatives need SciPy."""
         return not self._shapes()
 
     def describe(self) -> str:
@@ -157,15 +157,15 @@ class ExponentialPower(Stationary):
 
 
 class Laplacian(ExponentialPower):
-    """Laplacian kernel, exp(-|x - x'|_p / s), of the Euclidean or another distance.
+    """Laplacian kernel, exp(-|x - x'|_p / s), for functions that are not smooth.
 
     Parameters
     ----------
     bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
         Width s, in the unit of the features; `"median"` as for :class:`ExponentialPower`.
     norm : float, default=2.0
-        Exponent p of the distance |x - x'|_p, in [1, 2]: the Euclidean distance for two, the sum of
-        absolute differences for one.
+        Exponent p of the distance |x - x'|_p, in [1, 2]. The distance is Euclidean for p = 2, and
+        the sum of absolute differences for p = 1.
     ard : bool, default=False
         One width per feature.
     bounds : "data" or (float, float), default="data"
@@ -173,8 +173,8 @@ class Laplacian(ExponentialPower):
 
     Notes
     -----
-    With `norm=2` this is the Matern kernel of smoothness 1/2; with `norm=1` it is the product of
-    one-dimensional Laplacian kernels, :func:`sklearn.metrics.pairwise.laplacian_kernel`.
+    With `norm=2`, this is the Matern kernel of smoothness 1/2. With `norm=1`, it is the product of
+    one-dimensional Laplacian kernels, as in :func:`sklearn.metrics.pairwise.laplacian_kernel`.
 
     Examples
     --------

@@ -27,7 +27,7 @@ from mercer.kernels._tree_arrays import TreeArrays, as_tree_arrays
 
 @dataclass(eq=False, repr=False)
 class Forest(Kernel):
-    """The share of trees in which two samples fall into the same leaf.
+    """Kernel of fitted trees: the share of trees in which two samples fall into the same leaf.
 
     The kernel is k(x, z) = (1/T) sum_t [leaf_t(x) = leaf_t(z)] for T trees. It is positive
     semi-definite, has a diagonal of ones, and is the inner product of sparse features: the
@@ -37,20 +37,21 @@ class Forest(Kernel):
     Parameters
     ----------
     ensemble : estimator
-        Fitted trees of scikit-learn, or of a library with the same interface: any estimator that
-        has a method `apply` (random forests, extremely randomized trees, single trees, XGBoost), or
-        whose `predict` takes ``pred_leaf=True`` (LightGBM), `HistGradientBoostingClassifier` or
-        `HistGradientBoostingRegressor`, or a `MultiOutputRegressor` of these.
+        Fitted trees of scikit-learn, or of a library with the same interface. This is any estimator
+        that has a method `apply` (random forests, extremely randomized trees, single trees,
+        XGBoost) or whose `predict` takes ``pred_leaf=True`` (LightGBM). It can also be a
+        `HistGradientBoostingClassifier`, a `HistGradientBoostingRegressor`, or a
+        `MultiOutputRegressor` of any of these.
     cuts : list of ndarray, default=None
         For each tree, ascending thresholds between the numbers that identify its leaves; see
-        `with_leaves_of`. None to determine them from the rows of each evaluation.
+        `with_leaves_of`. None determines them from the rows of each evaluation.
     rows : ndarray or sparse matrix of shape (n_rows, n_features), default=None
-        Rows between which `relevance` exchanges values.
+        Rows whose values `relevance` exchanges.
     indicators : list of ndarray of int, default=None
         Groups of columns of zeros and ones, given by their indices. In each row, at most one column
-        of a group is one, as in the one-hot columns of a category. In the table that the ensemble
-        was fitted to, each group is one column, after all other columns, that holds the number of
-        the indicator that is one, counted from one, or zero if none is.
+        of a group is one, as in the one-hot columns of a category. In the table to which the
+        ensemble was fitted, each group is one column, after all other columns. This column contains
+        the number of the indicator that is one, counted from one, or zero if no indicator is one.
 
     Raises
     ------
@@ -143,7 +144,7 @@ class Forest(Kernel):
         return replace(self, cuts=cuts, rows=X[some]), np.stack(leaves, axis=1)
 
     def apply(self, X: Features) -> Array:
-        """Return the leaf of each tree that each row falls into.
+        """Return the leaf of each tree into which each row falls.
 
         Parameters
         ----------
@@ -204,7 +205,7 @@ class Forest(Kernel):
 
     @property
     def first_features(self) -> Array:
-        """The index of the first feature of each tree, followed by the number of features."""
+        """Index of the first feature of each tree, followed by the number of features."""
         assert self.cuts is not None
         return np.cumsum([0, *(len(cuts) + 1 for cuts in self.cuts)])
 
@@ -219,8 +220,9 @@ class Forest(Kernel):
         The values of one feature are exchanged between rows; the effect is half the mean square of
         the resulting changes in predictions. The features of a group of `indicators` are exchanged
         together, and share the effect in proportion to their variances. The total effect is defined
-        for every ensemble that predicts, whereas boosted trees of scikit-learn do not report the
-        gains of their splits, and gains of deep trees are large for irrelevant features, too.
+        for every ensemble that predicts. Gains of splits are not used, because boosted trees of
+        scikit-learn do not report them, and deep trees have large gains for irrelevant features,
+        too.
 
         Parameters
         ----------

@@ -31,12 +31,13 @@ derivatives of <P, K> with respect to the log-parameters.
 
 
 class Kernel(OwnFormula):
-    """A positive semi-definite function of two samples, differentiable in its log-parameters.
+    """Base class of kernels, which measure how similar two samples are.
 
-    Kernels are value objects: they hold parameters, never data, and no method changes them. They
-    can be added and multiplied: `Gaussian(2.0) + 0.5 * Linear()` is a `WeightedSum`, and
-    `Gaussian() * Linear()` is a `Product`. A user-defined kernel implements `values` and, if it has
-    parameters, `theta`, `with_theta`, `log_bounds` and `contract`.
+    They are positive semi-definite and differentiable in the logarithms of their parameters.
+    ``kernel(X)`` returns the Gram matrix of a table, and ``kernel(X, Z)`` the values between two.
+    They hold no data, never change, and can be added and multiplied:
+    `Gaussian(2.0) + 0.5 * Linear()` is a `WeightedSum`, `Gaussian() * Linear()` a `Product`. Your
+    own kernel has `values`, and for parameters `theta`, `with_theta`, `log_bounds`, `contract`.
 
     Examples
     --------
@@ -100,7 +101,7 @@ class Kernel(OwnFormula):
         return gram.astype(dtype, copy=False)
 
     def diag(self, X: Features) -> Array:
-        """Return the diagonal of the Gram matrix, which is computed without the full matrix.
+        """Return the diagonal of the Gram matrix, without computing the full matrix.
 
         Parameters
         ----------
@@ -119,7 +120,7 @@ class Kernel(OwnFormula):
         return (self._shifted_diag(X) + self.offset).astype(dtype, copy=False)
 
     def vjp(self, X: Features, P: Array, Z: Features | None = None) -> tuple[float, Array]:
-        """Contract the Gram matrix and its gradient with a matrix of sensitivities.
+        """Return <P, K> for the Gram matrix K and a matrix P, and its gradient in the parameters.
 
         Parameters
         ----------
@@ -136,7 +137,7 @@ class Kernel(OwnFormula):
 
         Notes
         -----
-        Rows are handled in blocks, so that besides `P` only a few hundred rows of a Gram matrix are
+        Rows are processed in blocks, so that only `P` and a few hundred rows of a Gram matrix are
         in memory at once.
 
         Examples
@@ -179,7 +180,7 @@ class Kernel(OwnFormula):
         return self
 
     def log_bounds(self, X: Features) -> Array:
-        """Return the interval searched for each log-parameter, shape (n_theta, 2).
+        """Return the interval in which each log-parameter is searched, shape (n_theta, 2).
 
         Parameters
         ----------
@@ -189,7 +190,7 @@ class Kernel(OwnFormula):
         return np.empty((0, 2))
 
     def starts(self, X: Features) -> Array:
-        """Return the log-parameters to start a search from, shape (n_starts, n_theta).
+        """Return the log-parameters from which a search starts, shape (n_starts, n_theta).
 
         Parameters
         ----------
@@ -201,7 +202,7 @@ class Kernel(OwnFormula):
 
     @property
     def offset(self) -> float:
-        """Constant that `_shifted` omits, which is the limit of the kernel for large widths.
+        """Limit of the kernel for large widths, a constant that `_shifted` omits.
 
         Centering removes constants anyway. Omitting this one preserves the precision of nearly
         constant kernels.
@@ -209,7 +210,7 @@ class Kernel(OwnFormula):
         return 0.0
 
     def bind(self, X: Features) -> Self:
-        """Return the kernel for one table, with positions for names and a number for `"median"`.
+        """Return the kernel for a table, with positions for names and a number for `"median"`.
 
         With `ard`, a single width becomes one per feature.
 
@@ -220,7 +221,7 @@ class Kernel(OwnFormula):
         return self
 
     def expand(self, X: Features) -> list[Kernel]:
-        """Return the base kernels of this entry of a dictionary: by default, the kernel itself."""
+        """Return the kernels that this one stands for in a list of kernels: by default, itself."""
         return [self]
 
     @property
@@ -244,7 +245,7 @@ class Kernel(OwnFormula):
         return np.full(n_features, 1.0 if isinstance(self.structure, InnerProduct) else np.nan)
 
     def describe(self) -> str:
-        """Return a short description for tables and figures."""
+        """Return a short description of the kernel for tables and figures."""
         return type(self).__name__
 
     def __add__(self, other: object) -> Kernel:

@@ -17,7 +17,7 @@ from mercer.kernels._kernel import N_STARTS, Kernel
 
 @dataclass(eq=False, repr=False)
 class Missing(Composite):
-    """A kernel for features with missing values, whose similarity to known values is learned.
+    """Kernel for features with missing values, which learns how similar they are to known values.
 
     For a kernel k and a learned similarity r = exp(-1 / s^2) between zero and one, it is
 
@@ -44,9 +44,9 @@ class Missing(Composite):
     kernel with a block-diagonal Gram matrix. Its two blocks, the Gram matrix of k on the known
     samples and a matrix of ones on the missing samples, are positive semi-definite.
 
-    It would in general not be positive semi-definite with k itself in place of r + (1 - r) k: if a
+    With k itself in place of r + (1 - r) k, it would in general not be positive semi-definite. If a
     sample has the similarity r > 0 to all known samples, K - r^2 1 1' must be positive
-    semi-definite, but a Gaussian kernel of samples far from each other falls to zero.
+    semi-definite. A Gaussian kernel of samples far from each other, however, falls to zero.
 
     Evaluation takes at most as much time as the evaluation of k, which is evaluated on the known
     samples only. Replacing missing values by a median would make them equal to the value of some
@@ -74,7 +74,7 @@ class Missing(Composite):
 
     @property
     def offset(self) -> float:
-        """One, the value of kernels with large widths."""
+        """Limit of the kernel for large widths, which is one."""
         return 1.0
 
     @property
@@ -98,7 +98,7 @@ class Missing(Composite):
         return np.column_stack([starts, np.linspace(low, high, N_STARTS + 2)[1:-1][: len(starts)]])
 
     def bind(self, X: Features) -> Self:
-        """Return the kernel bound to the known samples."""
+        """Return the kernel with the inner kernel adapted to the known samples."""
         return self._with_parts([self.kernel.bind(self._known(X))])
 
     def relevance(self, n_features: int) -> Array:

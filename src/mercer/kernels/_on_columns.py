@@ -32,15 +32,15 @@ class OnMapped(Composite):
 
     @property
     def offset(self) -> float:
-        """The inner kernel's offset."""
+        """Offset of the inner kernel."""
         return self.kernel.offset
 
     def log_bounds(self, X: Features) -> Array:
-        """Return the inner kernel's intervals, from the features that it is evaluated on."""
+        """Return the inner kernel's intervals for the features on which it is evaluated."""
         return self.kernel.log_bounds(self._mapped(X))
 
     def starts(self, X: Features) -> Array:
-        """Return the inner kernel's starting points, from the features that it is evaluated on."""
+        """Return the inner kernel's starting points for the features on which it is evaluated."""
         return self.kernel.starts(self._mapped(X))
 
     def _parts(self) -> Sequence[Kernel]:
@@ -70,16 +70,16 @@ class OnMapped(Composite):
 
 @dataclass(eq=False, repr=False)
 class OnColumns(OnMapped):
-    """A kernel on some of the columns of a table.
+    """Kernel that depends on only some of the columns of a table.
 
     Parameters
     ----------
     kernel : Kernel
         The kernel that is evaluated on these columns.
     columns : int, str, slice, mask, sequence of positions or names, or callable
-        The columns, as scikit-learn's `ColumnTransformer` takes them: names need a data frame
-        (pandas or polars), and a callable is given the table (for instance
-        :func:`sklearn.compose.make_column_selector`).
+        The columns, in the forms that scikit-learn's `ColumnTransformer` takes. Names need a data
+        frame (pandas or polars). A callable, such as :func:`sklearn.compose.make_column_selector`,
+        is called with the table.
 
     Raises
     ------
@@ -113,12 +113,12 @@ class OnColumns(OnMapped):
 
     @property
     def bounds(self) -> Any:
-        """The inner kernel's bounds."""
+        """Bounds of the inner kernel."""
         return getattr(self.kernel, "bounds", None)
 
     @property
     def structure(self) -> Structure:
-        """The inner kernel's structure on the chosen columns, if these are known by position."""
+        """Structure of the inner kernel on the chosen columns, if these are known by position."""
         structure = self.kernel.structure
         if type(structure) is Structure and structure.n_widths:
             return replace(structure, isotropic=self._isotropic)
@@ -130,12 +130,12 @@ class OnColumns(OnMapped):
         return Structure()
 
     def bind(self, X: Features) -> OnColumns:
-        """Return the bound inner kernel on the positions of the chosen columns."""
+        """Return the inner kernel, adapted to a table, on the positions of the chosen columns."""
         positions = column_positions(X, self.columns)
         return OnColumns(self.kernel.bind(take_columns(X, positions)), positions)
 
     def expand(self, X: Features) -> list[Kernel]:
-        """Return the base kernels that the inner kernel stands for, each on its columns."""
+        """Return the kernels that the inner kernel stands for, each on its columns."""
         positions = column_positions(X, self.columns)
         return [_on_columns(k, positions) for k in self.kernel.expand(take_columns(X, positions))]
 
@@ -178,10 +178,10 @@ class OnColumns(OnMapped):
 
 @dataclass(eq=False, repr=False)
 class OnProjection(OnMapped):
-    """A kernel on linear combinations of the features, k(A'x, A'x').
+    """Kernel on linear combinations of the features, k(A'x, A'x').
 
-    From a kernel of the Euclidean distance, it makes a kernel of the Mahalanobis distance with the
-    matrix A A'.
+    A kernel of the Euclidean distance becomes a kernel of the Mahalanobis distance with the matrix
+    A A'.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ class OnProjection(OnMapped):
     projection: Array
 
     def bind(self, X: Features) -> Self:
-        """Return the bound inner kernel on the same projection."""
+        """Return the inner kernel, adapted to a table, on the same projection."""
         projected = self._mapped(X if hasattr(X, "tocsr") else np.asarray(X, dtype=float))
         return self._with_parts([self.kernel.bind(projected)])
 

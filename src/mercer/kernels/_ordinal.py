@@ -17,10 +17,10 @@ from mercer.kernels._structure import Structure
 class Ordinal(Stationary):
     """Kernel of ordered categories, prod_z max(0, 1 - |x_z - x'_z| / s_z), where x are ranks.
 
-    Each rank has a window of the s steps that follow it, and the kernel is the share of steps that
-    the windows of two ranks have in common. It decreases with the number of steps between the
-    ranks, regardless of their position, and does not change if the order is reversed. Columns with
-    large widths have little effect.
+    The kernel decreases with the number of steps between two ranks, regardless of their position,
+    and does not change if the order is reversed. Each rank has a window of the s steps that follow
+    it, and the kernel is the share of steps that the windows of two ranks have in common. Columns
+    with large widths have little effect.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Ordinal(Stationary):
     Raises
     ------
     ValueError
-        When bound to a data frame, if a column holds categories that are declared to have no order.
+        When fitted to a data frame, if a column has categories that are declared to have no order.
 
     See Also
     --------
@@ -48,9 +48,9 @@ class Ordinal(Stationary):
     product, so that the factors and their product are positive semi-definite.
 
     On ranks from 0 to R with s >= R, the kernel of one column is (min(x, x') + min(R - x, R - x') +
-    s - R) / s, where the minima are the numbers of steps below both ranks and above both ranks.
-    After centering, it equals -|x - x'| / s, and therefore the kernel min(x, x') of Brownian motion
-    times 2 / s: with a constant, it is the kernel of functions with independent steps.
+    s - R) / s. The minima are the numbers of steps below both ranks and above both ranks. After
+    centering, it equals -|x - x'| / s, and therefore the kernel min(x, x') of Brownian motion times
+    2 / s. With a constant, it is the kernel of functions with independent steps.
 
     Evaluation takes O(n^2 d) time, in one pass over all pairs of rows for each column.
 
@@ -72,7 +72,7 @@ class Ordinal(Stationary):
 
     @property
     def structure(self) -> Structure:
-        """Unknown, because the kernel is not a function of one distance on all columns."""
+        """Unknown structure: the kernel is not a function of one distance on all columns."""
         return Structure()
 
     def bind(self, X: Features) -> Self:
@@ -80,8 +80,8 @@ class Ordinal(Stationary):
         for name, kind in zip(X.columns, X.dtypes, strict=True) if hasattr(X, "iloc") else ():
             if getattr(kind, "ordered", None) is False:
                 raise ValueError(
-                    f"Column {name!r} holds categories without an order, and Ordinal is for "
-                    "ordered ones: take Categorical, or declare their order."
+                    f"Column {name!r} contains categories without an order, and Ordinal is for "
+                    "ordered ones: use Categorical, or declare their order."
                 )
         return super().bind(X)
 

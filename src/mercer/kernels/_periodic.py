@@ -14,7 +14,7 @@ from mercer.kernels._categorical import OfColumns
 
 @dataclass(eq=False, repr=False)
 class Periodic(OfColumns):
-    """Periodic kernel, exp(-4 sum_z sin^2(pi (x_z - x'_z) / p_z) / s_z^2), for given periods.
+    """Periodic kernel, exp(-4 sum_z sin^2(pi (x_z - x'_z) / p_z) / s_z^2), as for hours or angles.
 
     Parameters
     ----------
@@ -30,9 +30,9 @@ class Periodic(OfColumns):
 
     Notes
     -----
-    It is the Gaussian kernel of points on circles of radius one, one circle for each column: the
-    squared distance of two points is 4 sin^2 of half the angle between them. It is therefore
-    positive semi-definite. Evaluation takes O(n^2 d) time, in matrix products.
+    It is the Gaussian kernel of points on circles of radius one, one circle for each column. The
+    squared distance of two such points is 4 sin^2 of half the angle between them. The kernel is
+    therefore positive semi-definite. Evaluation takes O(n^2 d) time, in matrix products.
 
     The length scale is s / sqrt(2) in scikit-learn, and s / sqrt(8) in GPflow and in MacKay's
     formula.
@@ -54,9 +54,9 @@ class Periodic(OfColumns):
     period: float | Sequence[float] | Array = 1.0
 
     def relevance(self, n_features: int) -> Array:
-        """Return relevances in the Gaussian kernel that this kernel approaches for close samples.
+        """Return the relevance of each feature for close samples, where the kernel is Gaussian.
 
-        It is (2 pi / (p s))^2.
+        It is (2 pi / (p s))^2, as in the Gaussian kernel that this kernel approaches.
         """
         return super().relevance(n_features) * (2.0 * np.pi / self._periods(n_features)) ** 2
 

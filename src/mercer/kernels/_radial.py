@@ -47,11 +47,11 @@ class Radial(Kernel):
 
     @property
     def structure(self) -> Structure:
-        """A function of the distance on all columns."""
+        """Structure of the formula: a function of the distance on all columns."""
         return RadialFunction(self, norm=self.norm)
 
     def from_squared(self, squared: Array) -> Array:
-        """Return the kernel less its offset, given unscaled squared distances.
+        """Return the kernel minus its offset, for given unscaled squared distances.
 
         Parameters
         ----------
@@ -61,7 +61,7 @@ class Radial(Kernel):
         return self._from_scaled(squared * np.asarray(self._scale()) ** -2.0)
 
     def at_theta(self, squared: Array, theta: float) -> Array:
-        """Return the kernel less its offset at another width or frequency.
+        """Return the kernel minus its offset, for another width or frequency.
 
         Parameters
         ----------
@@ -73,9 +73,9 @@ class Radial(Kernel):
         return self._from_scaled(squared * np.exp(-2.0 * theta))
 
     def slope_at_theta(self, squared: Array, theta: float) -> tuple[Array, Array]:
-        """Return the kernel less its offset at another width s, and its slope in gamma = 1 / s^2.
+        """Return the kernel minus its offset for another width s, and its slope in gamma = 1 / s^2.
 
-        The arguments are those of `at_theta`.
+        It takes the same arguments as `at_theta`.
         """
         u = squared * np.exp(-2.0 * theta)
         values = self._from_scaled(u.copy())
@@ -232,7 +232,7 @@ class Stationary(Radial):
 
     @property
     def offset(self) -> float:
-        """The value at distance zero, which is one."""
+        """Value of the kernel at distance zero, which is one."""
         return 1.0
 
     @property
@@ -257,12 +257,12 @@ class Stationary(Radial):
         return self._replaced(bandwidth=bandwidth, **shapes)
 
     def log_bounds(self, X: Features) -> Array:
-        """Return intervals of log-widths, then of other log-parameters, shape (n_theta, 2)."""
+        """Return the intervals of log-widths, then of other log-parameters, shape (n_theta, 2)."""
         shapes = self._shapes()
         return np.vstack([self._width_bounds(X, self.theta.size - len(shapes)), *shapes.values()])
 
     def starts(self, X: Features) -> Array:
-        """Return nine points, each with one width for all features, shape (9, n_theta)."""
+        """Return nine starts of a search, each with equal widths, shape (9, n_theta)."""
         starts = super().starts(X)
         interval = self._width_bounds(X, 1)[0]
         widths = np.linspace(interval[0], interval[1], N_STARTS + 2)[1:-1, None]
@@ -271,7 +271,7 @@ class Stationary(Radial):
 
     @property
     def structure(self) -> Structure:
-        """A function of the distance, or of the distance of features that are scaled by widths."""
+        """Structure of the formula: a function of the distance of features, or of scaled ones."""
         if np.ndim(self.bandwidth) == 0:
             return RadialFunction(self, norm=self.norm, n_widths=1)
         return Structure(n_widths=np.size(self.bandwidth), isotropic=self._isotropic)
@@ -293,7 +293,7 @@ class Stationary(Radial):
         return self
 
     def relevance(self, n_features: int) -> Array:
-        """Return 1 / width^2 of each feature, shape (n_features,)."""
+        """Return the relevance of each feature, 1 / width^2, shape (n_features,)."""
         self._check_width(n_features)
         return np.broadcast_to(np.asarray(self._scale()) ** -2.0, (n_features,)).copy()
 
@@ -357,10 +357,9 @@ class Gaussian(Stationary):
     Parameters
     ----------
     bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
-        Width s, in the unit of the features: gamma is 1 / s^2, and the length scale of
-        Gaussian-process libraries is s / sqrt(2). With `"median"`, it is the median distance
-        between the samples of the table that the kernel is bound to, as when an estimator is
-        fitted.
+        Width s, in the unit of the features. scikit-learn's gamma is 1 / s^2, and the length scale
+        of Gaussian-process libraries is s / sqrt(2). With `"median"`, the width is the median
+        distance between the training samples when an estimator is fitted.
     ard : bool, default=False
         One width per feature: exp(-sum_z (x_z - x'_z)^2 / s_z^2).
     bounds : "data" or (float, float), default="data"
@@ -368,7 +367,7 @@ class Gaussian(Stationary):
 
     Notes
     -----
-    The time is O(n^2 d). The contracted gradient for all widths takes one more such product.
+    The Gram matrix takes O(n^2 d) time. The gradient of <P, K> in all widths takes as much again.
 
     References
     ----------

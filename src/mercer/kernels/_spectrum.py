@@ -20,11 +20,12 @@ from mercer.kernels._kernel import Kernel
 
 @dataclass(eq=False, repr=False)
 class Spectrum(Kernel):
-    """Spectrum and mismatch kernels: inner products of counts of k-letter substrings.
+    """Kernel of strings, such as DNA, that compares their counts of k-letter substrings.
 
-    The columns of the table are the letters of a string, in order, as codes:
-    :class:`mercer.preprocessing.LetterCodes` computes them from strings. A negative number stands
-    for no letter, such as after the end of a string.
+    It is the spectrum kernel, an inner product of counts, or with mismatches the mismatch kernel.
+    The columns of the table are the letters of a string, in order, as codes, which
+    :class:`mercer.preprocessing.LetterCodes` computes from strings. A negative number stands for no
+    letter, such as after the end of a string.
 
     Parameters
     ----------
@@ -38,9 +39,9 @@ class Spectrum(Kernel):
     normalize : bool, default=True
         Whether the kernel is divided by the square root of the product of its diagonal entries.
     letters : array-like of shape (n_letters,), default=None
-        The alphabet, on which counts with mismatches depend; substrings with other letters do not
-        count. If None, every letter counts; with mismatches, the alphabet is taken from the table
-        that the kernel is bound to.
+        The alphabet, on which counts with mismatches depend. Substrings with other letters do not
+        count. With None, every letter counts; if mismatches are allowed, the alphabet is then taken
+        from the training table when an estimator is fitted.
 
     Raises
     ------

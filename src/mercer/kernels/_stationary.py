@@ -13,7 +13,7 @@ from mercer.kernels._radial import Radial, Stationary
 
 @dataclass(eq=False, repr=False)
 class Matern(Stationary):
-    """Matern kernel of smoothness 1/2, 3/2 or 5/2.
+    """Matern kernel of smoothness 1/2, 3/2 or 5/2, between the Laplacian and the Gaussian kernel.
 
     With a = sqrt(2 nu) |x - x'| / s, it is exp(-a), (1 + a) exp(-a) or (1 + a + a^2 / 3) exp(-a).
 
@@ -93,9 +93,9 @@ def _matern_series(a: Array, nu: float) -> Array:
 
 @dataclass(eq=False, repr=False)
 class RationalQuadratic(Stationary):
-    """Rational quadratic kernel, (1 + |x - x'|^2 / (alpha s^2))^-alpha.
+    """Rational quadratic kernel, (1 + |x - x'|^2 / (alpha s^2))^-alpha, a mixture of widths.
 
-    It is a mixture of Gaussian kernels of many widths, and tends to :class:`Gaussian` as `alpha`
+    It is a mixture of Gaussian kernels of many widths, and approaches :class:`Gaussian` as `alpha`
     grows.
 
     Parameters
@@ -107,8 +107,8 @@ class RationalQuadratic(Stationary):
     bounds : "data" or (float, float), default="data"
         Interval in which widths are searched, in the unit of the features.
     alpha : float, default=1.0
-        Dimensionless shape parameter. The widths of the mixture differ more for smaller values. The
-        parameter is learned, too, in the interval from 0.01 to 100.
+        Dimensionless shape parameter. The smaller it is, the more the widths of the mixture differ.
+        It is learned as well, in the interval from 0.01 to 100.
 
     References
     ----------
@@ -159,22 +159,23 @@ class RationalQuadratic(Stationary):
 
 @dataclass(eq=False, repr=False)
 class Dirichlet(Radial):
-    """Dirichlet kernel of degree one, 1 + 2 cos(s |x - x'|).
+    """Dirichlet kernel of degree one, 1 + 2 cos(s |x - x'|), for sine waves of one feature.
 
     Parameters
     ----------
     frequency : float, default=1.0
-        Angular frequency s, in radians per unit of the features. At zero the kernel is the constant
-        3: `theta` is minus infinity, and the centered Gram matrix and the alignment are zero.
+        Angular frequency s, in radians per unit of the features. At zero, the kernel is the
+        constant 3: `theta` is minus infinity, and the centered Gram matrix and the alignment are
+        zero.
     bounds : "data" or (float, float), default="data"
         Interval in which frequencies are searched. With `"data"`, it starts at a quarter of a
-        period over the largest distance, and ends at one period over a small distance, or at a
-        thousand periods over the largest distance if that is less. A given lower end may be zero.
+        period over the largest distance. It ends at one period over a small distance, or at a
+        thousand periods over the largest distance if this is less. A given lower end may be zero.
 
     Notes
     -----
-    The kernel is positive semi-definite for a single feature. For several features the cosine of a
-    Euclidean distance is not; use `OnColumns(Dirichlet(), [j])` for each feature j instead.
+    The kernel is positive semi-definite for a single feature only. For several features, use
+    `OnColumns(Dirichlet(), [j])` for each feature j.
 
     References
     ----------
@@ -197,7 +198,7 @@ class Dirichlet(Radial):
 
     @property
     def offset(self) -> float:
-        """The value at distance zero, which is three."""
+        """Value of the kernel at distance zero, which is three."""
         return 3.0
 
     @property
@@ -218,7 +219,10 @@ class Dirichlet(Radial):
         return np.log(2.0 * np.pi * np.array([[0.25 / high, min(1.0 / low, 1000.0 / high)]]))
 
     def relevance(self, n_features: int) -> Array:
-        """Return the square of the frequency, which is an inverse width, for every feature."""
+        """Return the squared frequency as the relevance of each feature.
+
+        The frequency is an inverse width.
+        """
         return np.full(n_features, self._scale() ** -2.0)
 
     def describe(self) -> str:
@@ -226,7 +230,7 @@ class Dirichlet(Radial):
         return f"Dirichlet, frequency {self.frequency:.4g}"
 
     def at_theta(self, squared: Array, theta: float) -> Array:
-        """Return the kernel less its offset at another frequency; see :meth:`Radial.at_theta`."""
+        """Return the kernel minus its offset, for another frequency."""
         return super().at_theta(squared, -theta)
 
     def _scale(self) -> float:

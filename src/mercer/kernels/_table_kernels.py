@@ -23,7 +23,7 @@ def kernels_for(
     *,
     combine: Literal["product", "sum"] = "product",
 ) -> Kernel:
-    """Choose a kernel for the columns of a table by their contents.
+    """Choose a kernel for a table of mixed types, from the contents of its columns.
 
     Numbers, dates and durations get a :class:`Laplacian` of absolute differences, ordered
     categories :class:`Ordinal`, and other categories :class:`Categorical`, each with one width per
@@ -57,8 +57,8 @@ def kernels_for(
     Notes
     -----
     On four tables of categories, :class:`mercer.KernelStackingClassifier` on the one-hot columns of
-    :func:`mercer.preprocessing.table_encoder` has the lowest error, or an error within a standard
-    error of the lowest.
+    :func:`mercer.preprocessing.table_encoder` has the lowest error, or an error within one standard
+    error of it.
 
     Examples
     --------

@@ -14,10 +14,11 @@ from mercer.kernels._minkowski import minkowski_powers
 
 @dataclass(eq=False, repr=False)
 class Tanimoto(Kernel):
-    """Tanimoto kernel of fingerprints, which are zeros and ones, or of counts.
+    """Tanimoto kernel of fingerprints, such as of molecules, and of counts.
 
-    For sets, given as zeros and ones, it is the size of the intersection divided by the size of the
-    union. Features must not be negative; zeros of sparse tables take no time.
+    Fingerprints are sets, given as zeros and ones. Their kernel is the size of the intersection
+    divided by the size of the union. Features must not be negative. Zeros of sparse tables take no
+    time.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Losses of kernel machines: values, conjugates, and the machine for a Gram matrix."""
+"""Losses that kernel machines minimize, for multiple kernel learning."""
 
 from mercer.losses._loss import Boxes, Loss, Machine, QuadraticModel
 from mercer.losses._smooth import Logistic, Squared

@@ -21,7 +21,7 @@ from mercer._gram.tiles import n_threads
 
 @dataclass(frozen=True)
 class Machine:
-    """The dual variables and the intercept of a kernel machine.
+    """Dual variables and intercept of a kernel machine, which is what `Loss.fit` returns.
 
     Attributes
     ----------
@@ -45,14 +45,15 @@ class Machine:
 
 @dataclass(frozen=True)
 class Boxes:
-    """The dual problem of a loss whose conjugate is linear on a box.
+    """Dual problem of a loss whose conjugate is linear on a box.
 
     The dual variables are c = sum_s signs_s a_s with 0 <= a_s <= C times the samples' weights.
 
     Attributes
     ----------
     signs, costs : ndarray of shape (n_sides, n_samples, n_problems)
-        The sum of l*(-c_i) is the smallest sum of costs * a over all a that give c.
+        The sum of l*(-c_i) is the smallest sum of costs * a over all a for which the dual variables
+        are c.
     C : float
     intercept : bool
         Whether the dual variables of each problem sum to zero.
@@ -120,7 +121,10 @@ class QuadraticModel:
 
 
 class Loss(ABC):
-    """A convex loss, multiplied by its weight relative to the norm of the function.
+    """Base class of convex losses, for example to define a loss for `MKLClassifier`.
+
+    A loss is multiplied by its weight relative to the norm of the function. The kernel machine of
+    the loss minimizes the sum of both.
 
     Attributes
     ----------
@@ -129,8 +133,8 @@ class Loss(ABC):
     for_labels : bool
         Whether the targets are labels -1 and 1 rather than responses.
     is_smooth : bool
-        Whether the loss has finite second derivatives everywhere, so that Newton's method applies;
-        the machines of other losses are found by `fit` alone.
+        Whether the loss has finite second derivatives everywhere, so that Newton's method applies.
+        Machines of other losses are found by `fit` alone.
 
     Examples
     --------
@@ -154,7 +158,7 @@ class Loss(ABC):
         return self if weights is self.weights else replace(self, weights=weights)  # type: ignore[type-var]
 
     def weighted(self, factor: float) -> float | Array:
-        """Return a factor of the loss, multiplied by each sample's weight if there are weights.
+        """Multiply a factor of the loss by the weights of the samples, if there are any.
 
         Parameters
         ----------
@@ -193,7 +197,7 @@ class Loss(ABC):
 
     @abstractmethod
     def conjugate(self, y: Array, c: Array) -> float:
-        """Return the sum of l*(-c_i) for feasible dual variables c.
+        """Return the sum of the conjugates l*(-c_i) for feasible dual variables c.
 
         Parameters
         ----------
@@ -226,7 +230,7 @@ class Loss(ABC):
     def fit(
         self, K: Array, y: Array, *, intercept: bool, accuracy: float, start: Machine | None = None
     ) -> Machine:
-        """Find the kernel machine of a Gram matrix.
+        """Find the kernel machine that minimizes the objective for a Gram matrix.
 
         Parameters
         ----------
@@ -240,7 +244,7 @@ class Loss(ABC):
         """
 
     def boxes(self, Y: Array, *, intercept: bool) -> Boxes | None:
-        """Return the dual problems over boxes; None if the conjugate is not linear.
+        """Return the dual problems as problems over boxes; None if the conjugate is not linear.
 
         Parameters
         ----------

@@ -17,7 +17,7 @@ from mercer.losses._loss import Loss, Machine, QuadraticModel
 
 @dataclass(frozen=True)
 class Squared(Loss):
-    """The squared loss (y - f)^2 / (2 alpha) of kernel ridge regression.
+    """Squared loss (y - f)^2 / (2 alpha) of kernel ridge regression.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Squared(Loss):
     def fit(
         self, K: Array, y: Array, *, intercept: bool, accuracy: float, start: Machine | None = None
     ) -> Machine:
-        """Solve (K + alpha I) c = y - b by a Cholesky factor; see :meth:`Loss.fit`."""
+        """Fit kernel ridge regression, (K + alpha I) c = y - b; see :meth:`Loss.fit`."""
         system = definite_factor(with_diagonal(K, self._penalties)), True
         if not intercept:
             return Machine(cho_solve(system, y, check_finite=False), 0.0)
@@ -112,7 +112,7 @@ class Interpolation(Loss):
 
 @dataclass(frozen=True)
 class Logistic(Loss):
-    """The logistic loss C log(1 + exp(-y f)), for y in {-1, 1}.
+    """Logistic loss C log(1 + exp(-y f)), for y in {-1, 1}.
 
     Parameters
     ----------
@@ -154,16 +154,17 @@ class Logistic(Loss):
             return 1.0 / self.quadratic_model(y, f, width).curvature
 
     def feasible(self, y: Array, c: Array) -> Array:
-        """Clip y c to [0, C]; see :meth:`Loss.feasible`."""
+        """Return the nearest c with y c in [0, C]; see :meth:`Loss.feasible`."""
         return y * np.clip(y * c, 0.0, self.weighted(self.C))
 
     def fit(
         self, K: Array, y: Array, *, intercept: bool, accuracy: float, start: Machine | None = None
     ) -> Machine:
-        """Take Newton steps, halved until they decrease the objective; see :meth:`Loss.fit`.
+        """Fit kernel logistic regression by Newton's method; see :meth:`Loss.fit`.
 
-        A step costs one Cholesky factor. Nothing is divided by the curvature of the loss, which
-        vanishes for samples far from the margin.
+        Steps are halved until they decrease the objective. A step takes one Cholesky factorization.
+        No division by the curvature of the loss is needed, which vanishes for samples far from the
+        margin.
         """
         machine = Machine(np.zeros(len(y)), 0.0) if start is None else start
         primal = self.objective(K, y, machine)[0]

@@ -46,8 +46,8 @@ class _SupportVector(Loss):
     def quadratic_model(self, y: Array, f: Array, width: float) -> QuadraticModel:
         """Return the curvature of the smoothed kinks; see :meth:`Loss.quadratic_model`.
 
-        Value and slope are zero: the predictions of a machine of `fit` are optimal, so that a step
-        needs the curvature alone.
+        Value and slope are zero, because the predictions of a machine of `fit` are optimal, so that
+        a step needs only the curvature.
         """
         zero = np.zeros_like(f)
         return QuadraticModel(zero, zero, 1.0 / self.conjugate_curvature(y, f, width))
@@ -57,18 +57,18 @@ class _SupportVector(Loss):
         return np.where(self._kink_distance(y, f) <= width, 2.0 * width / self._bounds, np.inf)
 
     def feasible(self, y: Array, c: Array) -> Array:
-        """Clip c to the box of the dual problem; see :meth:`Loss.feasible`."""
+        """Return the nearest c in the box of the dual problem; see :meth:`Loss.feasible`."""
         low, high, _ = self._pieces(y, c, y)
         return np.clip(c, low, high)
 
     def fit(
         self, K: Array, y: Array, *, intercept: bool, accuracy: float, start: Machine | None = None
     ) -> Machine:
-        """Run libsvm, then an active-set method from its result; see the base class.
+        """Fit a support vector machine by libsvm and an active-set method; see :meth:`Loss.fit`.
 
-        The active-set method ends at the optimum up to rounding, so that the result does not depend
-        on the order of the samples. Each exchange costs a Cholesky factor of the free variables'
-        matrix.
+        The active-set method starts from the result of libsvm and ends at the optimum up to
+        rounding, so that the result does not depend on the order of the samples. Each exchange
+        takes a Cholesky factorization of the matrix of the free variables.
         """
         best, smallest_error = Machine(np.zeros(len(y)), 0.0), np.inf
         for tol in (1e-3, 1e-5):  # Until one of the two machines reaches the duality gap.
@@ -138,7 +138,7 @@ class _SupportVector(Loss):
 
 @dataclass(frozen=True)
 class Hinge(_SupportVector):
-    """The hinge loss C max(0, 1 - y f) of support vector machines, for y in {-1, 1}.
+    """Hinge loss C max(0, 1 - y f) of support vector machines, for y in {-1, 1}.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class Hinge(_SupportVector):
         return np.minimum(self._bounds * y, 0.0), np.maximum(self._bounds * y, 0.0), y
 
     def boxes(self, Y: Array, *, intercept: bool) -> Boxes:
-        """Write coefficients as c = y a, with the linear term -a; see :meth:`Loss.boxes`."""
+        """Return the dual problem, for c = y a with the linear term -a; see :meth:`Loss.boxes`."""
         return Boxes(Y[None], -np.ones((1, *Y.shape)), self.C, intercept, self.weights)
 
     def _solve(self, K: Array, y: Array, *, intercept: bool, tol: float) -> Machine:
@@ -200,7 +200,7 @@ class Hinge(_SupportVector):
 
 @dataclass(frozen=True)
 class EpsilonInsensitive(_SupportVector):
-    """The loss C max(0, |y - f| - epsilon) of support vector regression.
+    """Epsilon-insensitive loss C max(0, |y - f| - epsilon) of support vector regression.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ class EpsilonInsensitive(_SupportVector):
         )
 
     def boxes(self, Y: Array, *, intercept: bool) -> Boxes:
-        """Write c = a_1 - a_2, at a cost of (epsilon - y) a_1 + (epsilon + y) a_2."""
+        """Return the dual problem, for c = a_1 - a_2 at costs of epsilon - y and epsilon + y."""
         signs = np.stack([np.ones(Y.shape), -np.ones(Y.shape)])
         return Boxes(signs, self.epsilon - signs * Y, self.C, intercept, self.weights)
 

@@ -1,4 +1,4 @@
-"""Preparation of tables for kernels: columns are recognized, encoded and scaled robustly."""
+"""Turn tables of mixed types into numbers on which kernels work well."""
 
 from mercer.preprocessing._column_encoder import column_encoder
 from mercer.preprocessing._column_kinds import convert, kind_of

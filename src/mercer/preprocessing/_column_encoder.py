@@ -19,10 +19,10 @@ Orders = Mapping[Any, Sequence[object]]
 
 
 def column_encoder(table: Features, ordered: Orders | None = None) -> ColumnTransformer:
-    """Make a transformer that encodes each column of a table as one column of numbers.
+    """Make a transformer that turns each column of a table into one column of numbers.
 
-    It is for kernels of single columns, such as those that :func:`mercer.kernels.kernels_for`
-    chooses for the same table. Missing values remain, as NaN.
+    Use it with kernels of single columns, which :func:`mercer.kernels.kernels_for` chooses for the
+    same table. Missing values remain, as NaN.
 
     * Numbers are scaled by `SoftClippingScaler`.
     * Dates become days since 1970, and durations days.

@@ -25,7 +25,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 def kind_of(column: Features) -> Kind:
-    """Return the kind of contents of a column.
+    """Return the kind of a column, such as number or category, from its contents.
 
     Parameters
     ----------
@@ -36,10 +36,11 @@ def kind_of(column: Features) -> Kind:
     -------
     {"number", "date", "category", "text", "empty", "identifier", "other"}
         Text that differs in most rows is "text" if it repeats values or consists of several words
-        that vary, and an "identifier" otherwise. A column of an array of text, into which NumPy
-        converts mixed types, is a "number" if all its values read as numbers and have no leading
-        zeros, as codes do; text in data frames and in arrays of objects remains text. Columns of
-        lists, complex numbers or other cells that are neither numbers nor categories are "other".
+        that vary, and an "identifier" otherwise. NumPy converts mixed types into an array of text.
+        A column of such an array is a "number" if all its values can be read as numbers and have no
+        leading zeros, which codes have. Text in data frames and in arrays of objects remains text.
+        Columns of lists, complex numbers or other cells that are neither numbers nor categories are
+        "other".
 
     Examples
     --------
@@ -111,8 +112,8 @@ def convert(X: Features, kind: Kind) -> Array:
     X : data frame or ndarray of shape (n_samples, n_features)
         The columns.
     kind : {"number", "date", "category", "text"}
-        Dates become days since 1970, and durations days; categories and texts become text, in
-        which whole numbers have no decimal point.
+        Dates become days since 1970, and durations days. Categories and texts become text, in which
+        whole numbers have no decimal point.
 
     Returns
     -------
@@ -122,8 +123,8 @@ def convert(X: Features, kind: Kind) -> Array:
     Raises
     ------
     ValueError
-        If columns hold text or infinite numbers where numbers are needed, or no dates where dates
-        are needed; the message names the columns.
+        If columns contain text or infinite numbers where numbers are needed, or no dates where
+        dates are needed. The message names the columns.
 
     Examples
     --------

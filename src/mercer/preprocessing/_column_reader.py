@@ -115,7 +115,7 @@ def _without_row_numbers(
 
 
 def numbers_rows(name: str, column: Features) -> bool:
-    """Return whether the whole numbers of a column identify the rows of a table.
+    """Return whether a column only numbers or identifies the rows of a table.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from mercer.preprocessing._column_kinds import as_categories, convert
 
 
 class LetterCodes(TransformerMixin, BaseEstimator):
-    """Encode strings as rows of numbers, one per letter, for :class:`mercer.kernels.Spectrum`.
+    """Turn strings into rows of numbers, one per letter, for :class:`mercer.kernels.Spectrum`.
 
     A letter's number is its Unicode code point. Rows are padded with -1 after the end of a string,
     and missing strings become rows of NaN.
@@ -24,7 +24,7 @@ class LetterCodes(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     length : int, default=None
-        Number of columns, which is the largest length of a string that is allowed; by default, the
+        Number of columns, which is the largest length that a string may have. By default, the
         length of the longest training string.
 
     Attributes
@@ -45,7 +45,7 @@ class LetterCodes(TransformerMixin, BaseEstimator):
         self.length = length
 
     def fit(self, X: Features, y: PerSample = None) -> Self:
-        """Find the largest length.
+        """Find the length of the longest string.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ def _strings(X: Features) -> list[str]:
 
 
 def repeated_prefix(column: Features, separators: str = "_-:/#. ") -> tuple[str, Array] | None:
-    """Return the prefixes of codes before a separator, if they name groups of rows.
+    """Find groups of rows in codes such as "309_1", by the prefixes before a separator.
 
     Parameters
     ----------

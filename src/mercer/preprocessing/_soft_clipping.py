@@ -18,25 +18,24 @@ _LARGEST = float(np.finfo(float).max)
 
 
 class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    r"""Standardize columns, with heavy tails clipped softly and columns of two values as 0 and 1.
+    r"""Standardize columns in a way that outliers do not disturb, by clipping them softly.
 
-    A column of the training data is centered by its median and divided by a robust standard
-    deviation. Values z beyond t of these deviations are brought closer,
+    Each column is centered by its median and divided by a robust standard deviation. Values z
+    beyond t of these deviations are brought closer,
 
     .. math:: g(z) = \operatorname{sign}(z)\,t\,(1 + \ln(|z| / t)) \text{ for } |z| > t,
               \quad g(z) = z \text{ otherwise},
 
-    and the result is standardized to mean 0 and variance 1; in the computation of these moments,
-    values beyond 2 t are replaced by 2 t. The function g is increasing, with a continuous
-    derivative. The number t is `threshold`, or the 0.9 quantile of :math:`|z|` if more than a tenth
-    of the column would otherwise be clipped.
-    A column without tails is therefore standardized as
-    `sklearn.preprocessing.StandardScaler` does, while a value of :math:`10^{12}` does not squeeze
-    the others together. Isotropic kernels, whose distances give all columns the same weight, need
+    and the result is standardized to mean 0 and variance 1. When these moments are computed, values
+    beyond 2 t are replaced by 2 t. The function g is increasing, with a continuous derivative. The
+    number t is `threshold`, or the 0.9 quantile of :math:`|z|` if more than a tenth of the column
+    would otherwise be clipped. A column without outliers is therefore standardized as by
+    `sklearn.preprocessing.StandardScaler`, while a value of :math:`10^{12}` does not squeeze the
+    others together. Kernels with a single width, which give all columns the same weight, need
     columns on such a common scale.
 
     Columns with two distinct values, such as indicators, become 0 and 1. Columns with one distinct
-    value carry no information; they become 0, also for other values in new data.
+    value contain no information. They become 0, even if new data have other values.
 
     Parameters
     ----------
@@ -47,13 +46,13 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     center_ : ndarray of shape (n_features,)
-        Median of each column; the smaller value of a column of two values; the value of a constant
-        column.
+        Median of each column. For a column of two values, the smaller value. For a constant column,
+        its value.
     scale_ : ndarray of shape (n_features,)
         Robust standard deviation of each column: the median absolute deviation from the median,
-        divided by the median absolute deviation of the standard normal distribution; if more than
-        half of the values are equal, the median of all nonzero absolute deviations. The difference
-        between the values for a column of two values; infinity for a constant column.
+        divided by the median absolute deviation of the standard normal distribution. If more than
+        half of the values are equal, the median of all nonzero absolute deviations. For a column of
+        two values, their difference. For a constant column, infinity.
     thresholds_ : ndarray of shape (n_features,)
         The number t of each column.
     mean_, std_ : ndarray of shape (n_features,)
@@ -70,9 +69,9 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Missing values (NaN) are disregarded by `fit` and passed through by `transform`, as in
-    scikit-learn's scalers; infinite values are rejected. Statistics are computed in double
-    precision; the output has the precision of the input.
+    As in scikit-learn's scalers, `fit` disregards missing values (NaN), and `transform` keeps them.
+    Infinite values are rejected. Statistics are computed in double precision; the output has the
+    precision of the input.
 
     References
     ----------
@@ -111,7 +110,7 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If the threshold is not positive, or X is empty or holds infinite values or text.
+            If the threshold is not positive, or X is empty or contains infinite values or text.
         """
         check_positive("threshold", self.threshold)
         X = self._validated(X, reset=True)
@@ -134,7 +133,7 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If X has another number of columns, or holds infinite values or text.
+            If X has another number of columns, or contains infinite values or text.
         """
         check_is_fitted(self)
         return self.scaled(self._validated(X, reset=False))

@@ -27,37 +27,41 @@ from mercer.preprocessing._soft_clipping import SoftClippingScaler
 
 
 def table_encoder(extrapolate_dates: bool = False) -> TableEncoder:
-    """Make a transformer that encodes a table of mixed types as numbers for kernels.
+    """Make a transformer that turns a table of mixed types into numbers for kernels.
+
+    The contents of each column decide how it is encoded:
 
     * Numbers: missing values are replaced by the median and marked in a further column of zeros
       and ones, then the numbers are scaled by `SoftClippingScaler`.
     * Text, booleans and categories: one column of zeros and ones for each category, which is not
-      standardized. Missing values are a category of their own. The rarest of more than 30
-      categories share one column, which also represents categories that only new data have;
-      without such a column, the latter are zero in all columns.
-    * Dates and durations: days since 1970, or days, encoded as numbers. Dates outside of the range
-      of the training rows count as the nearest date of this range. Season, weekday and time of day
-      of dates, if they vary, are points on circles, two features each.
-    * Text with more than 20 distinct values, and more than half as many as rows: at most 30
-      directions of its counts of letter sequences (latent semantic analysis).
+      standardized. Missing values are a category of their own. If there are more than 30
+      categories, the rarest share one column, which also represents new categories. Without such a
+      column, new categories are zero in all columns.
+    * Dates and durations: days since 1970, or days, encoded as numbers. Dates outside the range of
+      the training rows count as the nearest date in this range. The season, weekday and time of day
+      of dates, if they vary, are points on circles, with two features each.
+    * Text with more than 20 distinct values, if these are more than half as many as the rows: at
+      most 30 directions of its counts of letter sequences (latent semantic analysis).
     * Columns without any known value, and identifiers, are left out. Identifiers are text that
-      differs in every row and does not consist of several words and, in data frames, whole numbers
-      that number the rows (:func:`numbers_rows`), unless no other column remains.
+      differs in every row and does not consist of several words. In data frames, whole numbers that
+      number the rows (:func:`numbers_rows`) are identifiers as well, unless no other column
+      remains.
 
     Tables are data frames of pandas or polars, or arrays; the columns of an array of objects may
-    have different types. Text in data frames is parsed as numbers, dates or times of day if it is
-    written in the notation of one of several countries, as in the command ``mercer columns`` (for
-    polars, only if pandas is installed); all other text is left unchanged. In arrays of objects,
-    text remains text; in an array of text, into which NumPy converts mixed types, a column whose
-    values all read as numbers holds numbers.
+    have different types. Text in data frames is read as numbers, dates or times of day if it is
+    written in the notation of one of several countries, as by the command ``mercer columns``; for
+    polars, this needs pandas. All other text is left unchanged. In arrays of objects, text remains
+    text. NumPy converts mixed types into an array of text; in such an array, a column whose values
+    can all be read as numbers is a column of numbers.
 
     Parameters
     ----------
     extrapolate_dates : bool, default=False
-        Whether dates outside of the range of the training rows continue the trend, in place of
-        counting as the nearest date of this range. In stacks of made and real tables with tests on
-        later rows, errors and intervals are equally good in the median: linear trends are predicted
-        better with True, and levels that drift, turn or saturate with False.
+        Whether dates outside the range of the training rows continue the trend. Otherwise, they
+        count as the nearest date in this range. For stacks on synthetic and real tables that were
+        tested on later rows, errors and intervals are equally good in the median. Linear trends are
+        predicted better with True, and levels that drift, turn or saturate are predicted better
+        with False.
 
     Returns
     -------
@@ -99,7 +103,7 @@ def table_encoder(extrapolate_dates: bool = False) -> TableEncoder:
 
 
 def column_encoders(extrapolate_dates: bool = False) -> dict[str, TransformerMixin]:
-    """Make the transformers of `table_encoder`, for columns that the caller selects.
+    """Make the transformers that `table_encoder` uses, in order to choose their columns yourself.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ Cells: TypeAlias = "pd.Series[Any]"
 
 @dataclass(frozen=True)
 class CellReading:
-    """How the cells of a column are read.
+    """How the cells of a column of text are read, as `cell_readings` finds it.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class CellReading:
 
 
 def is_text(column: Cells) -> bool:
-    """Return whether all known cells of a column are text and its dtype is not categorical.
+    """Return whether a column is text: all known cells are, and its dtype is not categorical.
 
     Parameters
     ----------
@@ -96,23 +96,24 @@ def cell_readings(
     separator: str = "",
     preferred: Mapping[str, str] | None = None,
 ) -> dict[str, CellReading]:
-    """Decide how the cells of columns of text are read; other columns are left out.
+    """Find out whether columns of text are numbers, dates or times, and in which format.
 
     Parameters
     ----------
     frame : DataFrame of shape (n_rows, n_columns), or mapping from names to Series
         The columns.
     wanted : mapping from str to (str or None, str), default=None
-        What a column is to be read as, and its format, if these are known.
+        How to read a column, and its format, if these are known.
     separator : str, default=""
         Separator of the cells in the file.
     preferred : mapping from str to str, default=None
-        Formats for columns whose format neither their own cells nor other columns determine.
+        Formats for columns if neither their own cells nor other columns determine the format.
 
     Returns
     -------
     dict of str to CellReading
-        If the cells of a column allow several formats, the columns that allow only one decide.
+        How each column of text is read; other columns are left out. If the cells of a column allow
+        several formats, the columns that allow only one decide.
 
     Examples
     --------
@@ -145,7 +146,7 @@ def cell_readings(
 
 
 def parse_cells(cells: pd.Series[str], reading: CellReading) -> tuple[Cells, pd.Series[str]]:
-    """Convert the cells of a column; cells that are missing or unreadable become missing values.
+    """Convert a column of text to numbers, dates or times, with unreadable cells as missing.
 
     Parameters
     ----------

@@ -31,12 +31,13 @@ _MOST_TERMS = 50_000
 
 
 class TextScores(TransformerMixin, BaseEstimator):
-    """Represent text by predictions of the target from its words, and from its letter sequences.
+    """Turn text into numbers that predict the target, from its words and its letter sequences.
 
-    Words and letter sequences are weighted by TF-IDF, and ridge regression on each of them predicts
-    the standardized response, or an indicator of each class. The training rows are represented by
-    out-of-fold predictions, as in `sklearn.preprocessing.TargetEncoder`, so that their targets do
-    not leak into their features. Missing text is empty text.
+    Words and letter sequences are weighted by TF-IDF. Ridge regression on the words, and another on
+    the letter sequences, predicts the standardized response, or an indicator of each class. The
+    training rows are represented by out-of-fold predictions, as in
+    `sklearn.preprocessing.TargetEncoder`, so that their targets do not leak into their features.
+    Missing text is empty text.
 
     Parameters
     ----------
@@ -82,7 +83,7 @@ class TextScores(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Features, y: npt.ArrayLike) -> Self:
-        """Fit to all rows.
+        """Fit the ridge regressions to all rows.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Probabilistic kernel learning: likelihoods, posteriors and estimators."""
+"""Learn kernels by marginal likelihood, and predict with uncertainties."""
 
 from mercer.probabilistic._bayesian_mkl import BayesianMKLClassifier
 from mercer.probabilistic._bayesian_regressor import BayesianMKLRegressor

@@ -161,7 +161,7 @@ class BayesianMKL(OneStage):
             if np.ptp(fitted, axis=0).max() > rounding:
                 raise ValueError(
                     "Variances need each new sample's kernels with itself: pass them as diagonal, "
-                    "of shape (n_samples, n_kernels). Only kernels of constant diagonal do without."
+                    "of shape (n_samples, n_kernels), because they differ between training samples."
                 )
             return np.broadcast_to(fitted[0], shape)
         checked = check_array(diagonal, dtype=np.float64, input_name="diagonal")
@@ -180,20 +180,22 @@ class BayesianMKL(OneStage):
 
 @dataclass(eq=False, repr=False)
 class BayesianMKLClassifier(Classifier, BayesianMKL):
-    """Class probabilities from a Gaussian process whose kernel is a learned sum of kernels.
+    """Gaussian process classifier whose kernel is a learned sum of given kernels.
 
-    The prior covariance of the latent function is the kernel K = sum weights_m K_m, and the
-    likelihood is logistic. The weights maximize a bound on the marginal likelihood or an
-    approximation of it, or are found together with the mode of the latent values.
+    The class probabilities are a logistic function of a latent Gaussian process, whose covariance
+    is the kernel K = sum weights_m K_m. Nothing has to be tuned: the weights maximize a bound on
+    the marginal likelihood. Other objectives approximate the marginal likelihood, or find the
+    weights together with the mode of the latent values.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
-        stands for 20 Gaussian kernels whose widths are chosen from the distances in the data. With
-        "precomputed", X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+        The kernels to combine, also called the dictionary: kernels of `mercer.kernels`, their
+        names, callables or scikit-learn Gaussian-process kernels. None stands for 20 Gaussian
+        kernels whose widths are chosen from the distances in the data. With "precomputed", X is a
+        stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     objective : {"vb", "laplace", "map", "mkl"}, default="vb"
-        "vb" maximizes the variational bound on the marginal likelihood; it has no parameters to
+        "vb" maximizes the variational bound on the marginal likelihood. It has no parameters to
         choose, and its probabilities are calibrated. "laplace" maximizes Laplace's approximation of
         the marginal likelihood, a Gaussian about the mode of the latent values [3]_. "map"
         maximizes the joint density of latent values and weights, and gives sparser weights. "mkl"
@@ -201,14 +203,14 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
     weight_penalty : float, default=1.0
         Used by "mkl" only, which adds weight_penalty sum weights^norm to the objective. Larger
         penalties give smoother functions. The penalty applies to the weights of the kernels as
-        given, so a kernel with larger values costs less; divide kernels by their mean diagonals to
-        treat them alike.
+        given, so that a kernel with larger values costs less. Divide kernels by their mean
+        diagonals to treat them equally.
     norm : float, default=1.0
         Used by "mkl" only; at least 1. The smaller the norm, the sparser the weights.
     jitter : float, default=2.0
         Used by "map" only: variance of white noise in the latent function, relative to the mean
-        diagonals of the kernels. The objective of joint MAP decreases without bound as the jitter
-        vanishes, so no kernel is found if the jitter is small; a warning is issued in that case.
+        diagonals of the kernels. As the jitter vanishes, the objective of joint MAP decreases
+        without bound. If the jitter is so small that no kernel is found, a warning is issued.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by which the weights of their samples are multiplied. With
         `"balanced"`, the samples of all classes have the same total weight.
@@ -229,15 +231,16 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
     ----------
     classes_ : ndarray of shape (n_classes,)
     kernel_ : WeightedSum
-        The learned kernel, callable.
+        The learned kernel, which can be called on two tables.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels; zero for kernels that are not needed.
     shares_ : ndarray of shape (n_kernels,)
-        Fractions of the kernels in the trace of the learned training Gram matrix, summing to one.
+        Share of each kernel in the learned kernel, by the traces of training Gram matrices. The
+        shares sum to one.
     alignment_ : float
         Centered alignment of the learned kernel with the labels on the training set.
     objective_ : float
-        The minimum of the objective, on the -2 log scale.
+        The minimum of the objective, on the scale of -2 ln p.
     log_marginal_likelihood_ : float
         The lower bound for "vb" and the approximation for "laplace"; not defined for other
         objectives. If there are more than two classes, the value is summed over them.
@@ -248,7 +251,7 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
     dual_gap_ : float
         Proven bound on the relative distance of the objective from its optimum, for "mkl" only.
     dual_coef_ : ndarray of shape (n_samples, n_problems)
-        The latent mean is k(x)'dual_coef_.
+        Coefficients of the latent mean, which is k(x)'dual_coef_.
     rows_ : ndarray of int of shape (n_samples,)
         Indices of the training samples that `cholesky_` and `scale_` refer to, in their order: the
         samples of positive weight, and only the first of several equal samples.
@@ -340,7 +343,7 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
         return self.classes_[self.predict_proba(X, diagonal).argmax(axis=1)]
 
     def predict_proba(self, X: Features, diagonal: PerSample = None) -> Array:
-        """Predict class probabilities, integrated over the posterior of the latent functions.
+        """Predict class probabilities, which include the uncertainty of the latent functions.
 
         Parameters
         ----------

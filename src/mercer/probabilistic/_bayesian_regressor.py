@@ -22,18 +22,19 @@ from mercer.probabilistic._bayesian_mkl import BayesianMKL
 
 @dataclass(eq=False, repr=False)
 class BayesianMKLRegressor(Regressor, BayesianMKL):
-    """Gaussian-process regression, with uncertainties, whose kernel is a learned sum of kernels.
+    """Gaussian process regressor, with uncertainties, whose kernel is a learned sum of kernels.
 
-    The prior covariance of the latent function is the kernel K = sum weights_m K_m. The weights and
-    the noise maximize the marginal likelihood or a bound on it, or the weights are found together
-    with the mode of the latent values.
+    The covariance of the Gaussian process is the kernel K = sum weights_m K_m. Nothing has to be
+    tuned: the weights and the variance of the noise maximize the marginal likelihood, or a bound on
+    it. Other objectives find the weights together with the mode of the latent values.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
-        stands for 20 Gaussian kernels whose widths are chosen from the distances in the data. With
-        "precomputed", X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+        The kernels to combine, also called the dictionary: kernels of `mercer.kernels`, their
+        names, callables or scikit-learn Gaussian-process kernels. None stands for 20 Gaussian
+        kernels whose widths are chosen from the distances in the data. With "precomputed", X is a
+        stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     likelihood : {"gaussian", "laplace"}, default="gaussian"
         Distribution of the noise of the responses; "laplace" is robust to outliers.
     objective : {"marginal_likelihood", "vb", "map", "mkl"}, default="marginal_likelihood"
@@ -49,15 +50,15 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
     weight_penalty : float, default=1.0
         Used by "mkl" only, which adds weight_penalty sum weights^norm to the objective. Larger
         penalties give smoother functions. The penalty applies to the weights of the kernels as
-        given, so a kernel with larger values costs less; divide kernels by their mean diagonals to
-        treat them alike.
+        given, so that a kernel with larger values costs less. Divide kernels by their mean
+        diagonals to treat them equally.
     norm : float, default=1.0
         Used by "mkl" only; at least 1. The smaller the norm, the sparser the weights.
     jitter : float, default=0.1
         Used by "map" only: variance of white noise in the latent function, relative to the mean
-        diagonals of the kernels and the variance of the responses. The objective of joint MAP
-        decreases without bound as the jitter vanishes, so no kernel is found if the jitter is
-        small; a warning is issued in that case.
+        diagonals of the kernels and the variance of the responses. As the jitter vanishes, the
+        objective of joint MAP decreases without bound. If the jitter is so small that no kernel is
+        found, a warning is issued.
     normalize_y : bool, default=True
         Whether the responses are first normalized to mean zero and variance one, because latent
         functions have mean zero. Otherwise, a single response is left as it is. Several responses
@@ -80,20 +81,21 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
     Attributes
     ----------
     kernel_ : WeightedSum
-        The learned kernel, callable, for the normalized responses.
+        The learned kernel for the normalized responses, which can be called on two tables.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels; zero for kernels that are not needed.
     noise_variance_ : float or ndarray of shape (n_outputs,)
         Variance of the noise, in the squared unit of the responses.
     shares_ : ndarray of shape (n_kernels,)
-        Fractions of the kernels in the trace of the learned training Gram matrix, summing to one.
+        Share of each kernel in the learned kernel, by the traces of training Gram matrices. The
+        shares sum to one.
     alignment_ : float
         Centered alignment of the learned kernel with the responses on the training set.
     objective_ : float
-        The minimum of the objective, on the -2 log scale.
+        The minimum of the objective, on the scale of -2 ln p.
     log_marginal_likelihood_ : float
         The log marginal likelihood for "marginal_likelihood", and its lower bound for "vb"; not
-        defined for other objectives. It refers to the responses as given, less their means if they
+        defined for other objectives. It refers to the responses as given, minus their means if they
         are normalized, and is summed over several responses.
     objective_history_ : ndarray of shape (n_iter_,)
         The objective after each step of the best search.
@@ -102,7 +104,8 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
     dual_gap_ : float
         Proven bound on the relative distance of the objective from its optimum, for "mkl" only.
     dual_coef_ : ndarray of shape (n_samples, n_outputs)
-        The latent mean is k(x)'dual_coef_, in the unit of the normalized responses.
+        Coefficients of the latent mean, which is k(x)'dual_coef_, in the unit of the normalized
+        responses.
     rows_ : ndarray of int of shape (n_samples,)
         Indices of the training samples that `cholesky_` and `scale_` refer to, in their order: the
         samples of positive weight, and only the first of several equal samples.
@@ -127,11 +130,12 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
     Notes
     -----
     Each step is a joint Newton step in latent values and weights [1]_, which takes O(n^3 + p n^2)
-    time for p kernels. Learned Gaussian noise is the weight of one more kernel, the identity.
-    Parameters of kernels are learned by L-BFGS, together with weights and noise; each evaluation
-    takes O(n^3 + p n^2 d) time, and no array is larger than n x n. A few n x n matrices are kept in
-    memory, and also the p Gram matrices if they fit into a quarter of the working memory. Several
-    responses share the kernel, and the noise relative to the sizes of the responses.
+    time for p kernels. Learned Gaussian noise is treated as the weight of one more kernel, the
+    identity. Parameters of kernels are learned by L-BFGS, together with weights and noise; each
+    evaluation takes O(n^3 + p n^2 d) time, and no array is larger than n x n. A few n x n matrices
+    are kept in memory, and also the p Gram matrices if they fit into a quarter of the working
+    memory. Several responses share the kernel, and the noise relative to the sizes of the
+    responses.
 
     Sample weights multiply the log-likelihoods of the samples. Samples given twice have equal
     responses, so the learned noise may vanish if the weights sum to more than the number of
@@ -230,9 +234,9 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
             with the objective "map" or "mkl".
         include_noise : bool, default=False
             Whether the standard deviations refer to new responses, sqrt(latent variance +
-            noise_variance_), rather than to the latent function. By default the noise is left out,
-            in the same way as scikit-learn's GaussianProcessRegressor leaves out its `alpha`; that
-            estimator includes the noise of a WhiteKernel.
+            noise_variance_), rather than to the latent function. By default, the noise is left out,
+            as scikit-learn's GaussianProcessRegressor leaves out its `alpha`.
+            (GaussianProcessRegressor includes the noise of a WhiteKernel.)
         diagonal : array-like of shape (n_samples, n_kernels), default=None
             The precomputed kernels of each new sample with itself. It may be left out if the
             diagonals of the training Gram matrices are constant.
@@ -259,7 +263,7 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
     def predict_interval(
         self, X: Features, coverage: float = 0.9, *, diagonal: PerSample = None
     ) -> Array:
-        """Predict intervals that contain a new response, noise included, with a given probability.
+        """Predict intervals that contain a new response with a given probability.
 
         Parameters
         ----------
@@ -283,9 +287,9 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
 
         Notes
         -----
-        The latent posterior is Gaussian. With Gaussian noise, the half-width of the interval is a
-        normal quantile times the standard deviation; with Laplace noise, it is a quantile of the
-        sum of a Gaussian and a Laplace variable.
+        Intervals include the noise of the response. The latent posterior is Gaussian. With Gaussian
+        noise, half the width of an interval is a normal quantile times the standard deviation; with
+        Laplace noise, it is a quantile of the sum of a Gaussian and a Laplace variable.
 
         The coverage is a probability under the model. The jackknife+ intervals of
         `KernelStackingRegressor` assume no distribution.

@@ -38,7 +38,7 @@ square of the responses."""
 
 
 class Deviance:
-    """A function on the scale of -2 ln p: twice a loss, plus a constant for each sample.
+    """Deviance of a loss, twice the loss plus a constant for each sample (-2 ln p).
 
     Parameters
     ----------
@@ -183,12 +183,12 @@ class Likelihood(Deviance, ABC):
         return np.zeros_like(u)
 
     def log_variance_slope(self, gamma: Array) -> float:
-        """Return the derivative of the sum of bounds in ln variance at given widths."""
+        """Return the derivative of the sum of bounds in the log variance, at given widths."""
         return 0.0
 
 
 class GaussianLikelihood(Likelihood):
-    """The Gaussian likelihood N(y | u, noise), which is its own bound.
+    """Gaussian likelihood N(y | u, noise), for responses with Gaussian noise.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ class GaussianLikelihood(Likelihood):
 
 
 class LaplaceLikelihood(Likelihood):
-    """The Laplace likelihood rate / 2 exp(-rate |y - u|), which is robust to outliers.
+    """Laplace likelihood rate / 2 exp(-rate |y - u|), for responses with outliers.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ class LaplaceLikelihood(Likelihood):
     def best_bound(
         self, y: Array, u: Array, determinant: DeterminantModel
     ) -> tuple[QuadraticModel, Array]:
-        """Find the best widths as roots of an equation; see :meth:`Likelihood.best_bound`."""
+        """Return the best bound, whose width is the root of an equation; see the base class."""
         w, root = self.loss.weighted(1.0), np.sqrt(self.loss.weighted(1.0))
         r = u - y
         gamma = best_laplace_width(root * r, root * self.rate, determinant)
@@ -278,7 +278,7 @@ class LaplaceLikelihood(Likelihood):
     def fit_noise(
         self, Y: Array, U: Array, determinants: Sequence[DeterminantModel]
     ) -> LaplaceLikelihood:
-        """Solve rate^2 sum gamma = n for the rate; see :meth:`Likelihood.fit_noise`."""
+        """Return the likelihood whose rate solves rate^2 sum gamma = n; see the base class."""
         size = sum(map(self.loss.total, np.ones_like(Y.T)))
         root = np.sqrt(self.loss.weighted(1.0))
 
@@ -310,9 +310,9 @@ class LaplaceLikelihood(Likelihood):
 
 
 class LogisticLikelihood(Likelihood):
-    """The logistic likelihood 1 / (1 + exp(-y u)) of labels -1 and 1.
+    """Logistic likelihood 1 / (1 + exp(-y u)), for labels -1 and 1.
 
-    The bound is the one by Jaakkola and Jordan (2000).
+    The variational bound is due to Jaakkola and Jordan (2000).
 
     Examples
     --------
@@ -341,7 +341,7 @@ class LogisticLikelihood(Likelihood):
     def best_bound(
         self, y: Array, u: Array, determinant: DeterminantModel
     ) -> tuple[QuadraticModel, Array]:
-        """Find the best widths as roots of an equation; see :meth:`Likelihood.best_bound`."""
+        """Return the best bound, whose width is the root of an equation; see the base class."""
         w = self.loss.weighted(1.0)
         squared, gamma = best_logistic_width(u, determinant, w)
         bound = u**2 / gamma - y * u + logistic_height(squared, gamma)

@@ -156,7 +156,7 @@ def as_objective(
             )
         return PenalizedRisk(deviance, penalties, norm)
     if not isinstance(deviance, Likelihood):
-        raise ValueError(f'A loss that is no likelihood has objective="mkl" only; got {name!r}.')
+        raise ValueError(f'A loss that is not a likelihood needs objective="mkl"; got {name!r}.')
     if name == "map":
         check_positive("jitter", jitter)
         return JointMAP(deviance, jitter)

@@ -84,7 +84,7 @@ def check_weights(weights: npt.ArrayLike, n_kernels: int) -> Array:
 
 @dataclass(frozen=True)
 class FixedPosterior:
-    """The minimum of an objective and its posterior, for given weights of the kernels.
+    """Gaussian process for given weights of the kernels, computed by `posterior`.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ def posterior(
     weight_penalty: float = 1.0,
     norm: float = 1.0,
 ) -> FixedPosterior:
-    """Infer the latent function for given weights of the kernels.
+    """Fit a Gaussian process on a sum of kernels whose weights are given.
 
     Parameters
     ----------
@@ -161,11 +161,11 @@ def posterior(
     y : array-like of shape (n_samples,)
         Labels -1 and 1, or responses.
     kernels : sequence of Kernel, name or callable
-        The dictionary.
+        The kernels of the sum.
     weights : array-like of shape (n_kernels,)
         Coefficients of the kernels, at least zero.
     likelihood : GaussianLikelihood, LaplaceLikelihood, LogisticLikelihood or Deviance
-        A deviance that is not a likelihood, such as the hinge loss, requires
+        A deviance that is not a likelihood, such as the deviance of the hinge loss, requires
         objective="mkl".
     objective : {"marginal_likelihood", "vb", "laplace", "map", "mkl"}, default="vb"
         The function that is minimized over the latent values. "marginal_likelihood" needs Gaussian

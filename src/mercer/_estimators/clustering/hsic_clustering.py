@@ -154,11 +154,11 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
         check_number("tol", self.tol)
 
     def predict(self, X: Features) -> Array:
-        """Assign each sample to the cluster in which it would raise the objective most.
+        """Assign each sample to a cluster.
 
-        The increase of the objective is computed to first order in the sample's weight. If the
-        similarity is the identity and indicators are normalized, this is the cluster whose center
-        is nearest in the kernel's feature space.
+        A sample is assigned to the cluster in which it would raise the objective most, to first
+        order in the sample's weight. If the similarity is the identity and indicators are
+        normalized, this is the cluster whose center is nearest in the kernel's feature space.
 
         Parameters
         ----------
@@ -256,12 +256,13 @@ def cluster_similarity(similarity: npt.ArrayLike | None, n_clusters: int) -> Arr
 
 @dataclass(eq=False, repr=False)
 class HSICClustering(KernelClusterer):
-    """Clustering that maximizes the dependence of the labels on the samples (CLUHSIC).
+    """Cluster samples by a kernel, in clusters that may form a chain, a ring or a tree (CLUHSIC).
 
-    Maximizes the Hilbert-Schmidt independence criterion <K_c, Y A Y'> over partitions. Here K_c is
-    the centered Gram matrix, the columns of Y are the indicators of the clusters, divided by the
-    square roots of the cluster sizes, and A is the similarity of the clusters. If A is the
-    identity, the method is kernel k-means.
+    The clusters are the partition that depends most on the samples: it maximizes the
+    Hilbert-Schmidt independence criterion <K_c, Y A Y'>. Here K_c is the centered Gram matrix, and
+    A is the similarity of the clusters. The columns of Y are the indicators of the clusters,
+    divided by the square roots of the cluster sizes. By default, A is the identity, and the method
+    is kernel k-means.
 
     Parameters
     ----------
@@ -271,17 +272,17 @@ class HSICClustering(KernelClusterer):
         The kernel. None stands for `Gaussian("median")`, whose bandwidth is the median distance
         between samples. With `"precomputed"`, X is a Gram matrix.
     method : {"greedy", "spectral"}, default="greedy"
-        How initial partitions are found: by k-means++ in feature space, or by k-means on the
-        leading eigenvectors, which solve the problem without the constraint that Y is a partition.
-        In either case, a local search improves them.
+        How initial partitions are found: "greedy" uses k-means++ in feature space. "spectral" uses
+        k-means on the leading eigenvectors, which solve the problem without the constraint that Y
+        is a partition. In either case, a local search improves the partitions.
     similarity : array-like of shape (n_clusters, n_clusters), default=None
-        The matrix A, symmetric and positive semi-definite; None for the identity. Clusters that
-        form a chain, a ring or a tree are found with a similarity that decreases with the distance
-        along it; label c then corresponds to row c.
+        The matrix A, symmetric and positive semi-definite; None for the identity. To find clusters
+        that form a chain, a ring or a tree, pass a similarity that decreases with the distance
+        along it. Label c then corresponds to row c.
     normalize : bool, default=True
-        Whether indicators are divided by the square roots of the cluster sizes. Without this, a few
-        clusters take nearly all samples, and the others have one sample each, because clusters are
-        weighted by the squares of their sizes.
+        Whether indicators are divided by the square roots of the cluster sizes. Otherwise, clusters
+        are weighted by the squares of their sizes, so that a few clusters take nearly all samples,
+        and the others have one sample each.
     n_init : int or "auto", default="auto"
         Number of initial partitions, 10 for `"auto"`; the best result is kept.
     max_iter : int, default=300
@@ -296,8 +297,8 @@ class HSICClustering(KernelClusterer):
     labels_ : ndarray of shape (n_samples,)
         Cluster of each training sample. No cluster is empty, and equal samples are in the same
         cluster. Clusters are numbered in the order of their first samples, where `similarity`
-        allows this. For a chain, there are only two equivalent numberings, one the reverse of the
-        other. The one chosen gives the lower label to the first sample whose label differs.
+        allows this. A chain has only two equivalent numberings, one the reverse of the other. Of
+        these, the one is chosen that gives the lower label to the first sample whose labels differ.
     objective_ : float
         <K_c, Y A Y'>.
     alignment_ : float
@@ -323,10 +324,10 @@ class HSICClustering(KernelClusterer):
     Notes
     -----
     The local search is a batched version of Hartigan's method. An iteration moves many samples at
-    once if this raises the objective at least as much as the best single move. It takes O(n^2) time
-    at most. At the end, no move of a single sample raises the objective, which is a stronger
-    condition than that of Lloyd's algorithm for k-means. At most three n x n matrices are in memory
-    while the kernel is centered, and one afterwards.
+    once if this raises the objective at least as much as the best single move. It takes at most
+    O(n^2) time. At the end, no move of a single sample raises the objective, which is a stronger
+    condition than Lloyd's algorithm for k-means satisfies. At most three n x n matrices are in
+    memory while the kernel is centered, and one afterwards.
 
     References
     ----------

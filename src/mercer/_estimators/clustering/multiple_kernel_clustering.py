@@ -164,36 +164,38 @@ def alternate(
 
 @dataclass(eq=False, repr=False)
 class MultipleKernelClustering(KernelClusterer):
-    """Clustering with several kernels, whose weights are learned together with the clusters.
+    """Cluster samples by several kernels, and learn the weights of the kernels.
 
-    Alternates between two steps: find the clusters that depend most on the weighted sum of the
-    kernels, and find the weights that maximize the penalized centered alignment with the clusters.
+    Two steps alternate. The first finds the clusters that depend most on the weighted sum of the
+    kernels. The second finds the weights that maximize the penalized centered alignment with the
+    clusters.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        The dictionary of kernels, names, callables or scikit-learn Gaussian-process kernels, for
-        instance `OnColumns(Gaussian("median"), columns)` for each of several views. None for 20
-        Gaussian kernels with bandwidths derived from the data. With `"precomputed"`, X is a stack
-        of Gram matrices of shape (n_samples, n_samples, n_kernels).
+        The kernels to combine, also called the dictionary: kernels of `mercer.kernels`, their
+        names, callables or scikit-learn Gaussian-process kernels. For several groups of columns,
+        give one kernel each, such as `OnColumns(Gaussian("median"), columns)`. None stands for 20
+        Gaussian kernels whose bandwidths are derived from the data. With `"precomputed"`, X is a
+        stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     n_clusters : int, default=8
         Number of clusters.
     similarity : array-like of shape (n_clusters, n_clusters), default=None
         Similarity of the clusters, as for :class:`HSICClustering`; None for the identity.
     weight_penalty : float, default=1.0
         Penalty that keeps a few kernels from taking all the weight. With a penalty of zero, the
-        alignment itself is maximized, which favors the kernel that the initial clusters came from.
-        With a large penalty, kernels scaled to unit norm are weighted nearly in proportion to their
-        own alignments.
+        alignment itself is maximized, which favors the kernel from which the initial clusters were
+        computed. With a large penalty, kernels scaled to unit norm are weighted nearly in
+        proportion to their own alignments.
     weights_init : {"uniform", "kernels"}, default="uniform"
-        Initial weights: equal weights for kernels scaled to a centered trace of one. With
-        "kernels", the search also starts from each kernel alone, and the result with the highest
-        objective is kept. A single kernel whose samples cluster well can then win, even if the
-        other kernels disagree.
+        Initial weights. "uniform" gives equal weights to the kernels, scaled to a centered trace of
+        one. With "kernels", the search also starts from each kernel alone, and the result with the
+        highest objective is kept. A single kernel on which the samples cluster well can then win,
+        even if the other kernels disagree.
     n_init : int or "auto", default="auto"
         Number of initial partitions for each vector of initial weights, 10 for `"auto"`.
     max_iter : int, default=50
-        Maximum number of iterations. Each updates the weights and the partition.
+        Maximum number of iterations. Each iteration updates the weights and the partition.
     tol : float, default=1e-9
         The iterations end when the relative increase of the objective is less than this.
     random_state : int, RandomState instance or None, default=0
@@ -207,9 +209,10 @@ class MultipleKernelClustering(KernelClusterer):
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the given kernels, summing to one.
     shares_ : ndarray of shape (n_kernels,)
-        Share of each kernel in the trace of the centered training Gram matrix, summing to one.
+        Share of each kernel in the learned kernel, by the traces of centered training Gram
+        matrices. The shares sum to one.
     kernel_ : WeightedSum
-        The learned kernel, callable on two tables.
+        The learned kernel, which can be called on two tables.
     objective_ : float
         <K_c, Y A Y'> / sqrt(v'(M + weight_penalty D) v), where v are the weights of kernels scaled
         to a centered trace of one, M is the matrix of their inner products, and D its diagonal.

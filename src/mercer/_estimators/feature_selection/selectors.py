@@ -48,10 +48,10 @@ class DependenceSelector(SelectorMixin, FittedAttributesMixin, BaseEstimator):
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             `BAHSIC` does not accept sparse matrices.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Labels or responses; sets of labels or a Gram matrix if `output_kernel` requires them.
+            Labels or responses. Sets of labels or a Gram matrix if `output_kernel` requires them.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples. A weight of two is equivalent to giving the sample twice, and a
-            weight of zero to leaving it out.
+            Weights of the samples. A weight of two has the same effect as giving the sample twice,
+            and a weight of zero leaves it out.
 
         Returns
         -------
@@ -60,9 +60,10 @@ class DependenceSelector(SelectorMixin, FittedAttributesMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is out of its range, there are fewer features than are to be selected, X
-            or y contains NaN or infinities, there is only one sample or one class, a response is
-            constant, `y` does not match the task or the output kernel, or a weight is negative.
+            If X or y contains NaN or infinities, or a weight is negative. If there is only one
+            sample or one class, a response is constant, or `y` does not match the task or the
+            output kernel. If a parameter is out of its range, or there are fewer features than are
+            to be selected.
         """
         self._check_settings()
         check_target_values(y)
@@ -118,40 +119,42 @@ class DependenceSelector(SelectorMixin, FittedAttributesMixin, BaseEstimator):
 
 @dataclass(eq=False, repr=False)
 class BAHSIC(DependenceSelector):
-    """Backward elimination of features with the Hilbert-Schmidt independence criterion.
+    """Select features by eliminating step by step the least informative ones (BAHSIC).
 
-    The search starts from all features. Each iteration eliminates the features without which the
-    kernel on the remaining features depends most on the target.
+    The search starts from all features. Dependence on the target is measured by the Hilbert-Schmidt
+    independence criterion (HSIC). Each iteration eliminates the features without which the kernel
+    on the remaining features depends most on the target.
 
     Parameters
     ----------
     n_features_to_select : int, float or None, default=None
-        Number of features to select, or a fraction in (0, 1] of all features; None for half of all.
+        Number of features to select, or a fraction in (0, 1] of all features. None selects half of
+        them.
     step : int or float, default=0.1
         Number of features to eliminate in an iteration. A number below one is a fraction of the
         remaining features, rounded down, but at least one feature.
     kernel : {"gaussian", "linear"} or kernel of a distance, default="gaussian"
-        Kernel of the standardized features. They are divided by the median distance between samples
-        in the remaining features, which is recomputed in each iteration. With this distance as s,
-        "gaussian" is exp(-|x - x'|^2 / s^2). The parameters of other kernels, such as
-        `Laplacian(2.0)`, are in units of this distance.
+        Kernel of the standardized features. The features are divided by the median distance between
+        samples in the remaining features, which is computed again in each iteration. With this
+        distance as s, "gaussian" is exp(-|x - x'|^2 / s^2). The parameters of other kernels, such
+        as `Laplacian(2.0)`, are in units of this distance.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` contains labels or responses; inferred from its values for `"auto"`.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses for which dependence is measured; the section "Output
-        kernels" of docs/glossary.md lists all options. None stands for `"balanced"` for labels and
-        `"gaussian"` for responses.
+        kernels" of the :doc:`glossary </glossary>` lists all options. None stands for `"balanced"`
+        for labels and `"gaussian"` for responses.
 
     Attributes
     ----------
     support_ : ndarray of shape (n_features,)
         Whether a feature is selected.
     ranking_ : ndarray of shape (n_features,)
-        One for selected features, two for those eliminated in the last iteration, and so on.
+        One for selected features, two for features eliminated in the last iteration, and so on.
     scores_ : ndarray of shape (n_features,)
-        HSIC minus HSIC without the feature, when the feature was last scored. Selected features are
-        scored among the selected features, other features in the iteration that eliminated them. A
-        feature with a negative score lowers the dependence.
+        HSIC with the feature minus HSIC without it. Selected features are scored among the selected
+        features, and other features in the iteration that eliminated them. A feature with a
+        negative score lowers the dependence.
     hsic_ : float
         HSIC of the kernel of the selected features with the target.
     n_features_ : int
@@ -224,23 +227,23 @@ class BAHSIC(DependenceSelector):
 
 @dataclass(eq=False, repr=False)
 class HSICLasso(DependenceSelector):
-    r"""HSIC Lasso: selection of features whose weighted kernels approximate the target's kernel.
+    r"""Select features that predict the target and do not repeat one another (HSIC Lasso).
 
     .. math:: \min_{w \ge 0} \tfrac{1}{2} \Bigl\| \tfrac{L_c}{\|L_c\|} - \sum_k w_k
               \tfrac{K_{kc}}{\|K_{kc}\|} \Bigr\|^2 + \alpha \sum_k w_k
 
-    The problem is solved for a Gaussian kernel :math:`\exp(-(x - x')^2 / 2)` of each standardized
-    feature, with centered Gram matrices. The solution favors features on which the target depends,
-    and avoids those that depend on other selected features: only one of two equal features is
-    selected.
+    Here :math:`K_{kc}` is the centered Gram matrix of the Gaussian kernel
+    :math:`\exp(-(x - x')^2 / 2)` on the standardized feature k. :math:`L_c` is the centered Gram
+    matrix of the kernel on the target. The weighted sum of the features' kernels approximates the
+    kernel on the target. The solution favors features on which the target depends, and avoids
+    features that depend on other selected features: only one of two equal features is selected.
 
     Parameters
     ----------
     n_features_to_select : int, float or None, default=None
-        Number of features to select, or a fraction in (0, 1] of all features; None for half of all,
-        unless `alpha` is given. The weights are those at the end of the first segment of the Lasso
-        path with that many positive weights, that is, at the smallest penalty before another
-        feature enters.
+        Number of features to select, or a fraction in (0, 1] of all features. None selects half of
+        them, unless `alpha` is given. The weights belong to the smallest penalty at which this many
+        weights are positive, before another feature enters the Lasso path.
     alpha : float, default=None
         The penalty, which may be given instead of a number of features. No feature is selected if
         the penalty is at least the largest entry of `scores_`, which never exceeds one.
@@ -248,8 +251,8 @@ class HSICLasso(DependenceSelector):
         Whether `y` contains labels or responses; inferred from its values for `"auto"`.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses for which dependence is measured; the section "Output
-        kernels" of docs/glossary.md lists all options. None stands for `"balanced"` for labels and
-        `"gaussian"` for responses.
+        kernels" of the :doc:`glossary </glossary>` lists all options. None stands for `"balanced"`
+        for labels and `"gaussian"` for responses.
 
     Attributes
     ----------
@@ -262,8 +265,8 @@ class HSICLasso(DependenceSelector):
     alpha_ : float
         The penalty alpha.
     n_iter_ : int
-        Number of working sets that were solved, each larger than the one before, until no feature
-        outside the last one would enter.
+        Number of subproblems that were solved. Each includes more features than the one before,
+        until no other feature would enter.
     n_features_in_ : int
         Number of features of the training samples.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -275,22 +278,22 @@ class HSICLasso(DependenceSelector):
 
     Notes
     -----
-    Each feature has its own kernel, so that features that are informative only together, such as
-    the two features of an exclusive or, are not found. With redundant features, the path may have
+    Each feature has its own kernel. Features that are informative only together, such as the two
+    features of an exclusive or, are therefore not found. With redundant features, the path may have
     fewer positive weights at alpha = 0 than requested. In this case, fewer features are selected,
-    with a warning if a number was given. If several features enter at once, those with the largest
-    weights are selected; among equal weights, the first.
+    with a warning if a number was given. If several features enter at once, the features with the
+    largest weights are selected, and the first of several with equal weights.
 
     The Gram matrix of one feature has a numerical rank r of about 20, and at most the number of
     distinct values of the feature. All inner products are computed from factors of these matrices,
-    which an incomplete Cholesky decomposition finds to 1e-9 of the trace. This takes O(n r^2) time
-    for each feature and each pair of features, and O(n r q) for a feature and a target kernel of
-    rank q. No n x n matrix is formed, unless the target kernel has rank n, as a Laplacian kernel
-    does. The entries M_kl = <K_kc, K_lc> are never negative, so that a feature whose score does not
-    exceed alpha cannot enter, and entries of M are computed only for pairs of features that can.
-    The solution is optimal over all features, except that features whose kernels differ by less
-    than 1e-7 count as one. Memory is needed for X, for factors up to scikit-learn's working memory,
-    and for one number per feature and member of the working set.
+    which an incomplete Cholesky decomposition finds with an error of 1e-9 of the trace. This takes
+    O(n r^2) time for each feature and each pair of features, and O(n r q) for a feature and a
+    target kernel of rank q. No n x n matrix is formed, unless the target kernel has rank n, as a
+    Laplacian kernel does. The inner products <K_kc, K_lc> are never negative. A feature whose score
+    does not exceed alpha therefore cannot enter, and inner products are computed only for pairs of
+    features that can. The solution is optimal over all features, except that features whose kernels
+    differ by less than 1e-7 count as one. Memory is needed for X, for factors up to scikit-learn's
+    working memory, and for one number per feature and member of the working set.
 
     Blocks of samples (Climente-Gonzalez et al. 2019), which avoid the memory of full Gram matrices,
     have no advantage over factors.
@@ -336,8 +339,8 @@ class HSICLasso(DependenceSelector):
         n_selected = int(selected.sum())
         if self.n_features_to_select is not None and n_selected < number:
             warn(
-                f"{n_selected} features are selected, not {number}: the Lasso's path ends with "
-                "these, as the others add nothing to the dependence on y."
+                f"{n_selected} features are selected, not {number}, because the other features "
+                "add nothing to the dependence on y."
             )
         return selected
 

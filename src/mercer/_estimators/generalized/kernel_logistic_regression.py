@@ -24,10 +24,12 @@ from mercer.kernels._conversion import KernelDictionary
 
 @dataclass(eq=False, repr=False)
 class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedKernelMachine):
-    """Logistic regression on a kernel, with a penalty chosen by approximate leave-one-out.
+    """Logistic regression on a kernel, which selects the kernel and the penalty.
 
-    For two classes, the log-odds are a function in the space of the kernel plus an intercept. For
-    more classes, one machine is fitted for each class against the rest. All have the same penalty.
+    The log-odds of two classes are an intercept plus a function in the space of the kernel. Kernel
+    and penalty are selected by the leave-one-out deviance (twice the log-loss), which is
+    approximated without refits. For more than two classes, one machine is fitted for each class
+    against the rest, all with the same penalty.
 
     Parameters
     ----------
@@ -39,8 +41,9 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         (n_samples, n_samples, n_kernels).
     alpha : "auto", float or sequence of float, default="auto"
         Penalty: the machine minimizes the sum of log-losses plus alpha / 2 |f|^2, for a kernel at
-        unit scale (see Notes). "auto" searches downhill in steps of half a decade. A sequence lists
-        the values to try. Of equally good values, the largest is selected.
+        unit scale (see Notes). "auto" searches in steps of half a power of ten, as long as the
+        deviance falls. A sequence lists the values to try. If several values are equally good, the
+        largest is selected.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by which the weights of their samples are multiplied. With
         `"balanced"`, the samples of all classes have the same total weight.
@@ -48,13 +51,12 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         Whether to print a line after each kernel.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where large matrices are computed: on the processor, or on a graphics card by PyTorch
-        (``pip install "mercer[gpu]"``). "auto" uses a card where there is one. See
-        :doc:`/machines`.
+        (``pip install "mercer[gpu]"``). "auto" uses a card if there is one. See :doc:`/machines`.
 
     Attributes
     ----------
     kernel_ : WeightedSum
-        The selected kernel, divided by the mean diagonal of its centered Gram matrix.
+        The selected kernel at unit scale: divided by the mean diagonal of its centered Gram matrix.
     weights_ : ndarray of shape (1,)
         The reciprocal of this mean diagonal.
     shares_ : ndarray of shape (1,)
@@ -93,17 +95,17 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
     Notes
     -----
     About six penalties are tried for each kernel. Each takes about four Newton steps and a matrix
-    inverse, in O(n^3) time, and this for each class if there are more than two. Five n x n matrices
-    are in memory, and a fit that exceeds the available memory raises an error. A few thousand
-    samples take minutes.
+    inverse, in O(n^3) time. If there are more than two classes, this is repeated for each class.
+    Five n x n matrices are in memory, and a fit that exceeds the available memory raises an error.
+    A few thousand samples take minutes.
 
     The centered Gram matrix of each kernel is divided by its mean diagonal, so that the same
     penalties suit all kernels. To first order, leave-one-out values follow from the weighted ridge
     regression of the last Newton step [1]_. At the selected penalty, five more steps account for
     the changes in the curvatures of the other samples when one is left out. On seven data sets of
-    200 samples, the resulting deviance agreed with the deviance of refits to one part in a
-    thousand. Leave-one-out probabilities below 1 / (n + 2) for n samples are raised to this value,
-    by the rule of succession, before they are normalized.
+    200 samples, this approximation agreed with the deviance of refits to one part in a thousand.
+    Leave-one-out probabilities below 1 / (n + 2) for n samples are raised to this value, by the
+    rule of succession, before they are normalized.
 
     Probabilities of more than two classes are the probabilities of each class against the rest,
     divided by their sum. The softmax of one multinomial regression predicts equally well, but
@@ -144,7 +146,7 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         sample_weight: PerSample = None,
         groups: PerSample = None,
     ) -> Self:
-        """Choose the kernel and the penalty, and fit the machines.
+        """Select the kernel and the penalty, and fit the regression.
 
         Parameters
         ----------
@@ -167,8 +169,9 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         Raises
         ------
         ValueError
-            If X holds NaN or infinities, there is only one sample, class or group, a parameter is
-            out of its range, a weight is negative, or a kernel is not positive semi-definite.
+            If X contains NaN or infinities, or a weight is negative. If there is only one sample,
+            class or group, a parameter is out of its range, or a kernel is not positive
+            semi-definite.
         MemoryError
             If the fit needs more memory than is available.
         """
@@ -189,8 +192,8 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            If `kernels` is "precomputed", the kernel with the training samples, of shape
-            (n_samples, n_fitted), or a stack.
+            If `kernels` is "precomputed", the kernel between these samples and the training
+            samples, of shape (n_samples, n_fitted), or a stack.
 
         Returns
         -------
@@ -203,13 +206,13 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
 
     @on_device
     def predict_proba(self, X: Features) -> Array:
-        """Return the probabilities of the classes.
+        """Predict the probabilities of the classes.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            If `kernels` is "precomputed", the kernel with the training samples, of shape
-            (n_samples, n_fitted), or a stack.
+            If `kernels` is "precomputed", the kernel between these samples and the training
+            samples, of shape (n_samples, n_fitted), or a stack.
 
         Returns
         -------
@@ -224,8 +227,8 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            If `kernels` is "precomputed", the kernel with the training samples, of shape
-            (n_samples, n_fitted), or a stack.
+            If `kernels` is "precomputed", the kernel between these samples and the training
+            samples, of shape (n_samples, n_fitted), or a stack.
 
         Returns
         -------

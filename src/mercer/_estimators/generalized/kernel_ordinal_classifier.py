@@ -26,11 +26,13 @@ from mercer.kernels._conversion import KernelDictionary
 
 @dataclass(eq=False, repr=False)
 class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKernelMachine):
-    """Ordered logistic regression on a kernel, with a penalty chosen by leave-one-out.
+    """Classifier for ordered classes, such as grades, by ordered logistic regression on a kernel.
 
-    This is the proportional odds model. The log-odds that the grade of a sample is at most a given
-    grade are the threshold above the given grade minus the value of a latent function in the space
-    of the kernel.
+    This is the proportional odds model [2]_. A latent function in the space of the kernel places
+    each sample on a scale, and thresholds divide the scale into grades. The log-odds that the grade
+    of a sample is at most a given grade are the threshold above this grade minus the latent value.
+    Kernel and penalty are selected by the leave-one-out deviance (twice the log-loss), which is
+    approximated without refits.
 
     Parameters
     ----------
@@ -42,8 +44,9 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         n_kernels).
     alpha : "auto", float or sequence of float, default="auto"
         Penalty: the machine minimizes the sum of log-losses plus alpha / 2 |f|^2, for a kernel at
-        unit scale (see Notes). "auto" searches downhill in steps of half a decade. A sequence lists
-        the values to try. Of equally good values, the largest is selected.
+        unit scale (see Notes). "auto" searches in steps of half a power of ten, as long as the
+        deviance falls. A sequence lists the values to try. If several values are equally good, the
+        largest is selected.
     categories : array-like of shape (n_grades,), default=None
         The grades, from the lowest to the highest. None for numeric grades, which are sorted.
         Grades that do not occur in `y` are ignored.
@@ -54,13 +57,12 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         Whether to print a line after each kernel.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where large matrices are computed: on the processor, or on a graphics card by PyTorch
-        (``pip install "mercer[gpu]"``). "auto" uses a card where there is one. See
-        :doc:`/machines`.
+        (``pip install "mercer[gpu]"``). "auto" uses a card if there is one. See :doc:`/machines`.
 
     Attributes
     ----------
     kernel_ : WeightedSum
-        The selected kernel, divided by the mean diagonal of its centered Gram matrix.
+        The selected kernel at unit scale: divided by the mean diagonal of its centered Gram matrix.
     weights_ : ndarray of shape (1,)
         The reciprocal of this mean diagonal.
     shares_ : ndarray of shape (1,)
@@ -109,7 +111,7 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
     probabilities below 1 / (n + 2) for n samples are raised to this value, by the rule of
     succession, before they are normalized.
 
-    Like all classifiers, `predict` returns the most probable grade. `predict_median` returns the
+    As in other classifiers, `predict` returns the most probable grade. `predict_median` returns the
     grade with the lowest expected absolute error.
 
     References
@@ -148,7 +150,7 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         sample_weight: PerSample = None,
         groups: PerSample = None,
     ) -> Self:
-        """Choose the kernel and the penalty, and fit the latent function and the thresholds.
+        """Select the kernel and the penalty, and fit the latent function and the thresholds.
 
         Parameters
         ----------
@@ -171,9 +173,10 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         Raises
         ------
         ValueError
-            If grades are not numbers and `categories` is None, a grade is not among `categories`, X
-            holds NaN or infinities, there is only one sample, grade or group, a parameter is out of
-            its range, a weight is negative, or a kernel is not positive semi-definite.
+            If grades are not numbers and `categories` is None, or a grade is not among
+            `categories`. If X contains NaN or infinities, or a weight is negative. If there is only
+            one sample, grade or group, a parameter is out of its range, or a kernel is not positive
+            semi-definite.
         MemoryError
             If the fit needs more memory than is available.
         """
@@ -191,13 +194,13 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
 
     @on_device
     def predict_latent(self, X: Features) -> Array:
-        """Return values of the latent function, which increase with the grade.
+        """Predict the latent value of each sample, which is higher for higher grades.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            If `kernels` is "precomputed", the kernel with the training samples, of shape
-            (n_samples, n_fitted), or a stack.
+            If `kernels` is "precomputed", the kernel between these samples and the training
+            samples, of shape (n_samples, n_fitted), or a stack.
 
         Returns
         -------
@@ -207,13 +210,13 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
 
     @on_device
     def predict_proba(self, X: Features) -> Array:
-        """Return the probabilities of the grades.
+        """Predict the probabilities of the grades.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            If `kernels` is "precomputed", the kernel with the training samples, of shape
-            (n_samples, n_fitted), or a stack.
+            If `kernels` is "precomputed", the kernel between these samples and the training
+            samples, of shape (n_samples, n_fitted), or a stack.
 
         Returns
         -------
@@ -229,8 +232,8 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            If `kernels` is "precomputed", the kernel with the training samples, of shape
-            (n_samples, n_fitted), or a stack.
+            If `kernels` is "precomputed", the kernel between these samples and the training
+            samples, of shape (n_samples, n_fitted), or a stack.
 
         Returns
         -------
@@ -241,13 +244,13 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
 
     @on_device
     def predict_median(self, X: Features) -> Array:
-        """Predict the median grades, which minimize the expected absolute difference in rank.
+        """Predict the median grades, which have the smallest expected distance in rank.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            If `kernels` is "precomputed", the kernel with the training samples, of shape
-            (n_samples, n_fitted), or a stack.
+            If `kernels` is "precomputed", the kernel between these samples and the training
+            samples, of shape (n_samples, n_fitted), or a stack.
 
         Returns
         -------
@@ -274,8 +277,8 @@ def _order(classes: Array, categories: npt.ArrayLike | None) -> NDArray[np.intp]
     if categories is None:
         if classes.dtype.kind not in "biuf":
             raise ValueError(
-                f"y holds grades that are no numbers, such as {classes.tolist()[0]!r}, so that "
-                "their order is not known: pass categories=[...], from the lowest to the highest."
+                f"y contains grades that are not numbers, such as {classes.tolist()[0]!r}, so that "
+                "their order is unknown: pass categories=[...], from the lowest to the highest."
             )
         return np.arange(len(classes))
     names, labels = np.asarray(categories).tolist(), classes.tolist()
@@ -283,5 +286,5 @@ def _order(classes: Array, categories: npt.ArrayLike | None) -> NDArray[np.intp]
         raise ValueError("categories must list each grade once, from the lowest to the highest.")
     missing = [label for label in labels if label not in names]
     if missing:
-        raise ValueError(f"y holds a grade that is none of the categories: {missing[0]!r}.")
+        raise ValueError(f"y contains a grade that categories does not list: {missing[0]!r}.")
     return np.array([labels.index(name) for name in names if name in labels])

@@ -28,10 +28,11 @@ from mercer.kernels._distances import check_squares
 
 @dataclass(eq=False, repr=False)
 class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
-    """Poisson regression on a kernel, with a penalty chosen by approximate leave-one-out.
+    """Poisson regression of counts on a kernel, which selects the kernel and the penalty.
 
     The logarithm of a sample's expected count is a function in the space of the kernel, plus an
-    intercept, plus the logarithm of the sample's exposure.
+    intercept, plus the logarithm of the sample's exposure. Kernel and penalty are selected by the
+    leave-one-out Poisson deviance, which is approximated without refits.
 
     Parameters
     ----------
@@ -43,19 +44,19 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         (n_samples, n_samples, n_kernels).
     alpha : "auto", float or sequence of float, default="auto"
         Penalty: the machine minimizes half the sum of deviances plus alpha / 2 |f|^2, for a kernel
-        at unit scale (see Notes). "auto" searches downhill in steps of half a decade. A sequence
-        lists the values to try. Of equally good values, the largest is selected.
+        at unit scale (see Notes). "auto" searches in steps of half a power of ten, as long as the
+        deviance falls. A sequence lists the values to try. If several values are equally good, the
+        largest is selected.
     verbose : bool, default=False
         Whether to print a line after each kernel.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where large matrices are computed: on the processor, or on a graphics card by PyTorch
-        (``pip install "mercer[gpu]"``). "auto" uses a card where there is one. See
-        :doc:`/machines`.
+        (``pip install "mercer[gpu]"``). "auto" uses a card if there is one. See :doc:`/machines`.
 
     Attributes
     ----------
     kernel_ : WeightedSum
-        The selected kernel, divided by the mean diagonal of its centered Gram matrix.
+        The selected kernel at unit scale: divided by the mean diagonal of its centered Gram matrix.
     weights_ : ndarray of shape (1,)
         The reciprocal of this mean diagonal.
     shares_ : ndarray of shape (1,)
@@ -136,7 +137,7 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         groups: PerSample = None,
         exposure: PerSample = None,
     ) -> Self:
-        """Choose the kernel and the penalty, and fit the machine.
+        """Select the kernel and the penalty, and fit the regression.
 
         Parameters
         ----------
@@ -162,10 +163,10 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         Raises
         ------
         ValueError
-            If X or y holds NaN or infinities, a count is negative or too large to be squared, all
-            counts are zero, an exposure is not positive, there is only one sample or group, a
-            parameter is out of its range, a weight is negative, or a kernel is not positive
-            semi-definite.
+            If X or y contains NaN or infinities, a weight is negative, or an exposure is not
+            positive. If a count is negative or too large to be squared, or all counts are zero. If
+            there is only one sample or group, a parameter is out of its range, or a kernel is not
+            positive semi-definite.
         MemoryError
             If the fit needs more memory than is available.
         """
@@ -200,13 +201,13 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
 
     @on_device
     def predict(self, X: Features, exposure: PerSample = None) -> Array:
-        """Return the expected counts.
+        """Predict the expected counts.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            If `kernels` is "precomputed", the kernel with the training samples, of shape
-            (n_samples, n_fitted), or a stack.
+            If `kernels` is "precomputed", the kernel between these samples and the training
+            samples, of shape (n_samples, n_fitted), or a stack.
         exposure : array-like of shape (n_samples,), default=None
             Time, area or number of units that each count refers to. By default, all exposures are
             one, so that expected counts are rates.
@@ -225,13 +226,13 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         sample_weight: PerSample = None,
         exposure: PerSample = None,
     ) -> float:
-        """Return D^2, the fraction of the Poisson deviance that is explained.
+        """Return D^2, the fraction of the Poisson deviance that the model explains.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            If `kernels` is "precomputed", the kernel with the training samples, of shape
-            (n_samples, n_fitted), or a stack.
+            If `kernels` is "precomputed", the kernel between these samples and the training
+            samples, of shape (n_samples, n_fitted), or a stack.
         y : array-like of shape (n_samples,)
             Counts.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -27,17 +27,23 @@ from mercer.kernels._conversion import KernelDictionary, OutputKernelSource
 
 @dataclass(eq=False, repr=False)
 class AlignmentMaximization(DictionaryLearner):
-    """Weights that maximize the centered alignment with the target ("alignf").
+    """Learn weights of given kernels that maximize the alignment with the target ("alignf").
+
+    The centered alignment, which is at most one, measures how well the kernel between samples
+    agrees with the similarity of their targets. The weights take into account how similar the
+    kernels are to one another.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
-        stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
-        X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+        The kernels to combine, also called the dictionary: kernels of `mercer.kernels`, their
+        names, callables or scikit-learn Gaussian-process kernels. None stands for 20 Gaussian
+        kernels whose widths are chosen from the data. With `"precomputed"`, X is a stack of Gram
+        matrices of shape (n_samples, n_samples, n_kernels).
     signs : {"nonnegative", "free"}, default="nonnegative"
-        Whether weights are non-negative, by a quadratic program, or of either sign, in closed form.
-        A combination with negative weights may not be a kernel, and a warning is issued.
+        Whether weights are non-negative, which takes a quadratic program, or of either sign, which
+        has a closed form. A combination with negative weights may not be a kernel, and a warning is
+        issued.
     clip_spectrum : bool, default=False
         Whether `transform` drops the negative part of the spectrum of the learned Gram matrix, so
         that a combination with negative weights can be used in a support vector machine. This takes
@@ -49,18 +55,19 @@ class AlignmentMaximization(DictionaryLearner):
         The kernel on labels or responses that the learned kernel is aligned with, such as
         `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
         `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
-        of docs/glossary.md lists all options.
+        of the :doc:`glossary </glossary>` lists all options.
 
     Attributes
     ----------
     kernel_ : WeightedSum
-        The learned combination, callable on two tables.
+        The learned combination, which can be called on two tables.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels, whose absolute values sum to one.
     shares_ : ndarray of shape (n_kernels,)
-        Share of each kernel in the trace of the centered training Gram matrix, summing to one.
+        Share of each kernel in the learned kernel, by the traces of centered training Gram
+        matrices. The shares sum to one.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     history_ : list of Step
         One step.
     n_iter_ : int

@@ -40,38 +40,43 @@ from mercer.kernels._conversion import KernelFamily, OutputKernelSource
 
 @dataclass(eq=False, repr=False)
 class ContinuousAlignment(CrossValidatedLearner):
-    """A sum of kernels from continuously parametrized families, added one at a time ("CA").
+    """Learn a sum of kernels, with their widths, one kernel at a time ("CA").
 
-    Of all kernels of the families, each step adds the one along which the centered alignment with
-    the target grows fastest.
+    A family is a kernel with free parameters, such as all Gaussian kernels with widths between two
+    bounds. Each step adds the kernel of the family along which the centered alignment with the
+    target grows fastest. The centered alignment, which is at most one, measures how well the kernel
+    between samples agrees with the similarity of their targets. The method is called continuous
+    alignment (CA).
 
     Parameters
     ----------
     family : kernel, name or scikit-learn Gaussian-process kernel, or a list of them, default=None
-        One family or several; `Gaussian()` if None. Families of one width are searched globally
-        (CA-1D), and families of more parameters by gradients (CA-nD). For `Gaussian(ard=True)`, for
-        instance, the search by gradients starts from the mean width that CA-1D finds.
+        One family or several; `Gaussian()` if None. Families with a single width are searched
+        globally (CA-1D), and families with more parameters by gradients (CA-nD). For
+        `Gaussian(ard=True)`, which has one width per feature, the search by gradients starts from
+        the mean width that CA-1D finds.
     step : {"corrective", "stagewise"}, default="corrective"
         After each new kernel, `"corrective"` solves for all weights again, and optimizes the widths
         of a single radial family jointly. `"stagewise"` chooses only the weight of the new kernel,
         as in Algorithm 1 of the reference; see Notes.
     width_penalty : float or "auto", default=0.0
-        Strength of the penalty on differences between the widths of an ARD kernel; infinity for
-        isotropic kernels. `"auto"` selects it on held-out samples.
+        Strength of the penalty on differences between the widths of a kernel with one width per
+        feature (an ARD kernel). Infinity makes all widths of a kernel equal. `"auto"` selects the
+        strength on held-out samples.
     width_penalty_on : {"widths", "log_widths", "inverse_widths"}, default="widths"
         With `"widths"`, lambda sum_z (s_z - mean s)^2 over the widths s_z, in their own unit, is
         subtracted from <F', K>, as published (eq. 4). F' is the gradient of the alignment at the
-        learned kernel. It grows as the weights of this kernel shrink, and is largest in the first
-        step, at eps I, for which lambda has to be large. "auto" then selects the strength whose
+        learned kernel. It grows as the weights of this kernel shrink. It is largest in the first
+        step, at eps I, so that lambda has to be large there. "auto" then selects the strength whose
         kernel aligns best with held-out samples. The other penalties are relative to the best
         single width, as in :class:`KernelOptimization`. "auto" then selects the strength that
-        predicts held-out samples best, but infinity unless a finite strength is better by more than
-        a standard error.
+        predicts held-out samples best. It selects infinity unless a finite strength is better by
+        more than a standard error.
     scaling : None, array-like of shape (n_features,) or KernelOptimization, default=None
-        Lengths by which features are divided before families of one width are searched. The widths
-        of all kernels then have the same ratios, and their common factor is searched globally,
-        within the bounds of the family for the scaled features. If a learner of one ARD kernel is
-        given, it is fitted, and its widths are used.
+        Lengths by which features are divided before families with a single width are searched. The
+        widths of all kernels then have the same ratios, and their common factor is searched
+        globally, within the bounds of the family for the scaled features. If a learner of one ARD
+        kernel is given, it is fitted, and its widths are the lengths.
     tol : float, default=1e-3
         Kernels are added until the alignment grows by less than this.
     max_kernels : int, default=50
@@ -83,18 +88,19 @@ class ContinuousAlignment(CrossValidatedLearner):
         Stagewise steps keep this matrix. Corrective steps use `eps` only for the scale of the
         penalty in the first step, which vanishes with it.
     search_tol : float or None, default=None
-        Relative change of the objective in an iteration at which the gradient search over several
-        parameters stops. It is not used for one width or frequency. None stands for 1e-7 for
-        stagewise steps and for 2e-2 for corrective steps. Corrective steps then take less than half
-        of the time, but a search may stop on a plateau, so that the alignment is somewhat lower.
+        The gradient search over several parameters stops when an iteration changes the objective by
+        less than this fraction. It is not used for one width or frequency. None stands for 1e-7
+        with stagewise steps and for 2e-2 with corrective steps, which then take less than half of
+        the time. In that case, a search may stop on a plateau, so that the alignment is somewhat
+        lower.
     normalize_families : bool or None, default=None
         Whether the best kernels K of several families are compared by <F', K> / |K_c|, so that a
         family is not preferred because its values are larger. Otherwise, they are compared by
         <F', K> minus the penalty, as published. None stands for True for corrective steps, and for
         False for stagewise steps.
     certificate : bool, default=False
-        Whether each step bounds how much better another width could have been (`history_[t].gap`),
-        for families of one width or frequency.
+        Whether each step also computes a bound on how much better another width could have been
+        (`history_[t].gap`), for families with one width or frequency.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
         whole numbers with more than 20 distinct values, as responses.
@@ -102,15 +108,15 @@ class ContinuousAlignment(CrossValidatedLearner):
         The kernel on labels or responses that the learned kernel is aligned with, such as
         `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
         `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
-        of docs/glossary.md lists all options.
+        of the :doc:`glossary </glossary>` lists all options.
     random_state : int, RandomState instance or None, default=0
         Seed of the splits that select the strength of the penalty.
 
     Attributes
     ----------
     kernel_ : WeightedSum
-        The learned kernel at unit scale, callable on two tables: the sum of `kernels_` with the
-        coefficients ``weights_ / scale_``.
+        The learned kernel, which can be called on two tables. It is at unit scale: the sum of
+        `kernels_` with the coefficients ``weights_ / scale_``.
     kernels_ : list of Kernel
         The kernels that were found.
     weights_ : ndarray of shape (n_kernels,)
@@ -118,12 +124,13 @@ class ContinuousAlignment(CrossValidatedLearner):
     scale_ : float
         Mean diagonal of the centered training Gram matrix of the weighted sum.
     shares_ : ndarray of shape (n_kernels,)
-        Share of each kernel in the trace of the centered training Gram matrix, summing to one. A
-        wide kernel is nearly constant, so that its share can be small although its weight is large.
+        Share of each kernel in the learned kernel, by the traces of centered training Gram
+        matrices. The shares sum to one. A wide kernel is nearly constant, so that its share can be
+        small although its weight is large.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set. With stagewise
-        steps, the training Gram matrix includes eps I, which matters only if the weights are about
-        as small as eps.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
+        With stagewise steps, the training Gram matrix includes eps I, which matters only if the
+        weights are about as small as eps.
     history_ : list of Step
         The steps taken. The `objective` of a stagewise step is the published <F', K> minus the
         width penalty, and its `step_size` is eta. F' is the gradient of the alignment at the
@@ -147,11 +154,12 @@ class ContinuousAlignment(CrossValidatedLearner):
     -----
     With ``step="stagewise"``, the learner is Algorithm 1. The training Gram matrix is eps I at
     first. Each step maximizes <F', K> - lambda Reg over all families, and adds eta K with the eta
-    of Proposition 2. The last step is the first in which the alignment, including eps I, grows by
-    less than `tol`. All matrices are centered, as in the propositions. One width or frequency is
-    found on the samples up to rounding errors. Several are found by L-BFGS-B within their bounds,
-    starting from the weighted mean of the widths of CA-1D or, if it is better, from the best common
-    width under a penalty. The learned kernel is the sum of all eta K, without eps I, at unit scale.
+    of Proposition 2. The steps end with the first one in which the alignment, including eps I,
+    grows by less than `tol`. All matrices are centered, as in the propositions. A single width or
+    frequency is found on the samples up to rounding errors. Several parameters are found by
+    L-BFGS-B within their bounds. This search starts from the weighted mean of the widths of CA-1D
+    or, if it is better, from the best common width under a penalty. The learned kernel is the sum
+    of all eta K, without eps I, at unit scale.
 
     CA-1D takes O(n^2 d) time for the distances and O(n^2) per step. The search and the refinement
     of widths use a histogram of distances, which is accurate to about three digits. Alignments and
@@ -214,7 +222,7 @@ class ContinuousAlignment(CrossValidatedLearner):
         return found
 
     def selected_params(self) -> dict[str, object]:
-        """Return the strengths of the penalties; see :meth:`KernelLearner.selected_params`."""
+        """Return the selected strengths of the penalties; see :class:`KernelLearner`."""
         selected = {**super().selected_params(), "width_penalty": self.width_penalty_}
         if isinstance(self.scaling, KernelOptimization):
             scaler = clone(self.scaling).set_params(**self.scaler_.selected_params())

@@ -65,14 +65,15 @@ class ScaledDictionaryLearner(DictionaryLearner):
 
 
 class UniformCombination(ScaledDictionaryLearner):
-    """The same weight for every kernel of a dictionary.
+    """Give the same weight to all given kernels, as a baseline for learned weights.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
-        stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
-        X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+        The kernels to combine, also called the dictionary: kernels of `mercer.kernels`, their
+        names, callables or scikit-learn Gaussian-process kernels. None stands for 20 Gaussian
+        kernels whose widths are chosen from the data. With `"precomputed"`, X is a stack of Gram
+        matrices of shape (n_samples, n_samples, n_kernels).
     normalize : {None, "trace"}, default=None
         With `"trace"`, the centered training Gram matrices of the kernels are scaled to a trace of
         one before they are weighted.
@@ -83,23 +84,24 @@ class UniformCombination(ScaledDictionaryLearner):
         The kernel on labels or responses that the learned kernel is aligned with, such as
         `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
         `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
-        of docs/glossary.md lists all options.
+        of the :doc:`glossary </glossary>` lists all options.
 
     Attributes
     ----------
     kernel_ : WeightedSum
-        The learned kernel at unit scale, callable on two tables: the sum of `kernels_` with the
-        coefficients ``weights_ / scale_``.
+        The learned kernel, which can be called on two tables. It is at unit scale: the sum of
+        `kernels_` with the coefficients ``weights_ / scale_``.
     kernels_ : list of Kernel
-        The dictionary, bound to the training table.
+        The given kernels, adapted to the training table.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the given kernels, summing to one.
     scale_ : float
         Mean diagonal of the centered training Gram matrix of the weighted sum.
     shares_ : ndarray of shape (n_kernels,)
-        Share of each kernel in the trace of the centered training Gram matrix, summing to one.
+        Share of each kernel in the learned kernel, by the traces of centered training Gram
+        matrices. The shares sum to one.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     history_ : list of Step
         One step.
     n_iter_ : int
@@ -137,14 +139,18 @@ class UniformCombination(ScaledDictionaryLearner):
 
 
 class IndependentAlignment(ScaledDictionaryLearner):
-    """Weights proportional to each kernel's own centered alignment ("align").
+    """Weight each of the given kernels by its own alignment with the target ("align").
+
+    The weights are proportional to the centered alignments of the kernels, which are computed for
+    each kernel alone.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
-        stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
-        X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+        The kernels to combine, also called the dictionary: kernels of `mercer.kernels`, their
+        names, callables or scikit-learn Gaussian-process kernels. None stands for 20 Gaussian
+        kernels whose widths are chosen from the data. With `"precomputed"`, X is a stack of Gram
+        matrices of shape (n_samples, n_samples, n_kernels).
     normalize : {None, "trace"}, default=None
         With `"trace"`, the centered training Gram matrices of the kernels are scaled to a trace of
         one before they are weighted.
@@ -155,23 +161,24 @@ class IndependentAlignment(ScaledDictionaryLearner):
         The kernel on labels or responses that the learned kernel is aligned with, such as
         `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
         `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
-        of docs/glossary.md lists all options.
+        of the :doc:`glossary </glossary>` lists all options.
 
     Attributes
     ----------
     kernel_ : WeightedSum
-        The learned kernel at unit scale, callable on two tables: the sum of `kernels_` with the
-        coefficients ``weights_ / scale_``.
+        The learned kernel, which can be called on two tables. It is at unit scale: the sum of
+        `kernels_` with the coefficients ``weights_ / scale_``.
     kernels_ : list of Kernel
-        The dictionary, bound to the training table.
+        The given kernels, adapted to the training table.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the given kernels, summing to one.
     scale_ : float
         Mean diagonal of the centered training Gram matrix of the weighted sum.
     shares_ : ndarray of shape (n_kernels,)
-        Share of each kernel in the trace of the centered training Gram matrix, summing to one.
+        Share of each kernel in the learned kernel, by the traces of centered training Gram
+        matrices. The shares sum to one.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     history_ : list of Step
         One step.
     n_iter_ : int
@@ -207,22 +214,24 @@ class IndependentAlignment(ScaledDictionaryLearner):
 
 @dataclass(eq=False, repr=False)
 class HSICWeights(ScaledDictionaryLearner):
-    """Weights that maximize the Hilbert-Schmidt independence criterion (HSIC) with the target.
+    """Learn weights of given kernels by the Hilbert-Schmidt independence criterion (HSIC).
 
-    HSIC is a linear function sum_k mu_k HSIC_k of the weights mu, so that the constraint on the
-    weights determines the maximum.
+    The weights maximize the dependence of the combined kernel on the target. HSIC is a linear
+    function sum_k mu_k HSIC_k of the weights mu, so that the constraint on the weights determines
+    the maximum.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
-        stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
-        X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+        The kernels to combine, also called the dictionary: kernels of `mercer.kernels`, their
+        names, callables or scikit-learn Gaussian-process kernels. None stands for 20 Gaussian
+        kernels whose widths are chosen from the data. With `"precomputed"`, X is a stack of Gram
+        matrices of shape (n_samples, n_samples, n_kernels).
     norm : {1, 2, "cka"}, default=2
-        The quantity whose value is fixed while HSIC is maximized:
+        The quantity that is held fixed while HSIC is maximized:
 
         * 1: the sum of the weights. This is a linear program, so that **one kernel wins**: the
-          kernel with the largest HSIC, or the first of them if there are ties. A kernel is
+          kernel with the largest HSIC, or the first of several with the same HSIC. A kernel is
           selected, and no kernels are combined.
         * 2: the sum of the squared weights. The weights are proportional to HSIC_k.
         * `"cka"`: the norm of the centered combination, so that HSIC is the centered kernel
@@ -238,15 +247,15 @@ class HSICWeights(ScaledDictionaryLearner):
         The kernel on labels or responses that the learned kernel is aligned with, such as
         `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
         `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
-        of docs/glossary.md lists all options.
+        of the :doc:`glossary </glossary>` lists all options.
 
     Attributes
     ----------
     kernel_ : WeightedSum
-        The learned kernel at unit scale, callable on two tables: the sum of `kernels_` with the
-        coefficients ``weights_ / scale_``.
+        The learned kernel, which can be called on two tables. It is at unit scale: the sum of
+        `kernels_` with the coefficients ``weights_ / scale_``.
     kernels_ : list of Kernel
-        The dictionary, bound to the training table.
+        The given kernels, adapted to the training table.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the given kernels, summing to one.
     scale_ : float
@@ -254,9 +263,10 @@ class HSICWeights(ScaledDictionaryLearner):
     hsic_ : ndarray of shape (n_kernels,)
         HSIC of each kernel, scaled according to `normalize`, with the target.
     shares_ : ndarray of shape (n_kernels,)
-        Share of each kernel in the trace of the centered training Gram matrix, summing to one.
+        Share of each kernel in the learned kernel, by the traces of centered training Gram
+        matrices. The shares sum to one.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     history_ : list of Step
         One step.
     n_iter_ : int

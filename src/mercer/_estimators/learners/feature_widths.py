@@ -22,11 +22,12 @@ from mercer.kernels._radial import RadialFunction
 
 @dataclass(eq=False, repr=False)
 class EvidenceMaximization(KernelLearner):
-    """One kernel whose parameters maximize the marginal likelihood of a Gaussian process.
+    """Learn one width per feature by the marginal likelihood of a Gaussian process.
 
-    The marginal likelihood is that of Gaussian process regression with Gaussian noise, on responses
-    or on indicators of classes. With one width per feature, a fit takes a second or two, and
-    distinguishes features that alignment does not distinguish.
+    The learned widths, or other parameters of a kernel, maximize the marginal likelihood (the
+    evidence) of Gaussian process regression with Gaussian noise, on responses or on indicators of
+    classes. With one width per feature, a fit takes a second or two, and distinguishes features
+    that alignment does not distinguish.
 
     Parameters
     ----------
@@ -35,10 +36,11 @@ class EvidenceMaximization(KernelLearner):
         `ExponentialPower(ard=True)`), or any kernel with a gradient. Its bounds apply, but its
         current parameters do not matter.
     width_deviation : float, default=1.0
-        Standard deviation of a normal prior on the natural logarithms of the widths about their
-        mean. With smaller values, the widths are more alike.
+        Standard deviation of a normal prior on the natural logarithms of the widths, around their
+        mean. Smaller values make the widths more similar.
     max_samples : int, default=1000
-        Maximum number of samples that are used. They are evenly spaced in the order of the target.
+        Maximum number of samples that are used. From larger tables, samples are taken that are
+        evenly spaced in the order of the target.
     max_iter : int, default=60
         Maximum number of iterations.
     task : {"auto", "classification", "regression"}, default="auto"
@@ -48,13 +50,13 @@ class EvidenceMaximization(KernelLearner):
         The kernel on labels or responses whose factor is the Gaussian process's target, such as
         `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
         `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
-        of docs/glossary.md lists all options.
+        of the :doc:`glossary </glossary>` lists all options.
 
     Attributes
     ----------
     kernel_ : WeightedSum
-        The learned kernel at unit scale, callable on two tables: ``kernels_[0]`` divided by
-        `scale_`.
+        The learned kernel, which can be called on two tables. It is at unit scale: ``kernels_[0]``
+        divided by `scale_`.
     kernels_ : list of Kernel
         The learned kernel, before division by `scale_`, as the only entry.
     weights_, shares_ : ndarray of shape (1,)
@@ -65,15 +67,15 @@ class EvidenceMaximization(KernelLearner):
         Variance of the noise relative to the amplitude of the kernel. Ridge regression on
         ``kernels_[0]`` with this penalty predicts the posterior mean.
     log_marginal_likelihood_ : float
-        Log marginal likelihood of the given responses of the samples that are used, minus their
-        means. For classes, and for output kernels other than None and "linear", the factor of the
-        output kernel takes the place of the responses. NaN if the kernel is constant on the
-        samples.
+        Log marginal likelihood of the responses, minus their means, of the samples that are used.
+        For classes, and for output kernels other than None and "linear", the factor of the output
+        kernel takes the place of the responses. NaN if the kernel is constant on the samples.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     history_ : list of Step
         One step per iteration. `objective` is the log marginal likelihood per observation minus the
-        cost of the prior, up to a constant. `kernel` and `alignment` are those at the end.
+        cost of the prior, up to a constant. `kernel` and `alignment` are the final kernel and its
+        alignment.
     n_iter_ : int
         Length of `history_`, which is the number of iterations plus one for the start.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
@@ -88,13 +90,13 @@ class EvidenceMaximization(KernelLearner):
 
     Notes
     -----
-    Leave-one-out errors on the learned kernel are too small, by about a tenth for the default
-    prior, because the kernel depends on the labels.
+    Leave-one-out errors on the learned kernel are too small, by about a tenth with the default
+    prior, because the kernel was learned from the same labels.
 
     An iteration takes O(n^3 + n^2 d) for the n <= `max_samples` samples that are used.
 
-    If samples are weighted, those that are used are drawn evenly along the cumulative weights, and
-    none of them twice.
+    If samples are weighted, the samples that are used are drawn evenly along the cumulative
+    weights, and none is drawn twice.
 
     References
     ----------
@@ -138,7 +140,7 @@ class EvidenceMaximization(KernelLearner):
             is_cut = found.n_iter >= self.max_iter
             advice = f"raise max_iter (now {self.max_iter})" if is_cut else "rounding stops it"
             warn(
-                f"The log marginal likelihood for each observation, less the prior's cost, still "
+                "The log marginal likelihood per observation, minus the cost of the prior, still "
                 f"grew by {found.last_gain:.2g} in the last of {found.n_iter} iterations: "
                 f"{advice}.",
                 ConvergenceWarning,
@@ -161,20 +163,20 @@ class EvidenceMaximization(KernelLearner):
 
 @dataclass(eq=False, repr=False)
 class GradientOuterProduct(CrossValidatedLearner):
-    """One kernel on features that are scaled or rotated by the gradients of predictions.
+    """Learn which features, or directions, a kernel depends on, from gradients of predictions.
 
     Kernel ridge regression on the original features predicts the target. The average gradient outer
-    product (AGOP) of its predictions determines the directions along which they change. The
-    features are mapped by the square root of the AGOP, so that these directions matter most, and
-    the procedure is repeated.
+    product (AGOP) of its predictions shows along which directions they change. The features are
+    multiplied by the square root of the AGOP, so that these directions matter most, and the
+    procedure is repeated.
 
     Parameters
     ----------
     kernel : kernel or name, default=None
-        A function of one distance on all features, in a norm from one to two. If `diagonal` is
-        False, it must be the Euclidean distance. None for the product Laplacian
-        `ExponentialPower()`, or for `Laplacian()` if `diagonal` is False. The widths of the kernel
-        do not matter.
+        A kernel that is a function of one distance on all features, in a norm from one to two. If
+        `diagonal` is False, it must be the Euclidean distance. None stands for the product
+        Laplacian `ExponentialPower()`, or for `Laplacian()` if `diagonal` is False. The widths of
+        the kernel do not matter.
     n_iter : int, default=5
         Number of iterations after the first ridge regression.
     diagonal : bool, default=True
@@ -188,15 +190,15 @@ class GradientOuterProduct(CrossValidatedLearner):
         The kernel on labels or responses whose factor the regressions predict, such as
         `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
         `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
-        of docs/glossary.md lists all options.
+        of the :doc:`glossary </glossary>` lists all options.
     random_state : int, RandomState instance or None, default=0
         Seed of the folds on which iterations are compared.
 
     Attributes
     ----------
     kernel_ : WeightedSum
-        The learned kernel at unit scale, callable on two tables: ``kernels_[0]`` divided by
-        `scale_`.
+        The learned kernel, which can be called on two tables. It is at unit scale: ``kernels_[0]``
+        divided by `scale_`.
     kernels_ : list of Kernel
         The learned kernel, before division by `scale_`, as the only entry.
     weights_, shares_ : ndarray of shape (1,)
@@ -207,13 +209,13 @@ class GradientOuterProduct(CrossValidatedLearner):
         Map of the features: a factor for each feature, with a maximum of one, or a symmetric matrix
         of unit norm.
     best_iter_ : int
-        Iteration that the learned kernel comes from; zero stands for the original features.
+        Iteration in which the learned kernel was found; zero stands for the original features.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     history_ : list of Step
-        One step for the first ridge regression, then one per iteration. `objective` is minus the
+        One step for the first ridge regression, then one per iteration. `objective` is the negative
         mean squared error on held-out samples, or NaN if there are too few samples. `kernel` and
-        `alignment` are those at the end.
+        `alignment` are the final kernel and its alignment.
     n_iter_ : int
         Length of `history_`.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
@@ -225,14 +227,14 @@ class GradientOuterProduct(CrossValidatedLearner):
     Notes
     -----
     Each regression uses the width and the penalty with the lowest leave-one-out error. The
-    procedure is repeated in five folds, and the iteration with the lowest squared error on held-out
+    procedure is repeated in five folds. The iteration with the lowest squared error on held-out
     samples is chosen if it is better than the original features by more than a standard error.
 
     At most 1,000 samples are used, evenly spaced in the order of the target. Samples of sparse
     tables are converted to dense arrays. A fit takes O(n_iter (n^3 + n^2 d)) time.
 
-    If samples are weighted, those that are used are drawn evenly along the cumulative weights, and
-    none of them twice.
+    If samples are weighted, the samples that are used are drawn evenly along the cumulative
+    weights, and none is drawn twice.
 
     References
     ----------

@@ -56,11 +56,11 @@ _LEAST_IN_FORESTS = 3
 
 @dataclass(eq=False, repr=False)
 class ForestKernel(KernelLearner):
-    """The fraction of trees, grown on the labels, in which two samples fall into the same leaf.
+    """Learn a kernel from trees: the fraction of trees in which two samples share a leaf.
 
-    The kernel is k(x, z) = (1/T) sum_t [leaf_t(x) = leaf_t(z)]. Unlike a kernel of distances, it
-    needs no scaling of the features, may be smooth in some regions and rough in others, and ignores
-    irrelevant features.
+    The trees are grown on the labels or responses. The kernel is k(x, z) = (1/T) sum_t [leaf_t(x) =
+    leaf_t(z)]. Unlike a kernel of distances, it needs no scaling of the features, may be smooth in
+    some regions and rough in others, and ignores irrelevant features.
 
     Parameters
     ----------
@@ -90,8 +90,8 @@ class ForestKernel(KernelLearner):
     Attributes
     ----------
     kernel_ : WeightedSum
-        The learned kernel at unit scale, callable on two tables: ``kernels_[0]`` divided by
-        `scale_`.
+        The learned kernel, which can be called on two tables. It is at unit scale: ``kernels_[0]``
+        divided by `scale_`.
     kernels_ : list of Kernel
         A :class:`mercer.kernels.Forest` as the only entry.
     weights_, shares_ : ndarray of shape (1,)
@@ -101,8 +101,8 @@ class ForestKernel(KernelLearner):
     scale_ : float
         Mean diagonal of the centered training Gram matrix of the kernel.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set. It is
-        optimistic, because the trees were fitted to the labels.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
+        It is optimistic, because the trees were fitted to the labels.
     history_ : list of Step
         One step, whose `objective` is the alignment.
     n_iter_ : int
@@ -120,12 +120,12 @@ class ForestKernel(KernelLearner):
     Notes
     -----
     Held-out errors on the learned kernel are too small unless the trees are grown without the
-    held-out samples, because a training row falls into a leaf with rows of similar labels when its
-    own label is used. Two-stage estimators therefore grow trees again in each fold. Stacking
+    held-out samples. When its own label is used, a training row falls into a leaf with rows of
+    similar labels. Two-stage estimators therefore grow the trees again in each fold. Stacking
     selects the penalty and estimates the error with trees that are grown on one half of the samples
     and evaluated on the other half. With Nyström features, trees are grown only once, on a part of
     the rows (`max_samples` rows in stacking). Penalties and errors are then too small, in
-    proportion to the fraction of all rows in this part.
+    proportion to the share of all rows that this part holds.
 
     Trees have no split if features are constant, or if there are fewer samples than twice
     `min_samples_leaf`. The kernel is then one everywhere, and its alignment is zero.
@@ -196,7 +196,7 @@ class ForestKernel(KernelLearner):
             for field in fields(self):
                 if field.name in _OF_NAMED and getattr(self, field.name) != field.default:
                     raise ValueError(
-                        f"{field.name} has no effect where ensemble is an estimator: set it there."
+                        f"{field.name} has no effect if ensemble is an estimator: set it there."
                     )
             return
         check_choice("ensemble", self.ensemble, tuple(_ENSEMBLES))

@@ -30,28 +30,31 @@ from mercer.kernels._conversion import KernelSource, OutputKernelSource
 
 @dataclass(eq=False, repr=False)
 class KernelOptimization(CrossValidatedLearner):
-    """One kernel whose parameters maximize its dependence on the target.
+    """Learn the parameters of one kernel, such as its widths, from its dependence on the target.
+
+    The learned parameters maximize a measure of the dependence between the kernel and the target,
+    such as the Hilbert-Schmidt independence criterion (HSIC).
 
     Parameters
     ----------
     kernel : kernel, name or scikit-learn Gaussian-process kernel, default=None
-        An isotropic kernel (`Gaussian()`, the default), an ARD kernel (`Gaussian(ard=True)`), or
-        any kernel with a gradient. Its bounds apply, and its current parameters do not matter,
-        unless `start` is given.
+        A kernel with a single width (`Gaussian()`, the default), a kernel with one width per
+        feature (`Gaussian(ard=True)`, an ARD kernel), or any kernel with a gradient. Its bounds
+        apply. Its current parameters do not matter unless `start` is given.
     criterion : {"hsic", "cka", "ka"}, default="hsic"
         The Hilbert-Schmidt independence criterion, or the centered or uncentered kernel alignment.
     start : None, float or array-like of shape (n_widths,), default=None
         Widths from which plain BFGS starts, without bounds; 1 / n_features is the published start.
         Other parameters start from the kernel's own values. BFGS finds a local maximum, and does
-        not move on a plateau, such as that of very narrow kernels. If None, one width is searched
+        not move on a plateau, as it exists for very narrow kernels. If None, one width is searched
         globally, and several widths are searched from there, within the bounds. With a start, an
         ARD kernel needs ``width_penalty=0.0``.
     width_penalty : "auto" or float, default="auto"
         Strength of a penalty on differences between the widths of an ARD kernel, relative to the
-        criterion of the best single width; zero for no penalty, as published, and infinity for a
+        criterion of the best single width. Zero means no penalty, as published, and infinity a
         single width. "auto" selects the strength by the squared error of ridge regression on
-        held-out samples, but infinity unless an ARD kernel is better by more than a standard error.
-        Kernels with one width have no penalty.
+        held-out samples. It selects infinity unless an ARD kernel is better by more than a standard
+        error. Kernels with one width have no penalty.
     width_penalty_on : {None, "log_widths", "inverse_widths", "widths"}, default=None
         `"log_widths"` penalizes the mean square of log(s_z / s_0) over the features z, where s_0 is
         the best single width. `"inverse_widths"` penalizes the mean square of s_0 / s_z - 1, which
@@ -59,11 +62,11 @@ class KernelOptimization(CrossValidatedLearner):
         penalizes sum_z (s_z - mean s)^2 in the unit of the widths. None selects among the first two
         if `width_penalty` is "auto", and stands for `"log_widths"` otherwise.
     early_stopping : bool or int, default=False
-        Whether an unpenalized search stops after a number of iterations that is selected in the
-        same way as the penalty, or the number itself.
+        Whether an unpenalized search stops after a number of iterations, which is selected in the
+        same way as the penalty. A number of iterations is used as it is.
     tol : float, default=1e-5
-        Relative change of the criterion, averaged over the last three iterations, at which the
-        search stops.
+        The search stops when the relative change of the criterion, averaged over the last three
+        iterations, is less than this.
     max_iter : int, default=200
         Maximum number of iterations of each search.
     task : {"auto", "classification", "regression"}, default="auto"
@@ -73,15 +76,15 @@ class KernelOptimization(CrossValidatedLearner):
         The kernel on labels or responses that the learned kernel is aligned with, such as
         `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
         `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
-        of docs/glossary.md lists all options.
+        of the :doc:`glossary </glossary>` lists all options.
     random_state : int, RandomState instance or None, default=0
         Seed of the folds that select the penalty or the number of iterations.
 
     Attributes
     ----------
     kernel_ : WeightedSum
-        The learned kernel at unit scale, callable on two tables: ``kernels_[0]`` divided by
-        `scale_`.
+        The learned kernel, which can be called on two tables. It is at unit scale: ``kernels_[0]``
+        divided by `scale_`.
     kernels_ : list of Kernel
         The learned kernel, before division by `scale_`, as the only entry.
     weights_, shares_ : ndarray of shape (1,)
@@ -89,18 +92,18 @@ class KernelOptimization(CrossValidatedLearner):
     scale_ : float
         Mean diagonal of the centered training Gram matrix of the kernel.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     objective_ : float
         The criterion of the learned kernel.
     history_ : list of Step
         One step per iteration. `objective` is the criterion after the iteration minus the penalty.
-        `kernel` and `alignment` are those at the end.
+        `kernel` and `alignment` are the final kernel and its alignment.
     n_iter_ : int
-        Number of iterations taken, including those of the isotropic search.
+        Number of iterations taken, including the search for a single width.
     width_penalty_, width_penalty_on_ : float and str
         Strength and form of the penalty that was used.
     early_stopping_ : int or None
-        Number of iterations after the isotropic search; None without `early_stopping`.
+        Number of iterations after the search for a single width; None without `early_stopping`.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples.
     n_features_in_ : int
@@ -110,8 +113,8 @@ class KernelOptimization(CrossValidatedLearner):
     Notes
     -----
     Unpenalized ARD kernels overfit: at the maximum of HSIC, most widths are at their upper bounds.
-    With several classes, `"ka"` tends to tiny widths, because most entries of the uncentered output
-    kernel are -1; `output_kernel="delta"` avoids that.
+    With several classes, `"ka"` favors tiny widths, because most entries of the uncentered output
+    kernel are -1; `output_kernel="delta"` avoids this.
 
     An evaluation takes O(n^2 d) time. To select a penalty, about a dozen ARD kernels are learned,
     and a ridge regression is fitted on each. This is repeated in five folds or, for more than 1,250
@@ -175,7 +178,7 @@ class KernelOptimization(CrossValidatedLearner):
         return replace(learned, n_iter=found.n_iter)
 
     def selected_params(self) -> dict[str, object]:
-        """Return the penalty or the number of iterations; see :class:`KernelLearner`."""
+        """Return the selected penalty or number of iterations; see :class:`KernelLearner`."""
         selected = super().selected_params()
         if self.early_stopping_ is not None:
             return {**selected, "early_stopping": self.early_stopping_}
@@ -193,8 +196,8 @@ class KernelOptimization(CrossValidatedLearner):
         widths = np.asarray(self.start, dtype=float).ravel()
         if n_widths == 0 or widths.size not in (1, n_widths):
             raise ValueError(
-                f"start must be one width, or one for each of the kernel's; got {widths.size}, and "
-                f"{kernel.describe()} has {n_widths}."
+                f"start must be one width, or as many widths as the kernel has; got {widths.size}, "
+                f"and {kernel.describe()} has {n_widths}."
             )
         if n_widths > 1 and (self.width_penalty != 0.0 or self.early_stopping is not False):
             raise ValueError(

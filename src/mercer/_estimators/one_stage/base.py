@@ -79,8 +79,8 @@ class OneStage(KernelEstimator):
             Class labels or indicators of several labels for a classifier, and one or several
             responses for a regressor.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples, by which their losses are multiplied. A weight of two is
-            equivalent to giving the sample twice, and a weight of zero to leaving it out.
+            Weights of the samples, by which their losses are multiplied. A weight of two has the
+            same effect as giving the sample twice, and a weight of zero leaves it out.
 
         Returns
         -------
@@ -89,9 +89,9 @@ class OneStage(KernelEstimator):
         Raises
         ------
         ValueError
-            If X or y contains NaN or infinities, there is only one sample or one class, a response
-            is constant, a parameter is out of its range, a kernel returns NaN, or a weight is
-            negative.
+            If X or y contains NaN or infinities, or a weight is negative. If there is only one
+            sample or one class, or a response is constant. If a parameter is out of its range, or a
+            kernel returns NaN.
         """
         self._check_parameters()
         return self._fit_data(self._data_of(X, y, sample_weight))

@@ -76,7 +76,7 @@ class ContinuousMKL(KernelMachines):
 
     def _stopped_by(self) -> str:
         advice = {
-            "growing": 'Raise max_kernels, or take step="corrective".',
+            "growing": 'Raise max_kernels, or use step="corrective".',
             "stalled": "No step found lowers the objective any more.",
             "optimal": "The machines did not converge: scale the features or lower C.",
         }
@@ -88,12 +88,14 @@ class ContinuousMKL(KernelMachines):
 
 @dataclass(eq=False, repr=False)
 class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
-    """Multiple kernel classification over continuous families of kernels ("CR").
+    """Classifier that also learns the weights and widths of a sum of kernels ("CR").
 
-    Among the convex combinations of all kernels of the families, the learned kernel is the one with
-    which a support vector machine, or another kernel machine, reaches the lowest objective. Of all
-    kernels of the families, each step adds the one along which the objective falls fastest. If
-    there are more than two classes, all of them share one kernel.
+    This is multiple kernel learning (MKL) over families of kernels, such as all Gaussian kernels
+    with widths between two bounds. The learned kernel is a convex combination of kernels of the
+    families: the one with which a support vector machine, or another kernel machine, reaches the
+    lowest objective. Each step adds the kernel along which the objective falls fastest. If there
+    are more than two classes, all of them share one kernel. Some papers call the method CR, for
+    regularized risk over a continuous set.
 
     Parameters
     ----------
@@ -116,16 +118,16 @@ class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
     search : {"global", "local"}, default="global"
         With `"global"`, families of one width or frequency are searched globally, with a proven
         gap, by differences of convex functions [2]_. With `"local"`, they are searched by gradients
-        from several starts. Families of more parameters are always searched by gradients. For ARD
-        kernels, such as `Gaussian(ard=True)`, the search starts from the mean width of learned
-        isotropic kernels.
+        from several starts. Families of more parameters are always searched by gradients. For
+        kernels with one width per feature, such as `Gaussian(ard=True)`, the search starts from the
+        mean width of learned kernels with a single width.
     width_penalty : float, default=0.0
         Strength lambda of the penalty lambda sum_z (s_z - mean s)^2 on the widths s_z of a kernel,
         in the unit of the widths.
     tol : float, default=1e-3
         Kernels are added until max_theta c'K_theta c <= (1 + tol) c'Kc, or until no kernel lowers
-        the objective. Here c are the dual variables of the machines, and theta the parameters of a
-        kernel. A warning is issued if the duality gap exceeds `tol`.
+        the objective. Here c are the dual variables of the machines, and theta are the parameters
+        of a kernel. A warning is issued if the duality gap exceeds `tol`.
     max_kernels : int, default=50
         Maximum number of kernels to add.
     verbose : bool, default=False
@@ -138,9 +140,10 @@ class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
     weights_ : ndarray of shape (n_kernels,)
         Positive coefficients of the kernels, summing to one.
     shares_ : ndarray of shape (n_kernels,)
-        Fraction of each kernel in the trace of the centered training Gram matrix.
+        Share of each kernel in the learned kernel, by the traces of centered training Gram
+        matrices.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     dual_coef_ : ndarray of shape (n_samples, n_machines)
         Coefficients of the training samples.
     intercept_ : ndarray of shape (n_machines,)
@@ -160,9 +163,9 @@ class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
         Number of steps.
     classes_ : ndarray of shape (n_classes,)
     temperature_ : Calibration
-        The map from decision values to probabilities, fitted to the decision values of held-out
-        samples. Groups passed to `fit` are held out as a whole, so that prediction sets are valid
-        for samples of new groups.
+        The map from decision values to probabilities, which is fitted to the decision values of
+        held-out samples. Groups that are passed to `fit` are held out as a whole, so that
+        prediction sets are valid for samples of new groups.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples.
     n_features_in_ : int
@@ -214,12 +217,14 @@ class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
 
 @dataclass(eq=False, repr=False)
 class ContinuousMKLRegressor(MachineRegressor, ContinuousMKL):
-    """Multiple kernel regression over continuous families of kernels ("CR").
+    """Regressor that also learns the weights and widths of a sum of kernels ("CR").
 
-    Among the convex combinations of all kernels of the families, the learned kernel is the one with
-    which kernel ridge regression, or support vector regression, reaches the lowest objective. Of
-    all kernels of the families, each step adds the one along which the objective falls fastest.
-    Several responses share one kernel.
+    This is multiple kernel learning (MKL) over families of kernels, such as all Gaussian kernels
+    with widths between two bounds. The learned kernel is a convex combination of kernels of the
+    families: the one with which kernel ridge regression, or support vector regression, reaches the
+    lowest objective. Each step adds the kernel along which the objective falls fastest. Several
+    responses share one kernel. Some papers call the method CR, for regularized risk over a
+    continuous set.
 
     Parameters
     ----------
@@ -243,16 +248,16 @@ class ContinuousMKLRegressor(MachineRegressor, ContinuousMKL):
     search : {"global", "local"}, default="global"
         With `"global"`, families of one width or frequency are searched globally, with a proven
         gap, by differences of convex functions [2]_. With `"local"`, they are searched by gradients
-        from several starts. Families of more parameters are always searched by gradients. For ARD
-        kernels, such as `Gaussian(ard=True)`, the search starts from the mean width of learned
-        isotropic kernels.
+        from several starts. Families of more parameters are always searched by gradients. For
+        kernels with one width per feature, such as `Gaussian(ard=True)`, the search starts from the
+        mean width of learned kernels with a single width.
     width_penalty : float, default=0.0
         Strength lambda of the penalty lambda sum_z (s_z - mean s)^2 on the widths s_z of a kernel,
         in the unit of the widths.
     tol : float, default=1e-3
         Kernels are added until max_theta c'K_theta c <= (1 + tol) c'Kc, or until no kernel lowers
-        the objective. Here c are the dual variables of the machines, and theta the parameters of a
-        kernel. A warning is issued if the duality gap exceeds `tol`.
+        the objective. Here c are the dual variables of the machines, and theta are the parameters
+        of a kernel. A warning is issued if the duality gap exceeds `tol`.
     max_kernels : int, default=50
         Maximum number of kernels to add.
     verbose : bool, default=False
@@ -265,9 +270,10 @@ class ContinuousMKLRegressor(MachineRegressor, ContinuousMKL):
     weights_ : ndarray of shape (n_kernels,)
         Positive coefficients of the kernels, summing to one.
     shares_ : ndarray of shape (n_kernels,)
-        Fraction of each kernel in the trace of the centered training Gram matrix.
+        Share of each kernel in the learned kernel, by the traces of centered training Gram
+        matrices.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     dual_coef_ : ndarray of shape (n_samples, n_outputs)
         Coefficients of the training samples.
     intercept_ : ndarray of shape (n_outputs,)

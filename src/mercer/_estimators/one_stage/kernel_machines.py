@@ -170,8 +170,8 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             Class labels, or indicators of several labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples, by which their losses are multiplied. A weight of two is
-            equivalent to giving the sample twice, and a weight of zero to leaving it out.
+            Weights of the samples, by which their losses are multiplied. A weight of two has the
+            same effect as giving the sample twice, and a weight of zero leaves it out.
         groups : array-like of shape (n_samples,), default=None
             Groups of the samples, such as patients or days, as numbers or strings. Samples of a
             group are held out together when probabilities are learned. Without groups, copies of a
@@ -214,7 +214,7 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         self.temperature_ = fit_temperatures(*known)
 
     def decision_function(self, X: Features) -> Array:
-        """Return the values of the kernel machines.
+        """Return the decision values of the samples.
 
         Parameters
         ----------
@@ -265,11 +265,10 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
 
         Notes
         -----
-        The probabilities are the softmax of the values of the machines times a factor that is
-        fitted to the values of held-out samples. The predicted class has the highest probability.
-        With the logistic loss, the values are log-odds, which the penalty shrinks towards zero,
-        strongly for small `C`. The factor compensates for the shrinkage
-        (benchmarks/probabilities.py).
+        The probabilities are the softmax of the decision values times a factor that is fitted to
+        the decision values of held-out samples. The predicted class has the highest probability.
+        With the logistic loss, the decision values are log-odds, which the penalty shrinks towards
+        zero, strongly for small `C`. The factor compensates for the shrinkage.
         """
         values = self._values(X)
         if isinstance(self.temperature_, list):

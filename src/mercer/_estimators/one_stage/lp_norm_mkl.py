@@ -94,20 +94,24 @@ class FiniteMKL(KernelMachines):
 
 @dataclass(eq=False, repr=False)
 class MKLClassifier(MachineClassifier, FiniteMKL):
-    """Multiple kernel classification with an lp-norm on the weights ("D1", "D2").
+    """Classifier that also learns the weights of a sum of given kernels ("D1", "D2").
 
-    The weights are those with which a support vector machine, or another kernel machine, reaches
-    the lowest objective. If there are more than two classes, all of them share one kernel.
+    This is multiple kernel learning (MKL) with an lp-norm on the weights. A support vector machine,
+    or another kernel machine, reaches its lowest objective with these weights. If there are more
+    than two classes, all of them share one kernel. Some papers call the method D1 and D2 for the
+    norms 1 and 2.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
-        stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
-        X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+        The kernels to combine, also called the dictionary: kernels of `mercer.kernels`, their
+        names, callables or scikit-learn Gaussian-process kernels. None stands for 20 Gaussian
+        kernels whose widths are chosen from the data. With `"precomputed"`, X is a stack of Gram
+        matrices of shape (n_samples, n_samples, n_kernels).
     norm : float, default=1.0
-        The p of the lp-norm of the weights, which is at most one. A `norm` of 1 selects few
-        kernels, a larger norm keeps all kernels, and infinity weights all kernels equally.
+        The p of the lp-norm of the weights; this norm of the weights is at most one. A `norm` of 1
+        selects few kernels, a larger value keeps all kernels, and infinity weights all kernels
+        equally.
     loss : {"hinge", "squared", "logistic"} or Loss, default="hinge"
         The loss of a support vector machine, of ridge regression on labels -1 and 1, or of
         logistic regression. An object of `mercer.losses` has its own weight instead of `C`.
@@ -119,8 +123,8 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
     normalize : {"trace", None}, default="trace"
         With `"trace"`, every kernel is first divided by the mean diagonal of its Gram matrix, which
         is centered if there is an intercept. All traces are then n_samples, not one as in the
-        papers, so that `C` has the same meaning as for one kernel of unit variance, for any number
-        of samples.
+        papers. `C` then has the same meaning as for one kernel of unit variance, for any number of
+        samples.
     fit_intercept : bool, default=True
         Whether the machines have an intercept.
     solver : {"auto", "newton", "interior_point", "alternating"}, default="auto"
@@ -129,7 +133,8 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
         `"interior_point"` finds weights and dual variables jointly, but only for norm 1 and the
         hinge loss. `"auto"` takes Newton steps, or the interior-point method if they are slow.
     tol : float, default=1e-3
-        Duality gap to reach, relative to the objective. Reaching 1e-6 takes one or two more steps.
+        Precision of the fit: the duality gap to reach, relative to the objective. Reaching 1e-6
+        takes one or two more steps.
     max_iter : int, default=100
         Maximum number of steps; a warning is issued if they do not reach `tol`.
     verbose : bool, default=False
@@ -143,12 +148,12 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
         Coefficients of the given kernels. With `normalize=None`, their lp-norm is one. Otherwise,
         the lp-norm of the weights of the scaled kernels is one.
     shares_ : ndarray of shape (n_kernels,)
-        Fraction of each kernel in the trace of the learned training Gram matrix.
+        Share of each kernel in the learned kernel, by the traces of training Gram matrices.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     dual_coef_ : ndarray of shape (n_samples, n_machines)
-        Coefficients of the training samples. They are those whose dual objective proves the gap,
-        unless predictions with them would be worse than `tol` allows.
+        Coefficients of the training samples. Their dual objective proves the gap, unless
+        predictions with such coefficients would be worse than `tol` allows.
     intercept_ : ndarray of shape (n_machines,)
     support_ : ndarray of shape (n_support,)
         Indices of the support vectors.
@@ -162,9 +167,9 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
         Number of steps. Each step fits the machines with new weights.
     classes_ : ndarray of shape (n_classes,)
     temperature_ : Calibration
-        The map from decision values to probabilities, fitted to the decision values of held-out
-        samples. Groups passed to `fit` are held out as a whole, so that prediction sets are valid
-        for samples of new groups.
+        The map from decision values to probabilities, which is fitted to the decision values of
+        held-out samples. Groups that are passed to `fit` are held out as a whole, so that
+        prediction sets are valid for samples of new groups.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
     n_features_in_ : int
@@ -181,18 +186,18 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
     The objective is convex in the weights, and its second derivatives depend only on samples whose
     dual variables are not at a bound. Each step is a Newton step. For norm 1, it solves a quadratic
     program over the simplex; for larger norms, it is taken in the logarithms of the weights. If a
-    Newton step fails, it is replaced by the closed form of [1]_. The machines are fitted by
-    scikit-learn's SVC and SVR, with an active-set method as a refinement if the gap requires it, by
-    a Cholesky factor for the squared loss, and by Newton's method for the logistic loss. For norm 1
-    and many kernels of low rank, the objective has kinks. In that case, the gap is proven by a
-    convex combination of the dual variables of several steps. After a dozen steps, or at once if
-    each kernel uses one column and there are more columns than samples, an interior-point method
-    finds weights and dual variables jointly.
+    Newton step fails, it is replaced by the closed form of [1]_. Support vector machines are fitted
+    by scikit-learn's SVC and SVR, and refined by an active-set method if the gap requires it.
+    Machines with the squared loss are fitted by a Cholesky factor, and machines with the logistic
+    loss by Newton's method. For norm 1 and many kernels of low rank, the objective has kinks. In
+    that case, the gap is proven by a convex combination of the dual variables of several steps.
+    After a dozen steps, or at once if each kernel uses one column and there are more columns than
+    samples, an interior-point method finds weights and dual variables jointly.
 
-    A step takes the fits of the machines and two passes of O(p n^2) over the Gram matrices of the p
+    A step fits the machines and takes two passes of O(p n^2) over the Gram matrices of the p
     kernels, in tiles. The learned Gram matrix and p vectors per machine are kept in memory. If each
-    kernel is a linear kernel of one column, a pass takes O(n p) instead, and less if the columns
-    are sparse.
+    kernel is a linear kernel of one column, a pass takes only O(n p), and less if the columns are
+    sparse.
 
     References
     ----------
@@ -228,20 +233,23 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
 
 @dataclass(eq=False, repr=False)
 class MKLRegressor(MachineRegressor, FiniteMKL):
-    """Multiple kernel regression with an lp-norm on the weights.
+    """Regressor that also learns the weights of a sum of given kernels.
 
-    The weights are those with which kernel ridge regression, or support vector regression, reaches
-    the lowest objective. Several responses share one kernel.
+    This is multiple kernel learning (MKL) with an lp-norm on the weights. Kernel ridge regression,
+    or support vector regression, reaches its lowest objective with these weights. Several responses
+    share one kernel.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
-        stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
-        X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+        The kernels to combine, also called the dictionary: kernels of `mercer.kernels`, their
+        names, callables or scikit-learn Gaussian-process kernels. None stands for 20 Gaussian
+        kernels whose widths are chosen from the data. With `"precomputed"`, X is a stack of Gram
+        matrices of shape (n_samples, n_samples, n_kernels).
     norm : float, default=2.0
-        The p of the lp-norm of the weights, which is at most one. A `norm` of 1 selects few
-        kernels, a larger norm keeps all kernels, and infinity weights all kernels equally.
+        The p of the lp-norm of the weights; this norm of the weights is at most one. A `norm` of 1
+        selects few kernels, a larger value keeps all kernels, and infinity weights all kernels
+        equally.
     loss : {"squared", "epsilon_insensitive"} or Loss, default="squared"
         The loss of kernel ridge regression or of support vector regression. An object of
         `mercer.losses` has its own weight instead of `alpha`.
@@ -254,8 +262,8 @@ class MKLRegressor(MachineRegressor, FiniteMKL):
     normalize : {"trace", None}, default="trace"
         With `"trace"`, every kernel is first divided by the mean diagonal of its Gram matrix, which
         is centered if there is an intercept. All traces are then n_samples, not one as in the
-        papers, so that `alpha` has the same meaning as for one kernel of unit variance, for any
-        number of samples.
+        papers. `alpha` then has the same meaning as for one kernel of unit variance, for any number
+        of samples.
     fit_intercept : bool, default=True
         Whether the machines have an intercept.
     solver : {"auto", "newton", "interior_point", "alternating"}, default="auto"
@@ -265,7 +273,8 @@ class MKLRegressor(MachineRegressor, FiniteMKL):
         epsilon-insensitive loss. `"auto"` takes Newton steps, or the interior-point method if they
         are slow.
     tol : float, default=1e-3
-        Duality gap to reach, relative to the objective. Reaching 1e-6 takes one or two more steps.
+        Precision of the fit: the duality gap to reach, relative to the objective. Reaching 1e-6
+        takes one or two more steps.
     max_iter : int, default=100
         Maximum number of steps; a warning is issued if they do not reach `tol`.
     verbose : bool, default=False
@@ -279,12 +288,12 @@ class MKLRegressor(MachineRegressor, FiniteMKL):
         Coefficients of the given kernels. With `normalize=None`, their lp-norm is one. Otherwise,
         the lp-norm of the weights of the scaled kernels is one.
     shares_ : ndarray of shape (n_kernels,)
-        Fraction of each kernel in the trace of the learned training Gram matrix.
+        Share of each kernel in the learned kernel, by the traces of training Gram matrices.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     dual_coef_ : ndarray of shape (n_samples, n_outputs)
-        Coefficients of the training samples. They are those whose dual objective proves the gap,
-        unless predictions with them would be worse than `tol` allows.
+        Coefficients of the training samples. Their dual objective proves the gap, unless
+        predictions with such coefficients would be worse than `tol` allows.
     intercept_ : ndarray of shape (n_outputs,)
     support_ : ndarray of shape (n_support,)
         Indices of the support vectors.

@@ -17,16 +17,18 @@ from mercer.losses import Loss
 
 @dataclass(eq=False, repr=False)
 class L1SVM(MKLClassifier):
-    """Support vector machine on the best convex combination of kernels of equal trace ("l1-svm").
+    """Support vector classifier on the best weighted average of given kernels ("l1-svm").
 
-    This is `MKLClassifier` with norm 1, the hinge loss and equal traces.
+    This is `MKLClassifier` with norm 1 and the hinge loss, after the kernels are scaled to equal
+    traces.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
-        stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
-        X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+        The kernels to combine, also called the dictionary: kernels of `mercer.kernels`, their
+        names, callables or scikit-learn Gaussian-process kernels. None stands for 20 Gaussian
+        kernels whose widths are chosen from the data. With `"precomputed"`, X is a stack of Gram
+        matrices of shape (n_samples, n_samples, n_kernels).
     C : float, default=1.0
         Weight of the loss. The centered Gram matrix of the learned kernel has a trace of n_samples.
         In [1]_, kernels have a trace of one, so that C is the paper's value divided by n_samples.
@@ -36,7 +38,7 @@ class L1SVM(MKLClassifier):
     solver : {"auto", "newton", "interior_point", "alternating"}, default="auto"
         How weights and machines are found; see `MKLClassifier`.
     tol : float, default=1e-3
-        Duality gap to reach, relative to the objective.
+        Precision of the fit: the duality gap to reach, relative to the objective.
     max_iter : int, default=100
         Maximum number of steps; a warning is issued if they do not reach `tol`.
     verbose : bool, default=False
@@ -49,9 +51,9 @@ class L1SVM(MKLClassifier):
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the given kernels.
     shares_ : ndarray of shape (n_kernels,)
-        Fraction of each kernel in the trace of the learned training Gram matrix.
+        Share of each kernel in the learned kernel, by the traces of training Gram matrices.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     dual_coef_ : ndarray of shape (n_samples, n_machines)
         Coefficients of the training samples.
     intercept_ : ndarray of shape (n_machines,)
@@ -67,9 +69,9 @@ class L1SVM(MKLClassifier):
         Number of steps. Each step fits the machines with new weights.
     classes_ : ndarray of shape (n_classes,)
     temperature_ : Calibration
-        The map from decision values to probabilities, fitted to the decision values of held-out
-        samples. Groups passed to `fit` are held out as a whole, so that prediction sets are valid
-        for samples of new groups.
+        The map from decision values to probabilities, which is fitted to the decision values of
+        held-out samples. Groups that are passed to `fit` are held out as a whole, so that
+        prediction sets are valid for samples of new groups.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
     n_features_in_ : int
@@ -110,31 +112,33 @@ class L1SVM(MKLClassifier):
 
 @dataclass(eq=False, repr=False)
 class L2KRR(MKLRegressor):
-    """Kernel ridge regression on the best weights within a ball ("l2-krr").
+    """Kernel ridge regression on the best sum of given kernels, with weights in a ball ("l2-krr").
 
-    The weights mu minimize y'(K_mu + alpha I)^-1 y, the objective of kernel ridge regression,
-    subject to mu >= 0 and |mu - center| <= radius.
+    The weights mu minimize y'(K_mu + alpha I)^-1 y, the objective of kernel ridge regression on
+    K_mu = sum_k mu_k K_k, subject to mu >= 0 and |mu - center| <= radius.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
-        stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
-        X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+        The kernels to combine, also called the dictionary: kernels of `mercer.kernels`, their
+        names, callables or scikit-learn Gaussian-process kernels. None stands for 20 Gaussian
+        kernels whose widths are chosen from the data. With `"precomputed"`, X is a stack of Gram
+        matrices of shape (n_samples, n_samples, n_kernels).
     alpha : float, default=1.0
         Penalty, as in scikit-learn's KernelRidge.
     normalize : {"trace", None}, default="trace"
         With `"trace"`, every kernel is first divided by the mean diagonal of its Gram matrix, which
         is centered if there is an intercept. All traces are then n_samples, not one as in the
-        papers, so that `alpha` has the same meaning as for one kernel of unit variance, for any
-        number of samples.
+        papers. `alpha` then has the same meaning as for one kernel of unit variance, for any number
+        of samples.
     fit_intercept : bool, default=True
         Whether the machines have an intercept.
     solver : {"auto", "newton", "alternating"}, default="auto"
         How the weights are found. `"newton"` uses second derivatives; `"alternating"` is the
         published iteration [1]_; `"auto"` is the same as `"newton"`.
     tol : float, default=1e-3
-        Duality gap to reach, relative to the objective. Reaching 1e-6 takes one or two more steps.
+        Precision of the fit: the duality gap to reach, relative to the objective. Reaching 1e-6
+        takes one or two more steps.
     max_iter : int, default=100
         Maximum number of steps; a warning is issued if they do not reach `tol`.
     verbose : bool, default=False
@@ -152,9 +156,9 @@ class L2KRR(MKLRegressor):
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the given kernels, which are mu if `normalize=None`.
     shares_ : ndarray of shape (n_kernels,)
-        Fraction of each kernel in the trace of the learned training Gram matrix.
+        Share of each kernel in the learned kernel, by the traces of training Gram matrices.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set, at most one.
     dual_coef_ : ndarray of shape (n_samples, n_outputs)
         Coefficients of the training samples.
     intercept_ : ndarray of shape (n_outputs,)
@@ -181,9 +185,9 @@ class L2KRR(MKLRegressor):
 
     Notes
     -----
-    A step goes from the current weights towards center + radius v / |v| with v_k = c'K_k c, as far
-    as the minimum of the second-order model of the objective. If this fails, it goes halfway, as in
-    the published iteration. A step takes a Cholesky factor and two passes of O(p n^2) over the
+    Each step moves the weights towards center + radius v / |v|, where v_k = c'K_k c, up to the
+    minimum of the second-order model of the objective. If this fails, it goes halfway, as in the
+    published iteration. A step takes a Cholesky factorization and two passes of O(p n^2) over the
     kernels, in tiles.
 
     References

@@ -127,7 +127,7 @@ def given_candidates(sources: CandidateSources, names: Features) -> list[Candida
     if isinstance(sources, str) or not isinstance(sources, Sequence) or not len(sources):
         raise ValueError(
             f'candidates must be a list of kernels or learners; got {sources!r}. "default" among '
-            "them stands for the usual ones; Gram matrices are not taken."
+            "them stands for the usual ones; Gram matrices are not accepted."
         )
     return [_given(source, names) for source in sources]
 

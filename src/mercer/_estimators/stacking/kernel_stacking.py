@@ -355,10 +355,11 @@ class KernelStacking(
         return KernelTerms(kernels, labels, weights, shares, self.relevance_, "predictions")
 
     def learned_gram(self, X: Features) -> Array:
-        """Return the weighted sum of the kernels' centered Gram matrices, each at unit scale.
+        """Return how similar samples are according to the kernels of the stack.
 
-        A stack combines predictions rather than kernels, so that it does not predict with this
-        matrix. The matrix shows which samples are similar according to the kernels of the stack.
+        The matrix is the weighted sum of the kernels' centered Gram matrices, each scaled to a mean
+        diagonal of one. It is meant for inspection: a stack combines predictions rather than
+        kernels, and does not predict with this matrix.
 
         Parameters
         ----------

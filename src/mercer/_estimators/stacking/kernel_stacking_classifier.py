@@ -45,14 +45,19 @@ _N_RIDGE = 5
 
 
 class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacking):
-    """Classifiers on several kernels, combined by a logistic model of their left-out predictions.
+    """Classifier for tables that combines several kernels, without settings to tune.
 
-    There is nothing to tune. The candidates are ridge regressions of class indicators on Gaussian,
-    Laplacian and product Laplacian kernels, each with its best width, on the scaled features and on
-    their normal quantiles; on a Gaussian kernel and a sum of these kernels, with one width per
-    feature learned by the marginal likelihood; and on a Gaussian kernel of projections of the
-    features, learned from average gradient outer products. Support vector machines on the best
-    kernels of a single width are candidates as well.
+    The candidates are classifiers on different kernels. The best of them are kept, and a logistic
+    model of their left-out predictions combines them [1]_. By default, the candidates are ridge
+    regressions of class indicators on
+
+    * Gaussian, Laplacian and product Laplacian kernels with their best widths, on the scaled
+      features and on their normal quantiles;
+    * a Gaussian kernel and a sum of these kernels, with one width per feature learned by the
+      marginal likelihood;
+    * a Gaussian kernel of projections of the features, learned from the gradients of predictions;
+
+    and support vector machines on the best kernels of a single width.
 
     Parameters
     ----------
@@ -63,70 +68,72 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         fails on the table is left out with a warning.
     loss : {"squared_error", "log_loss", "all"}, default="squared_error"
         Whether to combine ridge regressions of class indicators, logistic regressions on the same
-        kernels, or both. The last two require an exact fit to one label per sample.
+        kernels, or both. "log_loss" and "all" require an exact fit to one label per sample.
     class_weight : dict, "balanced" or None, default=None
         Factor for the weights of the samples of each class, by label; "balanced" gives all classes
         the same total weight.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
-        Whether the kernels that are kept are fitted to all samples exactly or on Nyström features,
-        in one pass over blocks of rows for each kernel. "auto" is exact up to 3,000 samples.
+        Whether the kernels that are kept are fitted to all samples exactly, or approximately on
+        Nyström features: kernel values at a limited number of centers, in one pass over blocks of
+        rows for each kernel. "auto" is exact for up to 3,000 samples.
     n_components : int or "auto", default="auto"
-        Number of centers. "auto" takes all samples if their kernel values fit scikit-learn's
-        `working_memory` in single precision (16,384 samples in 1 GB) or, for up to 20,000 samples,
-        a quarter of the available memory. Otherwise, it takes 1,500, or 1,000 from 50,000 samples
-        on, unless a fit to all pairs of as many samples as fit in memory, or of all of up to 40,000
-        samples, has a lower error.
+        Number of centers of the Nyström features. "auto" takes all samples if their kernel values
+        in single precision fit in scikit-learn's `working_memory` (16,384 samples in 1 GB) or, for
+        up to 20,000 samples, in a quarter of the available memory. Otherwise, it takes 1,500, or
+        1,000 from 50,000 samples on, unless the kernel between all pairs of samples has a lower
+        error. This kernel is used for as many samples as fit in memory, or for all of up to 40,000.
     max_samples : int, default=1000
-        Candidates are compared on at most this many samples. They are learned from the other
-        samples if there are at least as many and samples are left out one at a time; on Nyström
-        features, from up to twice as many.
+        Largest number of samples on which candidates are compared. Candidates are learned from the
+        other samples if there are at least as many of them and samples are left out one at a time;
+        on Nyström features, from up to twice as many.
     max_tree_samples : int or "auto", default="auto"
         Maximum number of samples on which trees are grown; boosted trees are a candidate from 1,000
-        samples on. Each sample takes some 8 (5 n_features + 100) bytes of memory. "auto" stands for
-        500,000, or for as many as fit scikit-learn's `working_memory`. An exact fit to more samples
-        has no trees.
+        samples on. Each sample takes about 8 (5 n_features + 100) bytes of memory. "auto" stands
+        for 500,000, or for as many as fit scikit-learn's `working_memory`. An exact fit to more
+        samples has no trees.
     cv : int, cross-validation generator, iterable or None, default=None
         How samples are left out to choose kernels, penalties and weights, and for
-        `loo_predictions_`. None leaves out one sample, or one group, at a time. A number of folds
-        divides samples, or groups, in random order. With a splitter, or pairs of training and
-        held-out samples, a sample may be predicted from some of the others, such as those before
-        it. Only held-out samples count; predictions of a sample that several folds hold out are
-        averaged. See Notes for Nyström features.
+        `loo_predictions_`. None leaves out one sample, or one group, at a time. A number stands for
+        that many folds of samples, or groups, in random order. A splitter, or pairs of training and
+        held-out samples, may also predict a sample from only some of the others, such as those
+        before it. Only held-out samples count, and predictions of a sample that several folds hold
+        out are averaged. See Notes for Nyström features.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn or its name, such as "neg_log_loss" or "balanced_accuracy", by
-        which candidates are ranked. None for the errors in `candidates_`. See Notes.
+        which candidates are ranked. None ranks them by the errors in `candidates_`. See Notes.
     random_state : int, RandomState instance or None, default=0
         Draws samples and centers, and divides samples into folds.
     verbose : bool, default=False
         Whether to print a line after each step.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where large matrices are computed: on the processor, or on a graphics card by PyTorch
-        (``pip install "mercer[gpu]"``). "auto" uses a card where there is one. See
-        :doc:`/machines`.
+        (``pip install "mercer[gpu]"``). "auto" uses a card if there is one. See :doc:`/machines`.
 
     Attributes
     ----------
     candidates_ : list of EvaluatedCandidate
         The candidates, with attributes `description`, `kernel`, `alpha`, `loo_error`, `weight` and
         `score` (None without `scoring`, and for trees). The error of a ridge regression is the mean
-        squared leave-one-out error of class indicators, divided by the error of the class
-        frequencies. The error of a machine, of logistic regression or of trees is the fraction of
-        samples that it misclassifies. Trees have no penalty: `alpha` is NaN.
+        squared leave-one-out error of class indicators, divided by the error of predicting the
+        class frequencies. The error of a support vector machine, a logistic regression or trees is
+        the fraction of misclassified samples. Trees have no penalty: `alpha` is NaN.
     kernels_ : list of Kernel
         The kernels that are kept.
     weights_ : ndarray of shape (n_kernels,)
-        How much each kernel changes the probabilities, summing to one; empty if none does.
+        How much each kernel changes the probabilities. The weights sum to one, or there are none if
+        the probabilities are constant.
     loo_predictions_ : ndarray of shape (n_samples, n_classes)
-        Left-out probabilities of the classes for the training samples: by fits without the sample,
-        or its group, with kernels, penalties and a combination that were chosen without its fold.
-        NaN for samples that no fold of `cv` holds out. Samples of weight zero are predicted by the
-        fit to all samples, or omitted if not all rows are stored. See Notes for when they are
-        computed.
+        Probabilities of the classes for each training sample, predicted by fits without the sample,
+        or its group. Kernels, penalties and their combination are chosen without its fold. The
+        values are NaN for samples that no fold of `cv` holds out. Samples of weight zero are
+        predicted by the fit to all samples, or omitted if not all rows are stored. See Notes for
+        when the predictions are computed.
     loo_score_ : float
-        Accuracy of `loo_predictions_`, or their score by `scoring`: an estimate for new samples.
+        Accuracy of `loo_predictions_`, or their score by `scoring`. It estimates the score on new
+        samples.
     relevance_ : ndarray of shape (n_features_in_,)
-        How strongly the kernels depend on each feature, summing to one. NaN if the formula of a
-        kernel of nonzero weight is unknown, and zeros if the prediction is constant.
+        How strongly the kernels depend on each feature. The values sum to one. They are NaN if the
+        formula of a kernel of nonzero weight is unknown, and zero if the prediction is constant.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -141,11 +148,11 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     -----
     Features are scaled internally, and rows that are copies of one another are left out together.
     Exact fits compute left-out scores and prediction sets when they are first read (also by
-    `hasattr`), or before `mercer.save`. Probabilities far from all training samples are the class
-    frequencies. A fit takes O(s^3) time for the s samples on which candidates are compared, and
-    O(n^3 / 3), or O(n m^2 + m^3) on m Nyström features, for each kernel that is kept.
-    :doc:`/guide/tables` describes what is combined, and :doc:`/guide/fits` how, including `scoring`
-    and folds of `cv` on Nyström features.
+    `hasattr`), or before `mercer.save`. Far from all training samples, the predicted probabilities
+    are the class frequencies. A fit takes O(s^3) time for the s samples on which candidates are
+    compared, and O(n^3 / 3), or O(n m^2 + m^3) on m Nyström features, for each kernel that is kept.
+    The page :doc:`/guide/tables` describes what is combined, and :doc:`/guide/fits` how, including
+    `scoring` and folds of `cv` on Nyström features.
 
     References
     ----------
@@ -289,7 +296,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         refuse_class_weight(self.class_weight)
         for name, default in (("scoring", None), ("loss", "squared_error")):
             if getattr(self, name) != default:
-                raise ValueError(f"{name} has no effect where samples have several labels.")
+                raise ValueError(f"{name} has no effect if samples have several labels.")
         data = self._training_rows(X, Y, sample_weight, groups, multi_output=True)
         LabelSet.of(data.y)
         self.classes_ = np.arange(Y.shape[1])

@@ -39,13 +39,17 @@ from mercer._model_selection.residual_scale import ResidualScale
 
 
 class KernelStackingRegressor(RegressorMixin, KernelStacking):
-    """Kernel ridge regressions on several kernels, combined by their leave-one-out predictions.
+    """Regressor for tables that combines several kernels, without settings to tune.
 
-    There is nothing to tune. The candidates are Gaussian, Laplacian and product Laplacian kernels,
-    each with its best width, on the scaled features and on their normal quantiles; a Gaussian
-    kernel and a sum of these kernels, with one width per feature learned by the marginal
-    likelihood; and a Gaussian kernel on projections of the features, learned from average gradient
-    outer products.
+    The candidates are kernel ridge regressions on different kernels. The best are kept, and
+    combined by weights chosen from their leave-one-out predictions [1]_. By default, the kernels
+    are
+
+    * Gaussian, Laplacian and product Laplacian kernels with their best widths, on the scaled
+      features and on their normal quantiles;
+    * a Gaussian kernel and a sum of these kernels, with one width per feature learned by the
+      marginal likelihood;
+    * a Gaussian kernel on projections of the features, learned from the gradients of predictions.
 
     Parameters
     ----------
@@ -55,36 +59,37 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         `GradientOuterProduct()`. They are evaluated on the features as given. A candidate that
         fails on the table is left out with a warning.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
-        Whether the kernels that are kept are fitted to all samples exactly or on Nyström features,
-        in one pass over blocks of rows for each kernel. "auto" is exact up to 3,000 samples.
+        Whether the kernels that are kept are fitted to all samples exactly, or approximately on
+        Nyström features: kernel values at a limited number of centers, in one pass over blocks of
+        rows for each kernel. "auto" is exact for up to 3,000 samples.
     n_components : int or "auto", default="auto"
-        Number of centers. "auto" takes all samples if their kernel values fit scikit-learn's
-        `working_memory` in single precision (16,384 samples in 1 GB) or, for up to 20,000 samples,
-        a quarter of the available memory. Otherwise, it takes 1,500, or 1,000 from 50,000 samples
-        on, unless a fit to all pairs of as many samples as fit in memory, or of all of up to 40,000
-        samples, has a lower error.
+        Number of centers of the Nyström features. "auto" takes all samples if their kernel values
+        in single precision fit in scikit-learn's `working_memory` (16,384 samples in 1 GB) or, for
+        up to 20,000 samples, in a quarter of the available memory. Otherwise, it takes 1,500, or
+        1,000 from 50,000 samples on, unless the kernel between all pairs of samples has a lower
+        error. This kernel is used for as many samples as fit in memory, or for all of up to 40,000.
     max_samples : int, default=1000
-        Candidates are compared on at most this many samples. They are learned from the other
-        samples if there are at least as many and samples are left out one at a time; on Nyström
-        features, from up to twice as many.
+        Largest number of samples on which candidates are compared. Candidates are learned from the
+        other samples if there are at least as many of them and samples are left out one at a time;
+        on Nyström features, from up to twice as many.
     max_tree_samples : int or "auto", default="auto"
         Maximum number of samples on which trees are grown; the leaves of trees are a candidate from
-        3,000 samples on. Each sample takes some 8 (5 n_features + 100) bytes of memory. "auto"
+        3,000 samples on. Each sample takes about 8 (5 n_features + 100) bytes of memory. "auto"
         stands for 500,000, or for as many as fit scikit-learn's `working_memory`. Ridge regression
         on the leaves is fitted to all samples if two matrices with a row and a column for each leaf
         also fit this memory: up to 410 MB, times k^2 for k responses.
     cv : int, cross-validation generator, iterable or None, default=None
         How samples are left out to choose kernels, penalties and weights, and for
-        `loo_predictions_`. None leaves out one sample, or one group, at a time. A number of folds
-        divides samples, or groups, in random order. With a splitter, or pairs of training and
-        held-out samples, a sample may be predicted from some of the others, such as those before
-        it. Only held-out samples count; predictions of a sample that several folds hold out are
-        averaged. See Notes for Nyström features.
+        `loo_predictions_`. None leaves out one sample, or one group, at a time. A number stands for
+        that many folds of samples, or groups, in random order. A splitter, or pairs of training and
+        held-out samples, may also predict a sample from only some of the others, such as those
+        before it. Only held-out samples count, and predictions of a sample that several folds hold
+        out are averaged. See Notes for Nyström features.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn or its name, such as "neg_mean_absolute_error", by which candidates
-        are ranked. None for the squared error. If all responses are positive, a stack is also
-        fitted to their logarithms, and kept if its left-out predictions have a higher score;
-        intervals are then those of the logarithms. See Notes.
+        are ranked. None ranks them by the squared error. With a scorer, and if all responses are
+        positive, a stack is also fitted to their logarithms. It is kept if its left-out predictions
+        have a higher score; intervals then use logarithms, too. See Notes.
     random_state : int, RandomState instance or None, default=0
         Draws samples and centers, and divides samples into parts for learning and for evaluating
         relevance.
@@ -92,33 +97,32 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         Whether to print a line after each step.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where large matrices are computed: on the processor, or on a graphics card by PyTorch
-        (``pip install "mercer[gpu]"``). "auto" uses a card where there is one. See
-        :doc:`/machines`.
+        (``pip install "mercer[gpu]"``). "auto" uses a card if there is one. See :doc:`/machines`.
 
     Attributes
     ----------
     candidates_ : list of EvaluatedCandidate
         The candidates, with attributes `description`, `kernel`, `alpha`, `loo_error` (mean squared
-        leave-one-out error relative to that of predicting the mean), `weight`, and `score` (None
-        without `scoring`).
+        leave-one-out error, divided by the error of predicting the mean), `weight`, and `score`
+        (None without `scoring`).
     kernels_ : list of Kernel
         The kernels that are kept.
     weights_ : ndarray of shape (n_kernels,)
-        Weights of the kernels' predicted deviations from the mean, between zero and one.
+        Weights of the kernels' predictions of deviations from the mean, between zero and one.
     loo_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Left-out predictions of the training samples: by fits without the sample, or its group, with
-        kernels, penalties and weights that were chosen without its fold. NaN for samples that no
+        Prediction of each training sample by fits without the sample, or its group. Kernels,
+        penalties and weights are chosen without its fold. The values are NaN for samples that no
         fold of `cv` holds out. Samples of weight zero are predicted by the fit to all samples, or
-        omitted if not all rows are stored. See Notes for when they are computed.
+        omitted if not all rows are stored. See Notes for when the predictions are computed.
     loo_score_ : float
-        Coefficient of determination of `loo_predictions_` with the unbiased variance, or their
-        score by `scoring`: an estimate of the score on new samples. If groups were given, it is an
-        estimate for new groups, with the variance between samples of different groups.
+        Coefficient of determination (R^2) of `loo_predictions_` with the unbiased variance, or
+        their score by `scoring`. It is an estimate for new samples or, if groups were given, for
+        new groups, with the variance between samples of different groups.
     log_response_ : bool
         Whether the stack is fitted to logarithms of the responses; see `scoring`.
     relevance_ : ndarray of shape (n_features_in_,)
-        How strongly the kernels depend on each feature, summing to one. NaN if the formula of a
-        kernel of nonzero weight is unknown, and zeros if the prediction is constant.
+        How strongly the kernels depend on each feature. The values sum to one. They are NaN if the
+        formula of a kernel of nonzero weight is unknown, and zero if the prediction is constant.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Defined only if `X` has column names.
@@ -132,11 +136,11 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     -----
     Features are scaled internally, and rows that are copies of one another are left out together.
     Exact fits compute left-out scores and intervals when they are first read (also by `hasattr`),
-    or before `mercer.save`. Predictions far from all training samples are the mean response, or the
-    geometric mean if `log_response_` is true. A fit takes O(s^3) time for the s samples on which
-    candidates are compared, and O(n^3 / 3), or O(n m^2 + m^3) on m Nyström features, for each
-    kernel that is kept. :doc:`/guide/tables` describes what is combined, and :doc:`/guide/fits`
-    how, including `scoring` and folds of `cv` on Nyström features.
+    or before `mercer.save`. Far from all training samples, the prediction is the mean response, or
+    the geometric mean if `log_response_` is true. A fit takes O(s^3) time for the s samples on
+    which candidates are compared, and O(n^3 / 3), or O(n m^2 + m^3) on m Nyström features, for each
+    kernel that is kept. The page :doc:`/guide/tables` describes what is combined, and
+    :doc:`/guide/fits` how, including `scoring` and folds of `cv` on Nyström features.
 
     References
     ----------
@@ -193,9 +197,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         Raises
         ------
         ValueError
-            If there are fewer than two samples, if X or y contains NaN or infinities, if a weight
-            is negative, if there is only one group, or if `candidates` is empty or no candidate can
-            be evaluated.
+            If there are fewer than two samples or there is only one group. If X or y contains NaN
+            or infinities, or a weight is negative. If `candidates` is empty or no candidate can be
+            evaluated.
         """
         self._check_settings()
         checks = {"multi_output": True, "y_numeric": True}
@@ -270,8 +274,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         scale : "auto" or None, default="auto"
             Whether widths depend on the sample through a learned scale of the residuals. "auto"
             learns a scale, and uses it if it clearly lowers the interval score of left-out samples,
-            so that intervals are narrower or cover more evenly. None for widths that are nearly the
-            same for all samples, or ratios of the ends if `log_response_` is true.
+            so that intervals are narrower or cover more evenly. With None, all intervals have
+            nearly the same width, or the same ratio of their ends if `log_response_` is true.
 
         Returns
         -------
@@ -285,27 +289,25 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
 
         Notes
         -----
-        Intervals are computed as by the jackknife+, from the residuals of `loo_predictions_`. For
-        new samples, the kernels and their weights are those of the fit to all samples, and only
-        ridge regressions are fitted without each training sample, in closed form, so that the
-        theorem on the jackknife+ does not apply as it stands. This takes a Cholesky factorization
-        for each kernel, and O(n^2) for each new sample. Fits to more than 500 samples hardly depend
-        on any single one: their intervals are centered at the prediction of the fit to all samples.
+        Intervals are computed from the residuals of `loo_predictions_` by the jackknife+, as
+        :doc:`/guide/tables` describes. This takes a Cholesky factorization for each kernel, and
+        O(n^2) time for each new sample. Fits to more than 500 samples hardly depend on any single
+        sample, so that their intervals are centered at the prediction of the fit to all samples.
 
-        The scale is a function of the features, fitted to the logarithms of the absolute residuals
-        by ridge regression on a Gaussian kernel. Each residual is divided by the scale of its
+        The scale is a function of the features. Ridge regression on a Gaussian kernel fits it to
+        the logarithms of the absolute residuals. Each residual is divided by the scale of its
         sample, learned without this sample, and multiplied by the scale of the new sample. The
-        scale is learned from at most 1,000 samples, in the first call, and evaluated on five folds,
-        with the scale and the widths learned without the fold.
+        first call learns the scale from at most 1,000 samples and evaluates it on five folds, with
+        the scale and the widths learned without the fold.
 
-        If groups were given to `fit`, samples of a group are left out together, and quantiles are
-        over groups, for samples of new groups. If samples are predicted from those before them, as
-        with `TimeSeriesSplit`, only the residuals are left-out ones: predictions for new samples
-        are those of the fit to all samples.
+        If groups were given to `fit`, they are left out as a whole, and quantiles are taken over
+        groups, so that intervals are valid for new groups. If samples are predicted from earlier
+        samples, as with `TimeSeriesSplit`, only the residuals come from left-out fits; new samples
+        are predicted by the fit to all samples.
 
-        Beyond the largest distance between a training sample and its nearest neighbor, intervals
-        widen with the square of the distance. At twice this distance, or at two widths of the
-        kernel if these are more, they are those of the mean response.
+        Beyond the largest distance of a training sample from its nearest neighbor, intervals widen
+        with the square of the distance. At twice this distance, or at two widths of the kernel if
+        these are larger, they are the intervals of the mean response.
         """
         check_coverage(coverage)
         check_choice("scale", scale, ("auto", None))

@@ -225,12 +225,12 @@ class StackLeftOutMixin:
 
     @property
     def loo_predictions_(self) -> Array:
-        """Predictions of the training samples by fits without their own targets."""
+        """Predictions of the training samples by fits that did not use their targets."""
         return self._left_out_result("loo_predictions_").predictions
 
     @property
     def loo_score_(self) -> float:
-        """The score of the left-out predictions."""
+        """Score of the left-out predictions, which estimates the score on new samples."""
         return self._left_out_result("loo_score_").score
 
     def _left_out_result(self, name: str) -> LeftOut:

@@ -37,7 +37,7 @@ class StackUpdatesMixin(UpdatesMixin):
 
     def _check_updates(self, n_new: int) -> None:
         if getattr(self, "_is_multilabel", False):
-            raise TypeError("No rows are added to a stack of several labels: fit anew.")
+            raise TypeError("A stack of several labels cannot be updated: fit it again.")
         if self._keeps_rows:
             check_gram_memory(len(self._target) + n_new, 3, "fit all rows anew")
         elif n_new and self._sums is None:

@@ -123,16 +123,14 @@ def check_in_use(estimator: BaseEstimator, penalty: str, *, exact: bool, n_label
         )
     elif estimator.predictor is not None:
         unused = {"cv": folds and given, penalty: chosen, "scoring": scores}
-        why = "where a predictor is given: set it in the predictor, and leave {0} at its default"
+        why = "if a predictor is given: set it in the predictor, and leave {0} at its default"
     elif n_labels > 1:
         unused = {"scoring": scores}
-        why = "where samples have several labels: leave {0} at its default"
+        why = "if samples have several labels: leave {0} at its default"
     else:
         unused = {"cv": penalty == "alpha" and number and folds and given}
         unused["scoring"] = scores and number and given
-        why = (
-            f"where {penalty} is a number: leave {{0}} at its default, or pass {penalty}=[{{1!r}}]"
-        )
+        why = f"if {penalty} is a number: leave {{0}} at its default, or pass {penalty}=[{{1!r}}]"
     for name in (name for name, is_unused in unused.items() if is_unused):
         raise ValueError(f"{name} has no effect {why.format(name, value)}.")
 

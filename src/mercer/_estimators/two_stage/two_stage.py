@@ -103,7 +103,7 @@ class TwoStage(
 
     @on_device
     def predict(self, X: Features) -> Array:
-        """Predict with the learned kernel.
+        """Predict class labels, or responses.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class TwoStage(
     def _check_updates(self, n_new: int) -> None:
         if self.predictor is not None or get_tags(self).input_tags.three_d_array:
             raise TypeError(
-                "Rows are added to ridge regression on kernels of features: fit without a "
+                "Only ridge regression on kernels of features can be updated: fit without a "
                 "predictor, and without precomputed kernels."
             )
         if not self._is_approximate():
@@ -165,7 +165,7 @@ class TwoStage(
         """Raise an error if `n_new` rows cannot be added to an exact fit."""
         raise TypeError(
             f"The second stage of this {type(self).__name__} is a support vector machine, which "
-            "no rows are added to: fit with approximation='nystroem', or anew."
+            "cannot be updated: fit with approximation='nystroem', or fit again to all rows."
         )
 
     def _sum_rows(self, rows: Sample) -> None:

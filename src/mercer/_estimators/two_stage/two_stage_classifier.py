@@ -46,7 +46,7 @@ from mercer._solvers.svm import FIRST_TRIED
 
 @dataclass(eq=False, repr=False)
 class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
-    """Support vector machine on a learned kernel.
+    """Support vector classifier that first learns its kernel from the data.
 
     The first stage learns a kernel from features and labels. The second stage fits a support vector
     machine to the Gram matrix of this kernel and chooses C by cross-validation.
@@ -54,10 +54,10 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     Parameters
     ----------
     learner : estimator, "auto" or None, default=None
-        A kernel learner, such as `ContinuousAlignment()`. None chooses one isotropic kernel, a
-        Gaussian or a product Laplacian, and its width by leave-one-out errors (see Notes). "auto"
-        compares isotropic kernels with kernels that weight features differently, because they have
-        one width per feature or depend on projections.
+        A kernel learner, such as `ContinuousAlignment()`. None chooses one kernel with a single
+        width, a Gaussian or a product Laplacian, by leave-one-out errors (see Notes). "auto" also
+        tries kernels that weight features differently, by one width per feature or by projections
+        of the features.
     predictor : estimator, default=None
         A classifier of precomputed kernels to use instead of the support vector machine, such as
         ``NuSVC(kernel="precomputed")`` or a grid search over one. It is fitted to the uncentered
@@ -65,42 +65,42 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     C : "auto", float or sequence of float, default="auto"
         Penalty on margin violations, for a kernel at unit scale (see Notes). "auto" searches
         `C_GRID` by cross-validation, and beyond an end of the grid if the best value is there. A
-        sequence lists the values to try. Of equally good values, the smallest is chosen. A number
-        is used as it is.
+        sequence lists the values to try. If several values are equally good, the smallest is
+        chosen. A number is used as it is.
     cv : int, cross-validation generator, iterable or None, default=None
         Folds in which C is searched and probabilities are calibrated, and by which the kernel is
-        chosen unless a learner is given. They are given as a number of folds, which are stratified
-        and shuffled with a fixed seed, a splitter, or pairs of training and held-out samples.
-        Samples that several folds hold out count in each of them. None stands for five folds, and
-        for leave-one-out errors in the choice of the kernel. Kernels with more than 10 learned
-        parameters, such as ARD kernels, are learned again in each fold, because otherwise labels of
-        the held-out samples would leak into them. For other kernels, and for several labels, all
-        folds use the same Gram matrix. An error is raised if `cv` would have no effect, and on
-        Nyström features.
+        chosen unless a learner is given. A number stands for that many folds, which are stratified
+        and shuffled with a fixed seed. A splitter, or pairs of training and held-out samples, can
+        be given instead. Samples that several folds hold out count in each of them. None stands for
+        five folds, and for leave-one-out errors in the choice of the kernel. Kernels with more than
+        10 learned parameters, such as kernels with one width per feature, are learned again in each
+        fold, because otherwise labels of the held-out samples would leak into them. For other
+        kernels, and for several labels, all folds use the same Gram matrix. An error is raised on
+        Nyström features, or if `cv` would have no effect.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn or its name, such as "neg_log_loss" or "roc_auc". It replaces the
         accuracy in the choice of C and of the kernel, and is applied to held-out probabilities (see
-        Notes). An error is raised if it would have no effect, and with a `predictor` or several
-        labels.
+        Notes). An error is raised with a `predictor` or several labels, or if the scorer would have
+        no effect.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by which the weights of their samples are multiplied. With
         "balanced", the samples of all classes have the same total weight.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
-        Whether the second stage is fitted to all samples exactly, or on Nyström features, in one
-        pass over blocks of rows. In the latter case, the kernel is learned from 3,000 samples.
-        "auto" is exact for up to 3,000 samples, and with `predictor` or precomputed kernels.
+        Whether the second stage is fitted to all samples exactly, or approximately on Nyström
+        features: kernel values at a limited number of centers, in one pass over blocks of rows. On
+        Nyström features, the kernel is learned from 3,000 samples. "auto" is exact for up to 3,000
+        samples, and with `predictor` or precomputed kernels.
     n_components : int or "auto", default="auto"
-        Number of centers. "auto" takes all samples if their kernel values in single precision fit
-        in scikit-learn's `working_memory` (16,384 samples in 1 GB) or, for up to 20,000 samples, in
-        a quarter of the available memory. Otherwise, it takes 1,500, or 1,000 for more than 50,000
-        samples, unless a fit to all pairs of up to 40,000 samples, or of as many as fit in memory,
-        has a lower error.
+        Number of centers of the Nyström features. "auto" takes all samples if their kernel values
+        in single precision fit in scikit-learn's `working_memory` (16,384 samples in 1 GB) or, for
+        up to 20,000 samples, in a quarter of the available memory. Otherwise, it takes 1,500, or
+        1,000 for more than 50,000 samples, unless the kernel between all pairs of samples has a
+        lower error. This kernel is used for up to 40,000 samples, or for as many as fit in memory.
     random_state : int, RandomState instance or None, default=0
         Draws the samples from which the kernel is learned, and the centers.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where large matrices are computed: on the processor, or on a graphics card by PyTorch
-        (``pip install "mercer[gpu]"``). "auto" uses a card where there is one. See
-        :doc:`/machines`.
+        (``pip install "mercer[gpu]"``). "auto" uses a card if there is one. See :doc:`/machines`.
 
     Attributes
     ----------
@@ -123,8 +123,8 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     C_ : float
         The penalty that was used.
     cv_results_ : dict of str to ndarray
-        Accuracy, or value of `scoring`, for each C and fold, if C was searched or there is a
-        scorer. If a value of C was dropped after some folds (see Notes), its mean and its entries
+        Accuracy, or value of `scoring`, for each C and fold, if C was searched or `scoring` is
+        given. If a value of C was dropped after some folds (see Notes), its mean and its entries
         for the remaining folds are NaN.
     cv_correct_ : ndarray of bool of shape (n_held_out,)
         Whether the machine with the selected C predicts each held-out sample correctly, fold by
@@ -146,11 +146,12 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     -----
     ``learner=None`` compares the Gaussian kernel and the product Laplacian, exp(-|x - x'|_1 / s),
     each with the width that has the lowest leave-one-out error in ridge regression. Learned kernels
-    are at unit scale, so that one grid of C suits every kernel. Probabilities are the softmax of
-    the decision values times a factor, which is fitted to held-out samples [3]_. On m Nyström
-    features, the second stage is ridge regression on class indicators, which takes O(n m^2 + m^3)
-    time. ``joblib.parallel_config(n_jobs=...)`` sets the number of folds that are evaluated at the
-    same time, in threads. :doc:`/guide/fits` describes how ``C="auto"``, ``learner="auto"`` and
+    are at unit scale, which means that the centered training Gram matrix has a mean diagonal of
+    one, so that one grid of C suits every kernel. Probabilities are the softmax of the decision
+    values times a factor that is fitted to held-out samples [3]_. On m Nyström features, the second
+    stage is ridge regression on class indicators, which takes O(n m^2 + m^3) time.
+    ``joblib.parallel_config(n_jobs=...)`` sets the number of folds that are evaluated at the same
+    time, in threads. :doc:`/guide/fits` describes how ``C="auto"``, ``learner="auto"`` and
     `scoring` make their choices.
 
     References
@@ -226,9 +227,9 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         Raises
         ------
         ValueError
-            If `y` contains a single class or is continuous, if a setting is out of its range, if
-            `predictor` is not a classifier of precomputed kernels, or if the learner does not
-            accept `X`.
+            If `y` contains a single class or is continuous, or a setting is out of its range. If
+            `predictor` is not a classifier of precomputed kernels, or the learner does not accept
+            `X`.
         """
         return self._fit_stages(X, y, sample_weight, groups)
 
@@ -287,7 +288,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         if self._chooses_learner():
             varying = Y[:, np.ptp(Y, axis=0) > 0]
             if not varying.shape[1]:
-                raise ValueError("Every label is that of all samples, or of none.")
+                raise ValueError("Every label belongs to all samples, or to none.")
             data = self._validated(replace(stage.sample, y=varying))
             splits = self._given_folds(stage)
             learner = isotropic_learners(data, "regression", splits)[0].learner

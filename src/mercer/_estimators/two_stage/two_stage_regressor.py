@@ -42,54 +42,60 @@ from mercer._solvers.ridge import fit_ridge
 
 @dataclass(eq=False, repr=False)
 class TwoStageRegressor(RegressorMixin, TwoStage):
-    """Kernel ridge regression, with an intercept, on a learned kernel.
+    """Kernel ridge regression that first learns its kernel from the data.
+
+    The first stage learns a kernel from features and responses. The second stage fits kernel ridge
+    regression with an intercept to the Gram matrix of this kernel, and chooses the penalty alpha by
+    leave-one-out errors.
 
     Parameters
     ----------
     learner : estimator, "auto" or None, default=None
-        A kernel learner, such as `ContinuousAlignment()`. None chooses one isotropic kernel, a
-        Gaussian or a product Laplacian, and its width by leave-one-out errors (see Notes). "auto"
-        compares isotropic kernels with kernels that weight features differently, because they have
-        one width per feature or depend on projections.
+        A kernel learner, such as `ContinuousAlignment()`. None chooses one kernel with a single
+        width, a Gaussian or a product Laplacian, by leave-one-out errors (see Notes). "auto" also
+        tries kernels that weight features differently, by one width per feature or by projections
+        of the features.
     predictor : estimator, default=None
         A regressor of precomputed kernels to use instead of kernel ridge regression, such as
         ``SVR(kernel="precomputed")``. It is fitted to the uncentered Gram matrix. It cannot be
         combined with `alpha`, nor with both `cv` and a given learner.
     alpha : "auto", float or sequence of float, default="auto"
-        Penalty, for a kernel at unit scale (see Notes). "auto" tries `ALPHA_GRID`. If alpha is
-        chosen by leave-one-out errors, values beyond an end of the grid are tried as well if the
-        best value is there. With more than 2,000 samples, the search starts at the best value for
-        1,000 of them, and continues while the error falls. A sequence lists the values to try. Of
-        equally good values, the largest is chosen. A number is used as it is.
+        Penalty of the ridge regression, for a kernel at unit scale (see Notes). "auto" tries
+        `ALPHA_GRID`. If alpha is chosen by leave-one-out errors, values beyond an end of the grid
+        are tried as well if the best value is there. With more than 2,000 samples, the search
+        starts at the best value for 1,000 of them, and continues while the error falls. A sequence
+        lists the values to try. If several values are equally good, the largest is chosen. A number
+        is used as it is.
     cv : int, cross-validation generator, iterable or None, default=None
-        Folds by which alpha is chosen, and also the kernel unless a learner is given. They are
-        given as a number of folds, which are shuffled with a fixed seed, a splitter, or pairs of
-        training and held-out samples. Samples that several folds hold out count in each of them.
-        None stands for exact leave-one-out errors of samples or groups, and for five folds if the
-        kernel is learned again in each fold. This is done for kernels with more than 10 learned
-        parameters, such as ARD kernels, because otherwise responses of the held-out samples would
-        leak into them. An error is raised if `cv` would have no effect, and on Nyström features.
+        Folds by which alpha is chosen, and also the kernel unless a learner is given. A number
+        stands for that many folds, which are shuffled with a fixed seed. A splitter, or pairs of
+        training and held-out samples, can be given instead. Samples that several folds hold out
+        count in each of them. None stands for exact leave-one-out errors of samples or groups, and
+        for five folds if the kernel is learned again in each fold. Kernels with more than 10
+        learned parameters, such as kernels with one width per feature, are learned again, because
+        otherwise responses of the held-out samples would leak into them. An error is raised on
+        Nyström features, or if `cv` would have no effect.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn or its name, such as "neg_mean_absolute_error". It replaces the
         squared error in the choice of alpha and of the kernel, and is applied to predictions of
-        held-out samples (see Notes). An error is raised if it would have no effect, and with a
-        `predictor`.
+        held-out samples (see Notes). An error is raised with a `predictor`, or if the scorer would
+        have no effect.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
-        Whether the second stage is fitted to all samples exactly, or on Nyström features, in one
-        pass over blocks of rows. In the latter case, the kernel is learned from 3,000 samples.
-        "auto" is exact for up to 3,000 samples, and with `predictor` or precomputed kernels.
+        Whether the second stage is fitted to all samples exactly, or approximately on Nyström
+        features: kernel values at a limited number of centers, in one pass over blocks of rows. On
+        Nyström features, the kernel is learned from 3,000 samples. "auto" is exact for up to 3,000
+        samples, and with `predictor` or precomputed kernels.
     n_components : int or "auto", default="auto"
-        Number of centers. "auto" takes all samples if their kernel values in single precision fit
-        in scikit-learn's `working_memory` (16,384 samples in 1 GB) or, for up to 20,000 samples, in
-        a quarter of the available memory. Otherwise, it takes 1,500, or 1,000 for more than 50,000
-        samples, unless a fit to all pairs of up to 40,000 samples, or of as many as fit in memory,
-        has a lower error.
+        Number of centers of the Nyström features. "auto" takes all samples if their kernel values
+        in single precision fit in scikit-learn's `working_memory` (16,384 samples in 1 GB) or, for
+        up to 20,000 samples, in a quarter of the available memory. Otherwise, it takes 1,500, or
+        1,000 for more than 50,000 samples, unless the kernel between all pairs of samples has a
+        lower error. This kernel is used for up to 40,000 samples, or for as many as fit in memory.
     random_state : int, RandomState instance or None, default=0
         Draws the samples from which the kernel is learned, and the centers.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where large matrices are computed: on the processor, or on a graphics card by PyTorch
-        (``pip install "mercer[gpu]"``). "auto" uses a card where there is one. See
-        :doc:`/machines`.
+        (``pip install "mercer[gpu]"``). "auto" uses a card if there is one. See :doc:`/machines`.
 
     Attributes
     ----------
@@ -113,12 +119,12 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         The penalty that was used.
     cv_results_ : dict of str to ndarray
         Fraction of variance explained, or value of `scoring`, for each alpha, if alpha was searched
-        or there is a scorer. There is one value over all samples, which are left out one at a time,
-        or one value for each fold.
+        or `scoring` is given. There is one value for each fold, or one for all samples if they are
+        left out one at a time.
     cv_residuals_ : ndarray of shape (n_held_out,) or (n_held_out, n_outputs)
-        Residuals of samples that were held out of fits with `alpha_`. All samples are held out, one
-        at a time or fold by fold, or up to 5,000 samples on Nyström features. Available in the same
-        cases as `cv_results_`. See `predict_interval`.
+        Residuals of samples that were held out of fits with `alpha_`, from which `predict_interval`
+        starts. All samples are held out, one at a time or fold by fold, or up to 5,000 samples on
+        Nyström features. Available in the same cases as `cv_results_`.
     predictor_ : object
         The fitted second stage. Its `predict` takes the learned kernel between new samples and the
         training set. In kernel ridge regression, it stores only coefficients.
@@ -134,9 +140,10 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     -----
     ``learner=None`` compares the Gaussian kernel and the product Laplacian, exp(-|x - x'|_1 / s),
     each with the width that has the lowest leave-one-out error. Learned kernels are at unit scale,
-    so that one grid of alpha suits every kernel. One eigendecomposition gives the leave-one-out
-    residuals for all values of alpha. A fit takes O(n^3) time, or O(n m^2 + m^3) on m Nyström
-    features. In the latter case, alpha is chosen in five folds, and `cv` is not allowed.
+    which means that the centered training Gram matrix has a mean diagonal of one, so that one grid
+    of alpha suits every kernel. The leave-one-out residuals for all values of alpha are computed
+    from one eigendecomposition. A fit takes O(n^3) time, or O(n m^2 + m^3) on m Nyström features.
+    On Nyström features, alpha is chosen in five folds, and `cv` is not allowed.
     ``joblib.parallel_config(n_jobs=...)`` sets the number of folds that are evaluated at the same
     time, in threads. :doc:`/guide/fits` describes how ``learner="auto"`` and `scoring` make their
     choices.
@@ -216,9 +223,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         Raises
         ------
         ValueError
-            If a setting is out of its range, if `predictor` is not a regressor of precomputed
-            kernels, if the learned kernel is not positive semi-definite, if the learner does not
-            accept `X` or `y`, or if a weight is negative.
+            If a setting is out of its range, or a weight is negative. If `predictor` is not a
+            regressor of precomputed kernels, or the learner does not accept `X` or `y`. If the
+            learned kernel is not positive semi-definite.
         """
         return self._fit_stages(X, y, sample_weight, groups)
 
@@ -258,7 +265,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         scale : "auto" or None, default="auto"
             Whether the width of the interval may depend on the sample, through a learned scale of
             the residuals. "auto" learns a scale for each output, and uses it if it clearly lowers
-            the interval score on held-out samples. None stands for the same width for all samples.
+            the interval score on held-out samples. With None, all intervals have the same width.
 
         Returns
         -------
@@ -274,13 +281,13 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
 
         Notes
         -----
-        The half-width is a quantile of the absolute residuals of held-out samples [1]_, or a
-        quantile over groups if groups were given to `fit`. Without a scale, it is the same for all
-        samples. With the default `learner`, `cv` and `scoring`, and 10 to 1,000 samples, the
-        residuals are not `cv_residuals_`. Instead, the first call chooses the kernel and alpha
-        again without each of five folds of the samples (or fewer folds for more than 200 samples).
-        Other kernels are independent of the held-out samples only if they are learned in folds (see
-        `cv`), and alpha is chosen by the residuals of these samples.
+        Half the width of an interval is a quantile of the absolute residuals of held-out samples
+        [1]_, or a quantile over groups if groups were given to `fit`. Without a scale, it is the
+        same for all samples. With the default `learner`, `cv` and `scoring`, and 10 to 1,000
+        samples, the residuals are not `cv_residuals_`. Instead, the first call chooses the kernel
+        and alpha again without each of five folds of the samples (or fewer folds for more than 200
+        samples). Other kernels are independent of the held-out samples only if they are learned in
+        folds (see `cv`), and alpha is chosen by the residuals of these samples.
 
         The scale is a function of the features, as in `KernelStackingRegressor`. Each residual is
         divided by a scale that is learned without its sample, and the quantile is multiplied by the
@@ -298,8 +305,8 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         check_is_fitted(self)
         if not hasattr(self, "cv_residuals_"):
             raise ValueError(
-                "Intervals need residuals of held-out samples, which a search for alpha leaves: "
-                f"fit with alpha='auto', or alpha=[{self.alpha!r}] for this value alone."
+                "Intervals need residuals of held-out samples, which only a search for alpha "
+                f"computes: fit with alpha='auto', or alpha=[{self.alpha!r}] for this value alone."
             )
 
         held_out, residuals = self._held_out, self.cv_residuals_

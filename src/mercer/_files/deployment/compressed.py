@@ -66,11 +66,11 @@ def function_of_table(model: BaseEstimator, what: str) -> KernelExpansion:
     """
     reason = None
     if not hasattr(model, "kernel_expansion"):
-        reason = "it is no estimator of mercer that predicts, and no Pipeline that ends in one"
+        reason = "it is not an estimator of mercer that predicts, nor a Pipeline that ends in one"
     elif model.kernel_expansion().sources is not None:
         reason = "it was fitted to precomputed Gram matrices; fit it to the features"
     elif hasattr(getattr(model, "predictor_", model), "thresholds_"):
-        reason = "its grades lie between thresholds, which are no part of a function of kernels"
+        reason = "its grades lie between thresholds, which a function of kernels does not have"
     if reason is not None:
         raise TypeError(f"{type(model).__name__} {what}: {reason}.")
     return cast(KernelExpansion, model.kernel_expansion())
@@ -303,7 +303,10 @@ class CompressedClassifier(ClassifierMixin, Compressed):
 def compress(
     model: BaseEstimator, X: Table, y: PerSample = None, n_components: int | str = "auto"
 ) -> BaseEstimator:
-    """Compress a fitted predictor to a function of few centers, without training rows.
+    """Replace a fitted predictor by a small one that stores no training rows.
+
+    The small predictor is a sum of the same kernels at few centers. Each center is the mean of at
+    least two of the given rows.
 
     Parameters
     ----------
@@ -311,17 +314,17 @@ def compress(
         The fitted model: an estimator of mercer that predicts, a pipeline that ends in one, or a
         search over either.
     X : array-like, sparse matrix or data frame of shape (n_rows, n_columns)
-        Rows like those that will be predicted, in the form that the model takes, and preferably not
+        Rows that resemble the rows to predict, in the form that the model takes, and preferably not
         its training rows. If there are more than 20,000, a sample of 20,000 is used.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
         Responses or classes of these rows, by which the growth of the error is measured. Pass None
-        if they are unknown or if the model was fitted to them, because the errors of a model on its
-        training rows are too small for the comparison.
+        if they are unknown. Also pass None if the model was fitted to these rows, because its
+        errors on its training rows are too small for the comparison.
     n_components : int or "auto", default="auto"
-        Number of centers, which is the same for all kernels of the model. "auto" doubles it from
-        50 until the error grows by at most 1 %, including its standard error, or until the limit of
-        4,096 centers for all kernels together is reached. The number with the smallest growth is
-        kept.
+        Number of centers, which is the same for all kernels of the model. "auto" starts from 50 and
+        doubles the number until the error grows by at most 1 %, including its standard error, or
+        until the limit of 4,096 centers for all kernels together is reached. The number with the
+        smallest growth is kept.
 
     Returns
     -------
@@ -339,8 +342,9 @@ def compress(
     NotFittedError
         If the model is not fitted.
     TypeError
-        If the model predicts nothing, is not of mercer, predicts grades, was fitted to Gram
-        matrices, or has a kernel of codes, strings or missing values, which have no means.
+        If the model makes no predictions, is not an estimator of mercer, predicts grades, or was
+        fitted to Gram matrices. If it has a kernel of codes, strings or missing values, which have
+        no means.
     ValueError
         If there are fewer than four rows, `y` does not match the rows or the classes, or a kernel
         is not positive semi-definite.
@@ -352,18 +356,18 @@ def compress(
 
     Notes
     -----
-    A center is the mean of at least two rows. The centers are found by k-means in the features
-    weighted by their relevance to the kernels. The coefficients for all kernels are fitted jointly
-    by ridge regression to the values of the model's :meth:`kernel_expansion`, with the penalty that
-    minimizes the leave-one-out error. Labels are not used. Leaves of trees remain unchanged.
+    The centers are found by k-means in the features, weighted by their relevance to the kernels.
+    Ridge regression then fits the coefficients for all kernels jointly to the values of the model's
+    :meth:`kernel_expansion`, with the penalty that minimizes the leave-one-out error. Labels are
+    not used. Leaves of trees remain unchanged.
 
-    The loss compares, at each row, the model's function with one whose coefficients are fitted to
-    all other rows, which ridge regression yields exactly. The error is the root mean squared
-    residual, the log-loss, the deviance of counts, or, without probabilities, the share of wrong
-    classes. Without `y`, the loss is the growth of the model's error on left-out rows that is
-    expected if the model is correct. If the fit stored no such error, the loss is the difference
-    between the functions relative to the spread of the model's function. At its own training rows,
-    a model has peaks toward their labels, and the loss is overstated.
+    The loss compares, at each row, the model's function with a small function whose coefficients
+    are fitted to all other rows. Ridge regression yields this comparison exactly. The error is the
+    root mean squared residual, the log-loss, the deviance of counts, or, without probabilities, the
+    share of wrong classes. Without `y`, the loss is the growth of the model's error on left-out
+    rows that is expected if the model is correct. If the fit stored no such error, the loss is the
+    difference between the functions relative to the spread of the model's function. At its training
+    rows, a model's function has peaks towards their labels, so that the loss is overstated there.
 
     Probabilities and decision values are kept. Intervals, prediction sets, and probabilities of
     `BayesianMKLClassifier`, or of `KernelLogisticRegression` for more than two classes, are not.

@@ -32,23 +32,23 @@ _OPERATORS = {"": 18, "ai.onnx.ml": 3}
 
 
 def to_onnx(model: BaseEstimator, X: Table, *, dtype: str = "auto") -> ModelProto:
-    """Export a fitted model to ONNX, which runtimes of other languages and devices evaluate.
+    """Export a fitted model to ONNX, so that it predicts without Python, on many devices.
 
-    The extra ``onnx`` has to be installed.
+    This needs ``pip install "mercer[onnx]"``.
 
     Parameters
     ----------
     model : estimator, Pipeline or search
-        The fitted model: an estimator of mercer that predicts, or its compression, a pipeline that
-        ends in one and whose other steps are converted by mercer or skl2onnx, or a search over
-        either.
+        The fitted model: an estimator of mercer that predicts, or its compression; a pipeline that
+        ends in one; or a search over either. mercer or skl2onnx must be able to convert the other
+        steps of a pipeline.
     X : array-like or data frame of shape (n_rows, n_columns)
-        Rows in the form that the model takes. They determine the names of the inputs. Up to 1,000
-        of them are used to check the steps and the graph in single precision.
+        Rows in the form that the model takes. They determine the names of the inputs, and up to
+        1,000 of them are used to check the steps, and the graph in single precision.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision of inputs and outputs. "auto" is single precision if it changes no probability,
-        and no response relative to the spread of the responses, by more than 1e-5. Otherwise, or if
-        there is only one row, "auto" is double precision.
+        Precision of inputs and outputs. "auto" is single precision if this changes no probability
+        by more than 1e-5, and no response by more than 1e-5 of the spread of the responses.
+        Otherwise, or if there is only one row, "auto" is double precision.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def to_onnx(model: BaseEstimator, X: Table, *, dtype: str = "auto") -> ModelProt
         If the model is not fitted.
     TypeError
         If a part of the model has no operators in ONNX, such as a callable kernel, votes of several
-        support vector machines, dates or text; if skl2onnx does not convert a step; or if its graph
+        support vector machines, dates or text. If skl2onnx does not convert a step, or its graph
         computes other numbers for `X` than the step. The message names the part or the step.
     ValueError
         If columns in use share a name, or have the name of an output or an empty name.
@@ -248,7 +248,9 @@ def _check_steps(graph: ModelProto, steps: Pipeline, X: Table) -> None:
     expected = steps.transform(rows)
     dense = np.asarray(expected.toarray() if hasattr(expected, "toarray") else expected, float)
     if found.shape != dense.shape or not np.allclose(found, dense, equal_nan=True):
-        raise TypeError(f"skl2onnx makes a graph of other numbers of {_named_steps(steps.steps)}.")
+        raise TypeError(
+            f"The graph by skl2onnx computes other numbers than {_named_steps(steps.steps)}."
+        )
 
 
 def _named_steps(steps: list[tuple[str, BaseEstimator]]) -> str:

@@ -59,8 +59,8 @@ def parsed(
             get_model_alias(type(step))
         except RuntimeError as error:
             raise TypeError(
-                f"The step {type(step).__name__} has no operators in ONNX: those of numbers, "
-                "missing values and categories have, and dates and text have not."
+                f"The step {type(step).__name__} has no operators in ONNX: steps for numbers, "
+                "missing values and categories have them, steps for dates and text do not."
             ) from error
     if type(step) not in _READ_EACH_COLUMN:
         columns = [joined(scope, columns)]
