@@ -9,6 +9,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util.osutil import relative_uri
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "mercer"
@@ -52,12 +53,12 @@ class LinkedPaths(SphinxPostTransform):
         if path.startswith("docs/") and (ROOT / path).is_file():
             page = path.removeprefix("docs/").rpartition(".")[0]
             if page in self.env.found_docs:
-                return self.app.builder.get_relative_uri(self.env.docname, page)
+                return relative_uri(f"{self.env.docname}.html", f"{page}.html")
         module = path.removesuffix(".py").replace("/", ".")
         sources = getattr(self.env, "_viewcode_modules", {})
         if path.endswith(".py") and (PACKAGE / path).is_file() and sources.get(f"mercer.{module}"):
             page = f"_modules/mercer/{path.removesuffix('.py')}"
-            return self.app.builder.get_relative_uri(self.env.docname, page)
+            return relative_uri(f"{self.env.docname}.html", f"{page}.html")
         if (ROOT / path).is_file() and (url := repository()):
             return f"{url.rstrip('/')}/blob/main/{path}"
         return None
