@@ -9,6 +9,7 @@ from typing import Any
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
@@ -41,7 +42,13 @@ class IndexedWords(SphinxTransform):
             parent.insert(1, addnodes.index(entries=[entry]))
 
 
+def pages_with_words(app: Sphinx, env: BuildEnvironment) -> set[str]:
+    """Return the pages to write in each build: the search forgets entries of those that are not."""
+    return {place.partition("#")[0] for place in WORDS.values()} & env.found_docs
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the transform."""
+    """Register the transform, and which pages each build writes."""
     app.add_transform(IndexedWords)
+    app.connect("env-updated", pages_with_words)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
