@@ -359,8 +359,12 @@ def _tested(trial: Trial, groups: Array | None, given: Explain) -> Trial:
     known = np.ones(len(trial.y), dtype=bool)
     if trial.task == "classification":
         known = np.isin(trial.y, trial.model.classes_)
+    n_rows = counted(int((~known).sum()), "row")
+    verb = "is" if (~known).sum() == 1 else "are"
+    left_out = f"{n_rows} of classes that the model was not fitted to {verb} left out"
     if known.sum() < MIN_ROWS:
-        return trial
+        told = "; ".join(filter(None, (trial.told, left_out)))
+        return trial if known.all() else replace(trial, told=told)
     y, own = trial.y[known], None if groups is None else groups[known]
     metric, remarks = trial.model.metric_, list[str]()
     if metric is not None and (reason := why_undefined(metric, y)):
@@ -369,10 +373,7 @@ def _tested(trial: Trial, groups: Array | None, given: Explain) -> Trial:
     settings: dict[str, Any] = {"later": given.time is not None, "random_state": given.seed}
     tested = report(trial.model, trial.X[known], y, own, metric=metric, **settings)
     if not known.all():
-        n_rows = counted(int((~known).sum()), "row")
-        verb = "is" if (~known).sum() == 1 else "are"
-        told = f"{n_rows} of classes that the model was not fitted to {verb} left out"
-        remarks.append(told)
+        remarks.append(left_out)
     return replace(trial, report=replace(tested, remarks=(*tested.remarks, *remarks)))
 
 

@@ -1,5 +1,6 @@
 """The command `mercer fit`."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,8 @@ from mercer_command.division import splits
 from mercer_command.figures import score_called
 from mercer_command.messages import collected_warnings, counted, postponed, shown
 from mercer_command.names import KINDS, LEARNERS
-from mercer_command.output import Section, write_page
+from mercer_command.output import Section
+from mercer_command.pages import write_page
 from mercer_command.problem import Problem
 from mercer_command.stricter_split import Read
 from mercer_command.summary import summary_section
@@ -114,8 +116,12 @@ def learn(
     *,
     client: Any = None,
     read: Read | None = None,
+    brief: Callable[[models.Trial, list[Section]], list[Section]] = lambda trial, found: found,
 ) -> None:
-    """Learn, save the model, write the report, which shows the `command`, and print the results."""
+    """Learn, save the model, write the report, which shows the `command`, and print the results.
+
+    Without the option --details, the first sections are printed as `brief` returns them.
+    """
     problem = training.problem
     n_classes = len(np.unique(problem.target)) if problem.task == "classification" else 0
     costs = read_costs(given.cost, n_classes)
@@ -152,7 +158,7 @@ def learn(
             with collected_warnings([]):
                 save(models.refit(trial, given, costs))
             notes.append(_REFITTED.format(counted(len(problem.target), "row")))
-    shown_first = [*result[: 2 + (costs is not None)], learned[0]]
-    if given.details:
-        shown_first = [*result, *learned, read_as]
+    shown_first = [*result, *learned, read_as]
+    if not given.details:
+        shown_first = brief(trial, [*result[: 2 + (costs is not None)], learned[0]])
     results.finish(f"{shown(problem.name)}: {described}", shown_first, notes, written, failures)
