@@ -111,7 +111,8 @@ def arrays_of(
 ) -> tuple[dict[str, Array], str]:
     """Return the arrays of a set and the name of its source."""
     if "benchmark" in entry:
-        found = loadmat(BytesIO(address(BENCHMARKS)), squeeze_me=True, struct_as_record=False)
+        file: Any = BytesIO(address(BENCHMARKS))
+        found = loadmat(file, squeeze_me=True, struct_as_record=False)
         part = found[entry["benchmark"]]
         arrays = {"X": np.asarray(part.x, dtype=float), "y": np.asarray(part.t)}
         source = BENCHMARKS
@@ -128,7 +129,9 @@ def arrays_of(
 
 def of_openml(bunches: Sequence[Bunch], entry: dict[str, Any]) -> dict[str, Array]:
     """Return the columns of one or several data sets of OpenML, and the target of the first."""
-    columns, names, views = [], [], {}
+    columns: list[Array] = []
+    names: list[str] = []
+    views: dict[str, tuple[int, int]] = {}
     for view, bunch in zip(entry.get("views", [""] * len(bunches)), bunches, strict=True):
         kept = [
             k for k, name in enumerate(bunch.feature_names) if name not in entry.get("drop", ())

@@ -15,8 +15,8 @@ from experiments.reporting.verdicts import Condition, Conditions
 
 # CA must take fewer steps.
 FEW_STEPS = 10
-# Medians between these numbers of steps are counted as "around 50".
-AROUND_50 = 25, 100
+# A median of at least this many steps is counted as "around 50".
+MANY_STEPS = 25
 # The limit of steps of CR here; a run that reaches it may need more.
 STEP_LIMIT = 50
 # The published settings of methods whose steps differ here.
@@ -150,9 +150,9 @@ def steps(results: Results, sets: str) -> Claim | None:
     return judged(
         f"On {sets}, CA converges in fewer than ten iterations and CR in around 50",
         SOURCE,
-        f"published steps taken: by CA fewer than {FEW_STEPS} on every split; by CR between "
-        f"{AROUND_50[0]} and {AROUND_50[1]} in the median, unless the median is at the limit of "
-        f"{STEP_LIMIT} steps, so that it is not known",
+        f"published steps taken: by CA fewer than {FEW_STEPS} on every split; by CR at least "
+        f"{MANY_STEPS} in the median; a median at the limit of {STEP_LIMIT} steps leaves open how "
+        "many more there would be",
         _step_conditions(alignment, risk),
         f"{listed}; {stopped} of {risk.size} runs of CR, stagewise, stopped at the limit of "
         f"{STEP_LIMIT} steps",
@@ -171,7 +171,6 @@ def _step_conditions(alignment: Array, risk: Array) -> Conditions:
     around: list[Condition] = []
     if risk.size:
         middle = float(np.median(risk))
-        inside = AROUND_50[0] <= middle <= AROUND_50[1]
-        around = [None if middle >= STEP_LIMIT else inside]
+        around = [None if middle >= STEP_LIMIT else middle >= MANY_STEPS]
     few: list[Condition] = [bool(alignment.max() < FEW_STEPS)] if alignment.size else []
     return {"CA in fewer than ten": few, "CR in around 50": around}

@@ -205,7 +205,8 @@ def one_stage_slower(results: Results, places: Axis) -> Finding | None:
             "CR-1D": [ratio > 1.0 for ratio in published],
             "CR-nD": [ratio > 1.0 for ratio in free],
         },
-        "; ".join(f"{name}: {extent(values)}" for name, values in found.items()),
+        "with corrective steps "
+        + "; ".join(f"{name}: {extent(values)}" for name, values in found.items()),
         "The published steps of both were not timed here. "
         * (not published)
         + "Mean seconds with 50 training points: "

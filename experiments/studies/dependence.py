@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +12,7 @@ from experiments.experiment import Experiment, Measures, Method, at_most
 from experiments.halves import C_GRID, GAMMAS, Halves, machine_of_gram, machine_of_grid, problems
 from experiments.reporting.error_tables import Errors
 from experiments.reporting.figures import grouped_bars
-from experiments.reporting.results import MIN_PAIRS, deviation
+from experiments.reporting.results import deviation
 from experiments.reporting.section import Claim, Claims, Finding, claim, judged, listed
 from experiments.reporting.verdicts import NOT_MEASURED, Compared
 from mercer import KernelOptimization
@@ -173,7 +172,7 @@ def on_cross_validation(found: Errors) -> Claims:
     """Return the claims on cross-validation, Table 2."""
     rivals = ("KA", "CKA", "HSIC")
     sets = found.both("CV", *rivals)
-    lowest = [lowest_error(found, "CV", rivals, p) for p in sets]
+    lowest = [found.lowest("CV", rivals, p) for p in sets]
     mean = np.mean([gap(found, "HSIC", "CV", p) for p in sets])
     return [
         judged(
@@ -193,7 +192,7 @@ def on_cross_validation(found: Errors) -> Claims:
             "CV and HSIC do not differ significantly in most cases.",
             SOURCE + ", Table 2",
             "Ties on more than half of the sets with enough repeats for a test.",
-            [mostly_ties(found, "CV", "HSIC", least=0.5)],
+            [found.mostly_ties("CV", "HSIC")],
             f"win-tie-loss of HSIC: {found.tally('HSIC', 'CV')}",
             why="The table has the sets where they differ.",
             explained=True,
@@ -220,21 +219,6 @@ def on_isotropic_kernels(found: Errors) -> Claims:
         never(found, alike, "HSIC", "CKA", -1, 1, why=norm),
         on_centering(found),
     ]
-
-
-def lowest_error(found: Errors, method: str, rivals: Sequence[str], problem: str) -> Compared:
-    """Return whether a method has the lowest mean error on a set, and what tests find."""
-    pairs = [found.compared(method, rival, problem) for rival in rivals]
-    signs = [pair.sign for pair in pairs]
-    sign = -1 if 1 in signs else int(all(each == -1 for each in signs))
-    return Compared(all(pair.difference <= 0.0 for pair in pairs), sign)
-
-
-def mostly_ties(found: Errors, method: str, other: str, *, least: float) -> bool:
-    """Return whether more than a share of the sets that can be tested are ties."""
-    pairs = [found.compared(method, other, problem) for problem in found.both(method, other)]
-    signs = [pair.sign for pair in pairs if pair.n_pairs >= MIN_PAIRS]
-    return signs.count(0) > least * len(signs)
 
 
 def gap(found: Errors, method: str, other: str, problem: str) -> float:
@@ -336,7 +320,7 @@ def not_stable(found: Errors) -> Finding | None:
     """The difference between the two forms is not stably significant."""
     known = found.both("HSIC ARD", "HSIC")
     return (
-        [mostly_ties(found, "HSIC ARD", "HSIC", least=0.5)] if known else [],
+        [found.mostly_ties("HSIC ARD", "HSIC")] if known else [],
         f"win-tie-loss of ARD kernels: {found.tally('HSIC ARD', 'HSIC')}",
         "The search here converges, which perhaps lets ARD kernels overfit further.",
     )

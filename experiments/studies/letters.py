@@ -194,7 +194,7 @@ def best(results: Results) -> Finding | None:
     ]
     return (
         {
-            "first in rank": [bool(found[OWN] == found.min())],
+            "no rank is less": [bool(found[OWN] == found.min())],
             "errs clearly less": [each.clear for each in gaps.values()],
         },
         f"ranks: {by_name(found, 'g')}. {less} ({shared.MARKED}). With this package's corrective "

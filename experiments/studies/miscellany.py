@@ -165,7 +165,7 @@ def ard_ranks_first(results: Results, tasks: list[str]) -> Finding | None:
     own, own_text = shared.outperforms(results, ["CA-nD"], ranking.METHODS, tasks)
     return (
         {
-            "first in rank": [bool(found[OWN_ARD] == found.min())],
+            "no rank is less": [bool(found[OWN_ARD] == found.min())],
             "errs clearly less": [each.clear for each in gaps.values()],
         },
         f"ranks: {by_name(found, 'g')}. {text} ({shared.MARKED}). With this package's corrective "
