@@ -69,6 +69,10 @@ class Claim:
             )
 
 
+# The reason for a claim that cannot be judged, where a study gives none.
+UNKNOWN = "There are too few repeats for a test, or no difference is significant."
+
+
 def judged(
     statement: str,
     source: str,
@@ -88,6 +92,8 @@ def judged(
     judgment = judge(conditions)
     if explained and judgment.verdict is Verdict.HOLDS:
         why = ""
+    if judgment.verdict is Verdict.UNDECIDED:
+        why = why or UNKNOWN
     return Claim(statement, source, measure, result, judgment, why)
 
 

@@ -140,6 +140,9 @@ def test_what_was_not_measured_has_no_counts_and_needs_a_reason() -> None:
     assert str(judge(NOT_MEASURED)) == "**not measured**"
     with pytest.raises(ValueError, match="needs a reason"):
         judged("It rains", "nowhere", "", NOT_MEASURED, "")
+    unknown = judged("It rains", "nowhere", "", [None], "")
+    assert unknown is not None
+    assert "too few repeats" in unknown.why
     with pytest.raises(ValueError, match="at least one condition"):
         judge([])
 
