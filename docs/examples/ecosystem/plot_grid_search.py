@@ -43,7 +43,7 @@ for parameters, score in zip(
 ):
     row = grid["learner"].index(parameters["learner"])
     scores[row, grid["C"].index(parameters["C"])] = 100.0 * (1.0 - score)
-figure, ax = plt.subplots(figsize=(7, 3.4))
+figure, ax = plt.subplots(figsize=(5.2, 3.2))
 image = ax.imshow(scores, cmap="viridis_r", aspect="auto")
 for (row, column), value in np.ndenumerate(scores):
     ax.text(

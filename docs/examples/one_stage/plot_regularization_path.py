@@ -35,7 +35,7 @@ for C in penalties:
 print(f"the largest relative duality gap is {max(gaps):.1e}")
 
 # %%
-figure, (top, bottom) = plt.subplots(2, 1, figsize=(7, 5.4), sharex=True, height_ratios=[3, 2])
+figure, (top, bottom) = plt.subplots(2, 1, figsize=(5.2, 5.4), sharex=True, height_ratios=[3, 2])
 colors = plt.get_cmap("viridis")(np.linspace(0.0, 0.95, len(widths)))
 labels = [f"{width:.3g}" for width in widths]
 top.stackplot(penalties, np.array(shares).T, colors=colors, labels=labels)

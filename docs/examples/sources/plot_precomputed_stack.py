@@ -45,7 +45,7 @@ for index, name in enumerate(grams):
     scores[name] = cross_val_score(single, stack[:, :, [index]], y, cv=folds)
 
 # %%
-figure, ax = plt.subplots(figsize=(7, 3.4))
+figure, ax = plt.subplots(figsize=(5.2, 3.2))
 names = list(scores)[::-1]
 errors = [100 * (1.0 - scores[name]) for name in names]
 ax.boxplot(errors, orientation="horizontal", widths=0.6, medianprops={"color": "C1"})

@@ -53,7 +53,7 @@ widths = np.geomspace(0.3, 30.0, 13)
 compared = KernelStackingRegressor([Gaussian(width) for width in widths])
 compared.fit(scaled[train], y[train])
 errors = {candidate.description: candidate.loo_error for candidate in compared.candidates_}
-figure, ax = plt.subplots(figsize=(7, 3.2))
+figure, ax = plt.subplots(figsize=(5.2, 3.0))
 ax.plot(widths, [errors[Gaussian(width).describe()] for width in widths], "o-")
 ax.set(
     title="The width of least left-out error",
@@ -79,7 +79,7 @@ ax.set(title="Candidates that are used", xlabel="Weight")
 lower, upper = model.predict_interval(X[test], coverage=0.9).T
 inside = (lower <= y[test]) & (y[test] <= upper)
 print(f"{inside.mean():.0%} of the new responses are in their intervals")
-figure, ax = plt.subplots(figsize=(7, 3.4))
+figure, ax = plt.subplots(figsize=(5.2, 3.2))
 center, half = (lower + upper) / 2, (upper - lower) / 2
 ax.errorbar(X[test, 1], center, half, fmt="none", ecolor="C4", label="90 % interval")
 ax.plot(X[test, 1], y[test], "o", color="C0", label="New rows")
