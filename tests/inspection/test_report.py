@@ -360,7 +360,15 @@ def test_grades_in_words_may_have_any_order() -> None:
     words = ["poor", "fair", "a good one"]
     numbers = KernelOrdinalClassifier(alpha=1.0).fit(X, codes)
     named = KernelOrdinalClassifier(alpha=1.0, categories=words).fit(X, np.array(words)[codes])
-    expected = report(numbers, X, codes, metric="log_loss").held_out[0].scores
-    found = report(named, X, np.array(words)[codes]).held_out[0].scores
-    for name in ("error", "log_loss", "balanced_accuracy"):
-        assert found[name].value == pytest.approx(expected[name].value)
+    grades = np.array(words)[codes]
+    expected = report(numbers, X, codes, train=(X, codes), metric="log_loss")
+    found = report(named, X, grades, train=(X, grades))
+    assert found.left_out is not None
+    assert expected.left_out is not None
+    pairs = (found.held_out[0], expected.held_out[0]), (found.left_out, expected.left_out)
+    for own, other in pairs:
+        for name in ("error", "log_loss", "balanced_accuracy"):
+            assert own.scores[name].value == pytest.approx(other.scores[name].value)
+    assert found.coverage is not None
+    assert expected.coverage is not None
+    assert found.coverage.share.value == expected.coverage.share.value
