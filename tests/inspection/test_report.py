@@ -195,6 +195,11 @@ def test_made_faults_are_all_told() -> None:
     new = frame[250:390], y[250:390]
     later = report(model, *new, train=(frame[:250], y[:250]), later=1)
     assert "by 'day'" not in " ".join(later.warnings)
+    # A column that decreases in time is of the order as well.
+    ages = frame.assign(day=pd.Timestamp("2030-01-01") - frame["day"] + pd.Timestamp(0))
+    new = ages[250:390], y[250:390]
+    later = report(model, *new, train=(ages[:250], y[:250]), later=1)
+    assert "'day' differs" not in " ".join(later.warnings)
 
 
 def test_rows_that_are_sorted_by_their_target_have_no_order() -> None:
