@@ -225,6 +225,8 @@ def _fit_and_test(
     if source is not None:
         told = f"Simple predictors learned from a sample of {len(train):,} training rows"
         tested = replace(tested, n_train=training.n_train, remarks=(*tested.remarks, told))
+    if problem.together == COPIES:
+        tested = replace(tested, n_groups=None)  # No reader knows rows and their copies as groups.
     unit = unit_of(problem.target_column.role)
     tried = model, problem.name, problem.task, unit, X_test, y_test
     return Trial(*tried, report=tested, training=training)
