@@ -69,7 +69,7 @@ class OtherRows:
 
     @classmethod
     def of(cls, report: ModelReport, stricter: ModelReport, split: StricterSplit) -> OtherRows:
-        """Compare the first scores of two reports, of which the first is on rows at random."""
+        """Compare the first scores of a report on rows drawn at random and of a stricter one."""
         name, reports = report.metric, (report, stricter)
         own, new = (one.held_out[0].scores.get(name) for one in reports)
         if own is None or new is None:

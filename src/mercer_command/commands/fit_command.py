@@ -80,7 +80,7 @@ _NOT_REFITTED = (
     "the saved model is the tested one, without the {} of the test: it does not learn again from "
     "a table that is read in parts"
 )
-"""Note on a model of a table that is read in parts, of which few rows are tested on."""
+"""Note on a model of a table that is read in parts: few of its rows are held out."""
 
 
 def _read_again(cells: Cells, given: options.Fit, group: str | None, time: str | None) -> Problem:
