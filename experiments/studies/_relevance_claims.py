@@ -210,8 +210,8 @@ def one_stage_slower(results: Results, places: Axis) -> Finding | None:
         "The published steps of both were not timed here. "
         * (not published)
         + "Mean seconds with 50 training points: "
-        f"{by_name(mean_seconds(results, places), '.2f')}; the times for more points are in the "
-        "next section.",
+        f"{by_name(mean_seconds(results, places), '.2f')}; [the times for more points]"
+        "(scalability_in_detail.md) are measured apart.",
     )
 
 
