@@ -288,8 +288,8 @@ def capacity(results: Results) -> Finding | None:
         f"less no penalty: {unpenalized.description}; less CA-1D: {isotropic.description}; the "
         f"penalty is {described(results, 'penalty', OWN_ARD)}. With corrective steps: less no "
         f"penalty, {own[0].description}; less CA-1D, {own[1].description}",
-        "The paper shows it on the data of its Figure 3 ([claims](relevance_in_detail.md)); on Letter its own "
-        "CA-nD, penalty and all, has a median rank of "
+        "The paper shows it on the data of its Figure 3 ([claims](relevance_in_detail.md)); on "
+        "Letter its own CA-nD, penalty and all, has a median rank of "
         f"{ranking.RANKS['letters']['CA-nD']:g}. The penalty is chosen by alignment on validation "
         "data, and alignment and error are two measures, as the figures below show. With the "
         'form of kernel chosen by predictions instead, `TwoStageClassifier("auto")` errs, '
