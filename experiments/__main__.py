@@ -1,4 +1,4 @@
-"""The command: ``python -m experiments list | run NAME ... | report``."""
+"""The command: ``python -m experiments list | fetch | run NAME ... | report``."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from rich.table import Table
 
 from experiments import catalog
 from experiments.experiment import Run
+from experiments.fetching import fetch_sets
 from experiments.reporting.reproduction_page import write_page
 from experiments.running import Archive, Failure, Skipped, carry_out
 
@@ -61,6 +62,19 @@ def show(records: Records = None, small: Small = False) -> None:
             counts.append(f"{len(runs) - len(known.missing(runs, alone=timing))} of {len(runs)}")
         listed.add_row(name, experiment.title, experiment.source, *counts)
     Console().print(listed)
+
+
+@app.command()
+def fetch(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Data sets; all that are public.")
+    ] = None,
+    data: Annotated[Path, typer.Option(help="Folder that is then MERCER_DATA.")] = Path("data"),
+) -> None:
+    """Fetch the public data sets that a folder lacks; a network is needed."""
+    with stopping_cleanly():
+        for line in fetch_sets(data, names or ()):
+            console.print(line, markup=False)
 
 
 @app.command()

@@ -7,8 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from experiments.problems import Array
-from experiments.reporting.results import MIN_PAIRS, Results, compare_methods, win_tie_loss
+from experiments.reporting.results import (
+    MIN_PAIRS,
+    Comparison,
+    Results,
+    compare_methods,
+    win_tie_loss,
+)
 from experiments.reporting.section import mean_and_deviation, table
+from experiments.reporting.verdicts import Compared
 
 
 class Errors:
@@ -40,6 +47,27 @@ class Errors:
             problem: -compare_methods(self.results, "error", problem, method, other).sign
             for problem in self.both(method, other)
         }
+
+    def compared(self, method: str, other: str, problem: str) -> Comparison:
+        """Return the test of two methods on a set."""
+        return compare_methods(self.results, "error", problem, method, other)
+
+    def never(self, method: str, other: str, problem: str, *unwanted: int) -> Compared | None:
+        """Return whether a method is not better (1), worse (-1) than another; None untested."""
+        return Compared.never(self.compared(method, other, problem), *(-each for each in unwanted))
+
+    def lowest(self, method: str, rivals: Sequence[str], problem: str) -> Compared:
+        """Return whether a method has the lowest mean error on a set, and what tests find."""
+        pairs = [self.compared(method, rival, problem) for rival in rivals]
+        signs = [pair.sign for pair in pairs]
+        sign = -1 if 1 in signs else int(all(each == -1 for each in signs))
+        return Compared(all(pair.difference <= 0.0 for pair in pairs), sign)
+
+    def mostly_ties(self, method: str, other: str) -> bool:
+        """Return whether more than half of the sets with enough repeats for a test are ties."""
+        pairs = [self.compared(method, other, problem) for problem in self.both(method, other)]
+        signs = [pair.sign for pair in pairs if pair.n_pairs >= MIN_PAIRS]
+        return signs.count(0) > 0.5 * len(signs)
 
     def count(self, method: str, other: str) -> str:
         """Return win, tie and loss as text."""

@@ -19,6 +19,7 @@ from experiments.reporting.results import (
     standard_error,
 )
 from experiments.reporting.section import PUBLISHED, by_name, mean_and_error, table
+from experiments.reporting.verdicts import Compared
 
 # The methods of the paper, in its order.
 METHODS = ("CA-1D", "CA-nD", "CR-1D", "CR-nD", "DA", "D1", "D2", "DU")
@@ -55,6 +56,12 @@ class Gap:
     def clearly_lower(self) -> bool:
         """Whether the first method's error is significantly lower."""
         return self.points < 0.0 and self.p_value < LEVEL
+
+    @property
+    def clear(self) -> Compared:
+        """The condition that the first method's error is significantly lower."""
+        sign = int(np.sign(self.points)) if self.p_value < LEVEL else 0
+        return Compared(self.clearly_lower, -sign, by_mean=False)
 
     @property
     def description(self) -> str:
@@ -114,19 +121,30 @@ def present(results: Results, methods: Sequence[str] = METHODS) -> list[str]:
 def ranks(
     results: Results, methods: Sequence[str] = METHODS, problems: Sequence[str] | None = None
 ) -> pd.Series:
-    """Return the median over tasks of each method's rank by its mean error."""
-    means = results.means("error")
+    """Return the median over tasks of each method's rank by its mean error.
+
+    On each task, means are over the repeats that all of the methods have.
+    """
     rows = results.problems if problems is None else list(problems)
-    return median_ranks(means.loc[rows, present(results, methods)])
+    names = present(results, methods)
+    means = {}
+    for task in rows:
+        errors = {name: results.series("error", task, name) for name in names}
+        known = {name: series.astype(float) for name, series in errors.items() if len(series)}
+        means[task] = pd.DataFrame(known).dropna().mean()
+    return median_ranks(pd.DataFrame(means).T.reindex(columns=names))
 
 
 def ranks_with(
     results: Results, instead: Mapping[str, str], problems: Sequence[str] | None = None
 ) -> str:
     """Return median ranks as text, some of the paper's methods replaced by other settings."""
-    methods = [instead.get(name, name) for name in METHODS]
-    found = ranks(results, [name for name in methods if name], problems)
-    return by_name(found, "g")
+    return by_name(ranks(results, replaced(METHODS, instead), problems), "g")
+
+
+def replaced(methods: Sequence[str], instead: Mapping[str, str]) -> list[str]:
+    """Return names of methods, some of them replaced by other settings."""
+    return [instead.get(name, name) for name in methods]
 
 
 def of_tasks(

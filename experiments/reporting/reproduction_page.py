@@ -13,11 +13,13 @@ from matplotlib.figure import Figure
 
 from experiments import catalog
 from experiments.experiment import Experiment, Run
+from experiments.fetching import PUBLIC, public_names
 from experiments.reporting.choosing_page import NEEDED, choosing
 from experiments.reporting.error_tables import grid_ends
 from experiments.reporting.ranking import COLUMNS, table_2
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, Verdict, section_of, table
+from experiments.reporting.section import Claim, Section, section_of, table
+from experiments.reporting.verdicts import Verdict
 from experiments.running import Archive, Record
 
 # The folder of the figures, relative to the page of claims.
@@ -29,9 +31,15 @@ DETAILS = "reproduction_details"
 # The beginning of the page of claims.
 HEAD = """# The papers' experiments, run again
 
-What four papers on kernel learning claim, and whether experiments with `mercer` show it. A claim
-holds if all of its conditions are met, in part if at least half of them are. The number of a claim
-leads to the experiment that tests it, with its measures, tables and pictures.
+What four papers on kernel learning claim, and whether experiments with `mercer` show it. Claims are
+judged by the algorithm that the paper describes; what this package's own variant gives stands
+beside. A claim holds if all of its conditions are met, in part if at least half of them are, and a
+claim of several statements has the counts of each. "Clearly" means significant at the 5 % level,
+and a tie is a difference that is not: it may be zero, or the runs may be too few to show it. A
+claim on means of which no difference is significant cannot be judged, nor can one whose runs
+stopped at their limit of steps. A claim is not measured if no run has the quantity that it is
+about. The number of a claim leads to the experiment that tests it, with its measures, tables and
+pictures, all from records of runs.
 
 """
 
@@ -154,10 +162,27 @@ def claims_page(chapters: Sequence[Chapter], *, small: bool = False) -> str:
             for number, (chapter, claim) in own
         ]
         listed.append(f"## {paper}\n\n{table(['', 'The paper says', 'verdict'], rows, text=True)}")
+    every = Counter(claim.verdict for _, claim in claims)
+    counts.append(["all", str(len(claims)), *(str(every.get(v, 0)) for v in Verdict)])
     header = ["paper", "claims", *(str(verdict) for verdict in Verdict)]
     parts = [HEAD, table(header, counts), *listed] if claims else [HEAD]
-    parts += [experiments_list(chapters), further(chapters, small=small)]
+    parts += [data_note(), experiments_list(chapters), further(chapters, small=small)]
     return "\n".join(part.rstrip("\n") + "\n" for part in parts if part)
+
+
+def data_note() -> str:
+    """Say how the data sets can be fetched, and which have no public source."""
+    missing = [
+        f"{name} ({PUBLIC[name]['missing']})" for name in PUBLIC if "missing" in PUBLIC[name]
+    ]
+    return (
+        f"## Data\n\nThe experiments use {len(PUBLIC)} data sets, and problems that are drawn. "
+        f"`python -m experiments fetch --data FOLDER` fetches {len(public_names())} of them from "
+        "OpenML and from the archive of Rätsch's benchmarks, checks their shapes and classes, and "
+        "says whose values differ from those of the records; `MERCER_DATA=FOLDER` then names them "
+        "to the experiments. Rows may come in another order, so that random divisions differ from "
+        f"those of the records. Without a public source: {'; '.join(missing)}.\n"
+    )
 
 
 def experiments_list(chapters: Sequence[Chapter]) -> str:
@@ -238,7 +263,8 @@ def median_ranks(chapters: Sequence[Chapter]) -> str:
     return (
         "# Median ranks\n\nTable 2 of Afkanpour et al. 2013: the median over tasks of each "
         "method's rank by mean\nerror on test data, and mean seconds of one training, with the "
-        f"paper's figures in\nbrackets.\n\n{table_2(found)}"
+        "paper's figures in\nbrackets. CA takes this package's corrective steps; the claims give "
+        f"the ranks with the\npublished ones.\n\n{table_2(found)}"
     )
 
 
@@ -319,9 +345,16 @@ EARLIER = Path(__file__).parents[1] / "records" / "earlier_verdicts.json"
 
 
 def summary(counts: Mapping[Verdict, int]) -> str:
-    """Say how many claims hold, hold in part and do not hold."""
-    several = {Verdict.HOLDS: "hold", Verdict.IN_PART: "hold in part", Verdict.FAILS: "do not hold"}
-    return ", ".join(f"{counts.get(verdict, 0)} {label}" for verdict, label in several.items())
+    """Say how many claims have each verdict, without the last ones if there are none."""
+    several = {
+        Verdict.HOLDS: "hold",
+        Verdict.IN_PART: "hold in part",
+        Verdict.FAILS: "do not hold",
+        Verdict.UNMEASURED: "are not measured",
+        Verdict.UNDECIDED: "cannot be judged",
+    }
+    seen = [*several][:3] + [verdict for verdict in [*several][3:] if counts.get(verdict, 0)]
+    return ", ".join(f"{counts.get(verdict, 0)} {several[verdict]}" for verdict in seen)
 
 
 def statement_of(claim: Claim) -> str:
@@ -353,11 +386,11 @@ def verdict_changes(claims: Sequence[Claim]) -> str:
             )
         rows.append([str(number), statement, before, claim.verdict, known[statement]["reason"]])
     body = (
-        "# Verdicts that changed\n\nA claim holds if all of its conditions are met, in part if "
-        "at least half of them are. Tests "
-        "over random divisions of the same rows are corrected for the rows that they share "
-        "(Nadeau & Bengio 2003). On an earlier page any condition sufficed for a claim to hold in "
-        "part, tests were not corrected, and the penalty of CA-nD was on a scale of its own. Then, "
+        "# Verdicts that changed\n\nTests over random divisions of the same rows are corrected "
+        "for the rows that they share (Nadeau & Bengio 2003). On an earlier page any condition "
+        "sufficed for a claim to hold in part, all statements of a claim were counted together, "
+        "some claims were judged by this package's variant of an algorithm or by another quantity, "
+        "tests were not corrected, and the penalty of CA-nD was on a scale of its own. Then, "
         f"of {len(earlier)} claims, {summary(Counter(earlier.values()))}; now, of {len(claims)}, "
         f"{added} of them new, {summary(Counter(claim.verdict for claim in claims))}.\n\n"
     )

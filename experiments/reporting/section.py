@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import wraps
 from inspect import getdoc
 from pathlib import Path
@@ -18,6 +17,7 @@ import pandas as pd
 
 from experiments.problems import Array
 from experiments.reporting.results import Axis, Results, deviation, standard_error
+from experiments.reporting.verdicts import Conditions, Judgment, Verdict, judge
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,59 +27,6 @@ if TYPE_CHECKING:
 PUBLISHED: dict[str, dict[str, dict[str, Any]]] = json.loads(
     (Path(__file__).parents[1] / "records" / "published.json").read_text(encoding="utf-8")
 )
-
-
-class Verdict(StrEnum):
-    """The outcome of testing a claim."""
-
-    HOLDS = "holds"
-    IN_PART = "holds in part"
-    FAILS = "does not hold"
-
-
-# A claim holds in part if at least this share of its conditions is met.
-LEAST_SHARE = 0.5
-
-
-@dataclass(frozen=True)
-class Judgment:
-    """A verdict, and the number of a claim's conditions that are met.
-
-    Attributes
-    ----------
-    verdict : Verdict
-    n_met, n_conditions : int
-    """
-
-    verdict: Verdict
-    n_met: int
-    n_conditions: int
-
-    def __str__(self) -> str:
-        return f"**{self.verdict}** ({self.n_met} of {self.n_conditions})"
-
-
-def judge(conditions: Sequence[bool]) -> Judgment:
-    """Judge a claim by its conditions: it holds if all are met, in part if at least half are.
-
-    Parameters
-    ----------
-    conditions : sequence of bool
-        Whether each condition is met.
-
-    Raises
-    ------
-    ValueError
-        If there is no condition, since nothing then tests the claim.
-    """
-    if not conditions:
-        raise ValueError("a claim needs at least one condition")
-    met = sum(map(bool, conditions))
-    if met == len(conditions):
-        verdict = Verdict.HOLDS
-    else:
-        verdict = Verdict.IN_PART if met >= LEAST_SHARE * len(conditions) else Verdict.FAILS
-    return Judgment(verdict, met, len(conditions))
 
 
 @dataclass(frozen=True)
@@ -98,7 +45,7 @@ class Claim:
         The numbers that were found.
     judgment : Judgment
     why : str
-        A paragraph on a claim that does not hold, or only in part: the reason, as far as it is
+        A paragraph on a claim that is not shown, or only in part: the reason, as far as it is
         known, and the numbers of other settings that were tried.
     """
 
@@ -115,15 +62,22 @@ class Claim:
         return self.judgment.verdict
 
     def __post_init__(self) -> None:
-        if self.verdict is Verdict.FAILS and not self.why:
-            raise ValueError(f"a claim that does not hold needs a reason: {self.statement}")
+        unshown = (Verdict.FAILS, Verdict.UNMEASURED, Verdict.UNDECIDED)
+        if self.verdict in unshown and not self.why:
+            raise ValueError(
+                f"a claim with the verdict {str(self.verdict)!r} needs a reason: {self.statement}"
+            )
+
+
+# The reason for a claim that cannot be judged, where a study gives none.
+UNKNOWN = "There are too few repeats for a test, or no difference is significant."
 
 
 def judged(
     statement: str,
     source: str,
     measure: str,
-    conditions: Sequence[bool],
+    conditions: Conditions,
     result: str,
     *,
     why: str = "",
@@ -138,13 +92,15 @@ def judged(
     judgment = judge(conditions)
     if explained and judgment.verdict is Verdict.HOLDS:
         why = ""
+    if judgment.verdict is Verdict.UNDECIDED:
+        why = why or UNKNOWN
     return Claim(statement, source, measure, result, judgment, why)
 
 
 P = ParamSpec("P")
 Claims = Sequence[Claim | None]
-# What a test of a claim finds: whether each condition is met, the numbers, and why.
-Finding = tuple[Sequence[bool], str, str]
+# What a test of a claim finds: its conditions, the numbers, and why.
+Finding = tuple[Conditions, str, str]
 
 
 def claim(

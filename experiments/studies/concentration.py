@@ -337,7 +337,7 @@ def regression(results: Results) -> Finding | None:
     if not kept and not names:
         return None
     return (
-        [not names, not centered],
+        {"centered labels": [not centered], "labels as they are": [not names]},
         f"labels as they are: kept in {kept} cases, exceeded on {listed(names)}; centered: kept in "
         f"{kept_centered} cases, exceeded on {listed(centered)}, least slack {slack:.2f}",
         "Division by the standard deviation gives E[y^2] = 1, as the theorem asks, only if the "

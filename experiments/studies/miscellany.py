@@ -15,7 +15,7 @@ from experiments.reporting import ranking
 from experiments.reporting import shared_claims as shared
 from experiments.reporting.results import Results
 from experiments.reporting.section import Claims, Finding, by_name, claim
-from mercer import ContinuousMKLClassifier
+from mercer import ContinuousAlignment, ContinuousMKLClassifier
 from mercer._model_selection.penalty_choice import PENALTIES
 from mercer.datasets import make_ringnorm
 from mercer.kernels import Gaussian
@@ -76,6 +76,7 @@ def experiment(small: bool) -> Experiment:
             "CA-nD": compared.validated_ard_alignment(PENALTIES[1:]),
             "CR-nD": compared.one_stage(ContinuousMKLClassifier(Gaussian(ard=True))),
             "CA-nD, no penalty": compared.two_stage(compared.ard_alignment()),
+            "CA-1D, stagewise": compared.two_stage(ContinuousAlignment(step="stagewise")),
             "CA-nD, stagewise": compared.validated_ard_alignment(PENALTIES[1:], step="stagewise"),
             'CA-nD, penalty="auto"': compared.two_stage(compared.ard_alignment("auto")),
             'learner="auto"': automatic(validated=True),
@@ -90,8 +91,14 @@ def experiment(small: bool) -> Experiment:
 
 
 NAME = "the eleven sets"
+# The settings that are nearest to the paper's, by method.
+PUBLISHED = {"CA-1D": "CA-1D, stagewise", "CA-nD": "CA-nD, stagewise"}
+AS_PUBLISHED = ranking.replaced(ranking.METHODS, PUBLISHED)
+OWN, OWN_ARD = PUBLISHED["CA-1D"], PUBLISHED["CA-nD"]
+# What the judged settings are called in measures.
+STEPS = "CA with its published steps"
 # Finite methods with the widths of the letters.
-SPACED = {name: f"{name}, 1 to 200" for name in shared.FINITE}
+SPACED = {**PUBLISHED, **{name: f"{name}, 1 to 200" for name in shared.FINITE}}
 
 
 def standardized(results: Results) -> list[str]:
@@ -137,27 +144,33 @@ def claims(results: Results) -> Claims:
         ard_ranks_first(results, tasks),
         equal_ranks(results, tasks),
         shared.over_uniform(
-            results, NAME, ("CA-1D", "CA-nD", "CR-1D", "DA"), ("DU", "DU, 1 to 200"), problems=tasks
+            results, NAME, (OWN, OWN_ARD, "CR-1D", "DA"), ("DU", "DU, 1 to 200"), problems=tasks
         ),
-        shared.alignment_indicates(results, NAME, ranking.METHODS, tasks),
+        shared.alignment_indicates(results, NAME, AS_PUBLISHED, tasks),
     ]
 
 
 @claim(
     f"{shared.SOURCE}, Figure 8 and Table 2",
     "median ranks of mean errors over sets, and differences in error from CA-nD to each other "
-    "method of the paper, Wilcoxon's test over sets; first, and all clear at 5 %",
+    f"method of the paper ({STEPS}), Wilcoxon's test over sets; no rank is less, and all "
+    "differences are clear at 5 %",
     explained=True,
 )
 def ard_ranks_first(results: Results, tasks: list[str]) -> Finding | None:
     """On the eleven sets, CA-nD outperforms the rest (median rank 2)."""
-    found = ranking.ranks(results, problems=tasks)
-    gaps = shared.rest_of(results, "CA-nD", tasks)
-    conditions = [bool(found["CA-nD"] == found.min()), *(each.clearly_lower for each in gaps)]
-    text = shared.outperforms(results, ["CA-nD"], ranking.METHODS, tasks)[1]
+    found = ranking.ranks(results, AS_PUBLISHED, tasks)
+    gaps = shared.rest_of(results, OWN_ARD, tasks, PUBLISHED)
+    text = shared.outperforms(results, [OWN_ARD], AS_PUBLISHED, tasks)[1]
+    own, own_text = shared.outperforms(results, ["CA-nD"], ranking.METHODS, tasks)
     return (
-        conditions,
-        f"ranks: {by_name(found, 'g')}. {text} ({shared.MARKED})",
+        {
+            "no rank is less": [bool(found[OWN_ARD] == found.min())],
+            "errs clearly less": [each.clear for each in gaps.values()],
+        },
+        f"ranks: {by_name(found, 'g')}. {text} ({shared.MARKED}). With this package's corrective "
+        f"steps, ranks {ranking.ranks_with(results, {}, tasks)}, and {sum(map(bool, own))} of "
+        f"{len(own)} differences are clear: {own_text}",
         why_not_first(results, tasks),
     )
 
@@ -165,9 +178,9 @@ def ard_ranks_first(results: Results, tasks: list[str]) -> Finding | None:
 def why_not_first(results: Results, tasks: list[str]) -> str:
     """State on which sets CA-nD errs less, and the errors of other settings."""
     difference = {
-        task: ranking.gap(results, "CA-nD", "CA-1D", [task]).points
+        task: ranking.gap(results, OWN_ARD, OWN, [task]).points
         for task in results.problems
-        if results.repeats(task, "CA-nD") and results.repeats(task, "CA-1D")
+        if results.repeats(task, OWN_ARD) and results.repeats(task, OWN)
     }
     order = sorted(difference, key=lambda task: difference[task])
     listed = ", ".join(f"{task} {difference[task]:+.1f}" for task in order)
@@ -178,40 +191,46 @@ def why_not_first(results: Results, tasks: list[str]) -> str:
         'CA-nD, penalty="auto"',
         'learner="auto"',
         "CA-1D",
+        OWN,
     )
     means = ", ".join(
         f"{name} {100 * ranking.of_tasks(results, 'error', name, tasks).mean():.2f}"
         for name in ranking.present(results, names)
     )
-    automatic = ranking.gap(results, 'learner="auto"', "CA-1D", tasks)
+    automatic = ranking.gap(results, 'learner="auto"', OWN, tasks)
     gains = [-value for task, value in difference.items() if value < 0.0 and task in tasks]
     losses = [value for task, value in difference.items() if value > 0.0 and task in tasks]
     return (
-        f"ARD kernels err less than CA-1D on {len(gains)} sets, by {np.mean(gains or [0.0]):.1f} "
-        f"points on average, and more on {len(losses)}, by {np.mean(losses or [0.0]):.1f}; a rank "
-        f"counts sets, not points. CA-nD less CA-1D in points: {listed} (raw: features on their "
-        "own scales; the paper says nothing of scaling). Mean errors in % of the settings tried: "
+        f"With published steps CA-nD errs less than CA-1D on {len(gains)} sets, by "
+        f"{np.mean(gains or [0.0]):.1f} points on average, and more on {len(losses)}, by "
+        f"{np.mean(losses or [0.0]):.1f}; a rank counts sets, not points. The differences in "
+        f"points are: {listed} (raw: features on their own scales; the paper does not mention "
+        "scaling). Mean errors in % of the settings tried: "
         f'{means}. `TwoStageClassifier("auto")`, which decides between the two on training data, '
-        f"has, less CA-1D, {automatic.description}."
+        f"has, less {OWN}, {automatic.description}."
     )
 
 
 @claim(
     f"{shared.SOURCE}, Table 2",
-    "median ranks of CA-1D, CR-1D and DA within 1, and those of D2 and DU above all three",
+    "median ranks of CA-1D, CR-1D and DA within 1, and the ranks of D2 and DU above all three "
+    f"({STEPS}; ranks of means, not tested)",
     explained=True,
 )
 def equal_ranks(results: Results, tasks: list[str]) -> Finding | None:
     """On the eleven sets, CA-1D, CR-1D and DA rank alike (3) and D2 and DU come last (7)."""
-    found = ranking.ranks(results, problems=tasks)
-    alike = [found[name] for name in ("CA-1D", "CR-1D", "DA") if name in found]
+    found = ranking.ranks(results, AS_PUBLISHED, tasks)
+    alike = [found[name] for name in (OWN, "CR-1D", "DA") if name in found]
     last = [found[name] for name in ("D2", "DU") if name in found]
-    conditions = [max(alike) - min(alike) <= 1.0, *(rank > max(alike) for rank in last)]
     return (
-        [bool(condition) for condition in conditions],
-        by_name(found, "g"),
+        {
+            "three rank alike": [bool(max(alike) - min(alike) <= 1.0)],
+            "D2 and DU come last": [bool(rank > max(alike)) for rank in last],
+        },
+        f"{by_name(found, 'g')}. With this package's corrective steps, "
+        f"{ranking.ranks_with(results, {}, tasks)}",
         "Mean differences between methods of one width for all features: "
-        f"{shared.outperforms(results, ['CA-1D'], ('CR-1D', 'DA', 'D1', 'D2', 'DU'), tasks)[1]} "
+        f"{shared.outperforms(results, [OWN], ('CR-1D', 'DA', 'D1', 'D2', 'DU'), tasks)[1]} "
         f"({shared.MARKED}). Perhaps a dictionary read off the data leaves uniform weights and the "
         "l2-norm, which keep all of it, with kernels that suit; the paper's dictionary for "
         "these sets is not known. "

@@ -231,11 +231,11 @@ def several_optima(results: Results) -> Finding | None:
         goal: np.concatenate([optima_of(results, name, goal)[0] for name in real(results)])
         for goal in GOALS
     }
-    fixed = [several["map"] > 0, several["mkl_1"] == several["mkl_2"] == several["tangent"] == 0]
-    learned = [bool((counts["map"] > 1).any()), bool((counts["mkl"] == 1).all())]
+    one = [several["mkl_1"] == several["mkl_2"] == 0, bool((counts["mkl"] == 1).all())]
+    more = [several["map"] > 0, bool((counts["map"] > 1).any())]
     text = ", ".join(f"{GOALS[goal]}: {int((n > 1).sum())}" for goal, n in counts.items())
     return (
-        fixed + learned,
+        {"MKL has one": one, "joint MAP can have several": more},
         f"block: MAP has several in {several['map']} of {drawn} draws, its tangent in "
         f"{several['tangent']}, MKL in {several['mkl_1']} and {several['mkl_2']}; of "
         f"{counts['map'].size} real problems there are several optima with {text}",
@@ -254,7 +254,7 @@ def sparsity(results: Results) -> Finding | None:
     zeros = {name: int((of_blocks(results, f"{name}_zeros") > 0).sum()) for name in COSTS}
     total, joint = of_blocks(results, "map_zeros").size, zeros["map"]
     return (
-        [joint > 0, joint > zeros["tangent"], joint > zeros["mkl_1"]],
+        {"sparse": [joint > 0], "sparser": [joint > zeros["tangent"], joint > zeros["mkl_1"]]},
         f"of {total}: MAP {joint}, tangent {zeros['tangent']}, MKL {zeros['mkl_1']}, MKL with "
         f"squared weights {zeros['mkl_2']}",
         "Here u is drawn from a mixture with both weights positive. MKL's penalty is the same for "

@@ -115,7 +115,8 @@ def comparable(results: Results, method: str, statement: str) -> Claim | None:
     return judged(
         statement,
         "Wang & Li 2018, sections 3.1 and 5",
-        f"Index at most {NEAR:g} points below that of k-means on each set.",
+        f"Index at most {NEAR:g} points below the index of k-means on each set; the paper reports "
+        "no figures and names no measure.",
         within,
         f"on {sum(within)} of {len(within)} sets; significantly above k-means on "
         f"{signs.count(1)}, below on {signs.count(-1)}; within {NEAR:g} points of the best of "

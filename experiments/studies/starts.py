@@ -12,8 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from experiments.experiment import Experiment, Measures, Method
 from experiments.halves import C_GRID, Halves, machine_of_gram, problems
 from experiments.problems import Array
-from experiments.reporting.results import Results
+from experiments.reporting.results import Results, compare_methods
 from experiments.reporting.section import Claim, Finding, claim, judged, table, table_of
+from experiments.reporting.verdicts import Compared
 from mercer import KernelOptimization
 from mercer._gram.samples import Samples
 from mercer._search.kernel_objectives import CRITERIA, Dependence
@@ -238,8 +239,8 @@ def on_start(results: Results, form: str, label: str) -> Claim | None:
         f"BFGS may start at widths of 1/d ({label}).",
         SOURCE,
         f"The criterion lacks at most {100 * CLOSE:g} % of what the other start finds, for "
-        "each criterion on each set (in part: for most).",
-        [not missed, 2 * len(missed) < len(known)],
+        "each criterion on each set.",
+        [value <= CLOSE for value in known.values()],
         f"in {len(known) - len(missed)} of {len(known)} pairs of set and criterion; at "
         f"worst ({worst[1]} on {worst[0]}) it lacks {100 * known[worst]:.1f} %, with "
         f"errors of {at_worst[0]:.1f} and {at_worst[1]:.1f} %",
@@ -323,8 +324,8 @@ def stability(results: Results) -> Finding | None:
 
 @claim(
     "Wang & Li 2018, section 4.3, Figure 1",
-    "Mean error of HSIC ARD searched from 1/d below that of HSIC with one width, "
-    "on each set but those two.",
+    "Mean error of HSIC ARD searched from 1/d below HSIC's with one width, on each set but those "
+    "two; each difference is tested.",
     explained=True,
 )
 def with_the_papers_start(results: Results) -> Finding | None:
@@ -334,7 +335,10 @@ def with_the_papers_start(results: Results) -> Finding | None:
     gamma = found["gamma 1/d"]
     figures = ", ".join(f"{p} {ours:.1f} against {one:.1f} %" for p, (ours, one) in paper.items())
     return (
-        [ours < one for ours, one in paper.values()],
+        [
+            Compared.lower(compare_methods(results, "error", p, "HSIC ARD, 1/d", "HSIC, grid"))
+            for p in paper
+        ],
         f"on {_count(paper)}" + (f"; from gamma = 1/d on {_count(gamma)}" if gamma else ""),
         f"From 1/d: {figures}. The paper's start and its rule for stopping do not explain "
         "its Figure 1: the search either converges to an ARD kernel that overfits, as from the "

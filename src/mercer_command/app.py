@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from mercer import __version__
-from mercer_command.messages import one_line, visible
+from mercer_command.messages import one_line, replace_on_output, visible
 from mercer_command.options import Columns, Compare, Demo, Explain, Fit, Options, Predict
 
 
@@ -22,6 +22,7 @@ class OneLineErrors(TyperGroup):
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run a command; print one line for an error that the user can correct."""
         interrupted = 130
+        replace_on_output()
         try:
             code = super().main(*args, **{**kwargs, "standalone_mode": False})
         except (KeyboardInterrupt, typer.Abort):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from textwrap import wrap
+from math import floor, log10
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 N_WORDS = 3
 """Number of contributions that explain a row in words."""
 
-_TITLE = 56
-"""Number of letters in a line of a title."""
-
 _BATCH = 50
 """Number of rows that are explained between two reports of progress."""
 
@@ -51,7 +48,7 @@ class Reasons:
     values : ShapleyValues
         Contributions, whose `data` are the cells of the table.
     predictions : sequence
-        Predicted classes, responses or dates.
+        Predicted classes, responses or dates, as they are written.
     unit : str
         Unit of the response; empty if it is unknown.
     role : str
@@ -87,7 +84,7 @@ class Reasons:
         told = self.values.headline(row, unit=self.unit)
         if self.values.scale == "response" and self.role in DATES:
             told = f"Prediction {self.predictions[row]}"
-        elif self.values.scale != "response":
+        elif self.values.scale not in ("response", "log rate", "log response"):
             told = f"Predicted {self.predictions[row]}. {told}"
         return shown(told, longest=120)
 
@@ -102,7 +99,7 @@ class Reasons:
         return f"Row {row + 1}: {', '.join(found)}"
 
     def draw(self, row: int, ax: Axes) -> None:
-        """Draw the contributions to a prediction, below the row and the prediction.
+        """Draw the contributions to a prediction.
 
         Parameters
         ----------
@@ -110,8 +107,7 @@ class Reasons:
         ax : matplotlib Axes
         """
         ImportanceDisplay(self.values, row, unit=self.unit).plot(ax=ax, max_columns=6)
-        told = [*wrap(self.cells(row), _TITLE), *wrap(self.headline(row), _TITLE)]
-        ax.set_title("\n".join(told), fontsize="medium")
+        ax.set_title("")  # The row and the prediction are above the picture.
 
     def frame(self, n_largest: int) -> pd.DataFrame:
         """Return the largest contributions to each prediction in words, one per column.
@@ -131,9 +127,15 @@ class Reasons:
         Parameters
         ----------
         n_largest : int, default=3
+
+        Notes
+        -----
+        The largest contribution has five digits, and all have its number of decimals.
         """
         found = [self.values.of_row(row) for row in range(len(self))]
         amounts = np.array([one.values[row] for row, one in enumerate(found)])
+        largest = float(np.abs(amounts).max(initial=0.0))
+        amounts = amounts.round(min(max(4 - floor(log10(largest)), 0), 12) if largest else 0)
         names = [f"contribution_{name}" for name in self.values.feature_names]
         parts = [
             pd.DataFrame({"prediction": list(self.predictions)}),

@@ -10,7 +10,7 @@ from sklearn.model_selection import (
 
 from mercer_command.messages import InputError, counted, listing
 from mercer_command.problem import COPIES, Problem
-from mercer_command.target_column import Rows
+from mercer_command.target_column import MIN_ROWS, Rows
 from mercer_command.values import Array
 
 Pair = tuple[Rows, Rows]
@@ -35,14 +35,16 @@ def splits(problem: Problem, *, test_size: float | int, repeats: int, seed: int)
         Share of the test rows, or their number; see `n_tested`.
     repeats : int
         Number of independent draws. With times, each split tests on later rows than the one before,
-        and trains on all rows before its test rows. Ignored if a file defines the splits.
+        and trains on all rows before its test rows. Ignored if a file defines the splits, or if
+        there are both times and groups.
     seed : int
 
     Returns
     -------
     list of (ndarray of int, ndarray of int)
         Training rows and test rows of each split. Test rows are in the order of the problem. Groups
-        are not divided, unless a file of splits does so.
+        are not divided, unless a file of splits does so. With both times and groups, there is one
+        split, which tests on later rows of some groups and trains on earlier rows of all others.
 
     Raises
     ------
@@ -54,6 +56,8 @@ def splits(problem: Problem, *, test_size: float | int, repeats: int, seed: int)
     n_test = test_size if isinstance(test_size, int) else n_tested(n_rows, test_size)
     if problem.given_splits is not None:
         found = _given(problem.given_splits)
+    elif problem.times is not None and problem.groups is not None:
+        found = _later_of_groups(problem.times, problem.groups, n_test, seed)
     elif problem.times is not None:
         found = _later(problem.times, n_test, repeats)
     elif problem.groups is not None:
@@ -104,6 +108,24 @@ def _later(times: Array, n_test: int, repeats: int) -> list[Pair]:
     return found
 
 
+def _later_of_groups(times: Array, groups: Array, n_test: int, seed: int) -> list[Pair]:
+    """Return earlier rows of some groups, and later rows of the others.
+
+    The shares of later rows and of groups to test on are equal, and such that about half as many
+    rows are tested as in a split by one of them, because most rows are neither trained nor tested
+    on otherwise.
+    """
+    share = np.sqrt(0.5 * n_test / len(times))
+    (earlier, later), *_ = _later(times, round(share * len(times)), 1)
+    found = np.unique(groups)
+    n_new = int(np.clip(round(share * len(found)), 2, len(found) - 2))
+    is_new = np.isin(groups, np.random.default_rng(seed).choice(found, n_new, replace=False))
+    train, test = earlier[~is_new[earlier]], later[is_new[later]]
+    if min(len(train), len(test)) < MIN_ROWS:
+        raise InputError("there are too few later rows of new groups, or earlier ones of others")
+    return [(train, test)]
+
+
 def _drawn(problem: Problem, n_test: int, repeats: int, seed: int) -> list[Pair]:
     """Draw test rows at random, stratified by class for classification."""
     n_train = len(problem.target) - n_test
@@ -147,6 +169,9 @@ def described_division(problem: Problem, test: Rows) -> str:
     rows = counted(len(test), "row")
     if problem.given_splits is not None:
         return f"{rows} that the file of splits holds out"
+    if problem.times is not None and problem.groups is not None:
+        new = counted(len(np.unique(problem.groups[test])), "group")
+        return f"{rows} of {new} that the model has not seen, later than what it learned from"
     if problem.times is not None:
         return f"the last {rows} in time"
     if problem.together == COPIES:

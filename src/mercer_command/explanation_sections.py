@@ -13,30 +13,37 @@ from mercer_command.contributions import (
 from mercer_command.importances import why_no_relevance
 from mercer_command.messages import counted, shown
 from mercer_command.models import Trial
-from mercer_command.output import Figure, Part, Section, Table, Text
+from mercer_command.output import Figure, Folded, Part, Section, Table, Text
 from mercer_command.sections import MOST_ROWS, ON_SCREEN, format_error, hidden
-from mercer_command.target_column import Task
 
 MOST_CARDS = 50
 """Largest number of rows that a report explains."""
+
+N_UNFOLDED = 6
+"""Number of rows whose explanations a report shows at once, and not on demand."""
 
 N_BACKGROUND = 100
 """Number of training rows whose mean prediction stands for the average row."""
 
 
-def importance_section(trial: Trial) -> Section:
+def importance_section(trial: Trial, why: Reasons | None = None) -> Section:
     """Return the section on the importance of columns.
 
     Parameters
     ----------
     trial : Trial
+    why : Reasons, default=None
+        Explanations of predictions, from which columns have contributions if there is no error.
     """
-    contribute = any(not isnan(column.contribution) for column in trial.importances)
+    contribute = why is not None and trial.report is None
     found = [column for column in trial.importances if contribute or column.matters]
     title, header, told = _MATTER[contribute]
     if contribute:
-        rows = [[shown(c.name), _amount(c.contribution, trial.task, trial.kind)] for c in found]
+        assert why is not None
+        rows = [[shown(c.name), _amount(c.contribution, why.values.scale)] for c in found]
+        told += _meaning(why.values.scale, "the column")
         lengths = [column.contribution for column in found]
+        drawn = figures.contribution_figures(why)
     else:
         told = told.format(error=_error_called(trial))
         largest = max((column.increase for column in found), default=0.0)
@@ -45,6 +52,7 @@ def importance_section(trial: Trial) -> Section:
             for c in found
         ]
         lengths = [column.increase for column in found]
+        drawn = figures.importance_figures(trial)
     names = ["Column", header]
     if all(isnan(column.relevance) for column in trial.importances):
         relevance = why_no_relevance(trial.model)
@@ -60,8 +68,8 @@ def importance_section(trial: Trial) -> Section:
             *[table] * bool(rows),
             *hidden(len(rows), "columns matter less"),
             *_without_rise(len(trial.importances) - len(found), len(found)),
-            Text(f"{told} {relevance}"),
-            *figures.importance_figures(trial),
+            *[Text(f"{told} {relevance}")] * bool(rows),
+            *drawn,
             *_pairs(trial),
         ],
     )
@@ -103,7 +111,12 @@ _MATTER = {
 
 
 def _pairs(trial: Trial) -> list[Part]:
-    """Return the pairs of columns with the largest interactions, if these are known exactly."""
+    """Return the pairs of columns with the largest interactions, if these are known exactly.
+
+    If it was measured that no column matters, no pair does.
+    """
+    if trial.report is not None and not any(column.matters for column in trial.importances):
+        return []
     important = [column.name for column in trial.importances]
     found = exact_interactions(trial.model, trial.X, important)
     if found is None:
@@ -116,25 +129,36 @@ def _pairs(trial: Trial) -> list[Part]:
         if OTHERS not in (names[j], names[k])
     ]
     strongest = sorted(pairs, key=lambda pair: -pair[0])[:3]
-    rows = [[told, _amount(size, trial.task, trial.kind)] for size, told in strongest]
+    rows = [[told, _amount(size, found.scale)] for size, told in strongest]
+    is_factor = found.scale in _FACTORS
     told = (
         "Mean absolute interaction: what two columns contribute together beyond what each does "
-        "alone. Where it is small, the effects of columns add up."
+        f"alone. Where it is small, the effects of columns {'multiply' if is_factor else 'add up'}."
     )
     return [
         Table(["Strongest pairs", "Together"], rows, {1}),
-        Text(told),
+        Text(told + _meaning(found.scale, "the pair")),
         *figures.pair_figures(trial, found),
     ]
 
 
-def _amount(size: float, task: Task, kind: str) -> str:
+_FACTORS = {"log-odds": "odds", "logit": "odds", "log rate": "count", "log response": "prediction"}
+"""What contributions multiply, by scale; on other scales they are added."""
+
+
+def _amount(size: float, scale: str) -> str:
     """Format a mean absolute contribution in the unit of the response, or as a factor."""
-    if kind == "count":
-        return f"count x {exp(size):#.3g}"
-    if task == "classification":
-        return f"odds x {exp(size):#.3g}"
-    return format_error(size, task)
+    if scale in _FACTORS:
+        return f"{_FACTORS[scale]} x {exp(size):#.3g}"
+    return format_error(size, "regression")
+
+
+def _meaning(scale: str, what: str) -> str:
+    """Return a sentence on the meaning of factors, if contributions are factors."""
+    if scale not in _FACTORS:
+        return ""
+    name = _FACTORS[scale]
+    return f" {name.capitalize()} x 2: {what} doubles or halves the {name}, in the geometric mean."
 
 
 def reasons_section(found: Reasons, *, n_rows: int) -> Section:
@@ -167,11 +191,19 @@ def card_section(found: Reasons, *, n_rows: int = MOST_CARDS) -> Section:
     """
     n_rows = min(n_rows, len(found))
     captions = [f"{'; '.join(found.words(row))}." for row in range(n_rows)]
-    cards = [Figure(partial(found.draw, k), told, 3.6) for k, told in enumerate(captions)]
+    cards: list[Part] = [
+        Figure(partial(found.draw, k), told, 2.6, [found.cells(k), found.headline(k)])
+        for k, told in enumerate(captions)
+    ]
     told = (
         "Each bar is what a column contributes (its Shapley value): orange ones raise the "
         f"prediction, blue ones lower it, from the mean over {N_BACKGROUND} training rows."
     )
     rest = counted(len(found) - n_rows, "more row is", "more rows are")
     more = [Text(f"{rest} not shown.")] * (len(found) > n_rows)
-    return Section("Why: a card for each row", [Text(told), *cards, *more])
+    folded, n_others = list[Part](), n_rows - N_UNFOLDED
+    if n_others > 0:
+        summary = f"{counted(n_others, 'more row')}: from row {N_UNFOLDED + 1} to row {n_rows}"
+        folded = [Folded(summary, cards[N_UNFOLDED:])]
+    parts = [Text(told), *cards[:N_UNFOLDED], *folded, *more]
+    return Section("Why: a card for each row", parts)

@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 
 from mercer import inspection
-from mercer_command.contributions import unit_of_target
+from mercer_command.contributions import Reasons, unit_of_target
 from mercer_command.messages import shown
 from mercer_command.models import Trial
 from mercer_command.names import HIGH_IS_GOOD, SHARES
-from mercer_command.output import ACCENT, SOFT, Figure, Part, Section, Text
+from mercer_command.output import ACCENT, INK, SOFT, Figure, Part, Section, Text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 MOST_MARKS = 15
 """Largest number of columns, levels or classes in a figure, so that their names fit beside it."""
+
+
+_LARGEST_LOGARITHM = 700.0
+"""Largest logarithm whose exponential is drawn, below that of the largest float."""
 
 
 def plain_numbers(axis: Axis, *, whole: bool = False) -> None:
@@ -90,7 +94,7 @@ def error_figure(trial: Trial) -> Figure:
         ax.set(xlabel=f"{called}{unit}", title=f"{called} on {trial.rows} rows")
 
     caption = f"{called} with 95% confidence intervals"
-    return Figure(draw, caption + ("; the axis begins at zero." * is_error or "."), height=2.8)
+    return Figure(draw, caption + ("; the axis begins at zero." * is_error or "."), height=2.4)
 
 
 def _name_rows(ax: Axes, names: Sequence[str]) -> None:
@@ -114,7 +118,7 @@ def importance_figures(trial: Trial) -> list[Part]:
         factor = 100.0 if trial.task == "classification" else 1.0
         increases = factor * np.array([column.increase for column in measured])
         spreads = factor * np.array([column.deviation for column in measured])
-        ax.barh(range(len(measured)), increases, xerr=spreads, color=ACCENT, ecolor=SOFT)
+        ax.barh(range(len(measured)), increases, xerr=spreads, color=ACCENT, ecolor=INK)
         _name_rows(ax, [shown(column.name, longest=26) for column in measured])
         ax.axvline(0.0, color=SOFT, linewidth=0.8)
         # For classes, the axis extends to at least one percentage point, a rise that may matter.
@@ -122,10 +126,30 @@ def importance_figures(trial: Trial) -> list[Part]:
         ax.set_xlim(min(0.0, *(increases - spreads)), max(least, *(increases + spreads)) * 1.05)
         unit = "of logarithms" if trial.in_logarithms else f"in {trial.unit}"
         label = "percentage points" if least else unit
+        plain_numbers(ax.xaxis)
         ax.set(xlabel=f"Rise of the error, {label}", title="Columns that matter")
 
-    height = max(2.4, 0.28 * len(measured) + 1.2)
+    height = max(2.2, 0.26 * len(measured) + 1.1)
     return [Figure(draw, "Rise of the error, with standard errors.", height)]
+
+
+def contribution_figures(found: Reasons) -> list[Part]:
+    """Draw mean absolute contributions, as factors where contributions multiply.
+
+    Parameters
+    ----------
+    found : Reasons
+    """
+    n_columns = len(found.values.feature_names)
+    if n_columns < 2:
+        return []
+    names = [shown(name, longest=26) for name in found.values.feature_names]
+    draw = inspection.ImportanceDisplay(
+        replace(found.values, feature_names=names), unit=found.unit
+    ).plot
+    height = max(2.2, 0.26 * min(n_columns, MOST_MARKS) + 1.1)
+    caption = "How far columns move predictions, on average."
+    return [Figure(lambda ax: draw(ax=ax, max_columns=MOST_MARKS), caption, height)]
 
 
 def pair_figures(trial: Trial, found: inspection.ShapleyInteractions) -> list[Part]:
@@ -142,7 +166,7 @@ def pair_figures(trial: Trial, found: inspection.ShapleyInteractions) -> list[Pa
     unit = unit_of_target(trial.name, trial.model["reader"].target[1])
     draw = inspection.InteractionsDisplay(named, unit=unit).plot
     caption = "What pairs of columns do together."
-    return [Figure(lambda ax: draw(ax=ax, max_columns=7), caption, 4.4)]
+    return [Figure(lambda ax: draw(ax=ax, max_columns=6), caption, 3.8)]
 
 
 def kernel_figures(trial: Trial) -> list[Part]:
@@ -187,6 +211,7 @@ def similarity_figure(trial: Trial) -> Figure:
         lambda ax: inspection.GramMatrixDisplay.from_estimator(trial.model, trial.X, y, ax=ax),
         "The learned kernel between held-out rows, sorted by their target. Bright blocks, or a "
         "bright band, along the diagonal mean that rows of equal target are similar.",
+        height=3.6,
     )
 
 
@@ -221,10 +246,18 @@ def dependence_section(trial: Trial) -> list[Section]:
         Figure(
             partial(_draw_dependence, trial, one, limits),
             f"Mean prediction if all rows had this value of {shown(one.features[0], longest=40)}.",
+            _height(one),
         )
         for one in found
     ]
     return [Section("How predictions depend on columns", [Text(told), *drawn])]
+
+
+def _height(found: inspection.PartialDependence) -> float:
+    """Return the height of a figure, which is larger below long names of categories."""
+    if found.kinds != ("category",):
+        return 3.0
+    return 2.9 + 0.07 * max(len(shown(name, longest=20)) for name in found.grid_values[0])
 
 
 def _dependence(trial: Trial, name: str, role: str) -> inspection.PartialDependence | None:
@@ -240,6 +273,10 @@ def _dependence(trial: Trial, name: str, role: str) -> inspection.PartialDepende
         )
     except ValueError:
         return None
+    if found.scale in ("log rate", "log response"):
+        responses = np.exp(np.minimum(found.individual, _LARGEST_LOGARITHM))
+        average = responses.mean(axis=1)
+        found = replace(found, individual=responses, average=average, scale="response")
     [grid], [data] = found.grid_values, found.data
     if role == "time":
         day = np.timedelta64(1, "D")
@@ -336,7 +373,7 @@ def comparison_figures(frame: pd.DataFrame, name: str) -> list[Part]:
         Figure(
             by_method,
             "Means and standard deviations over the splits, and below them the score of each.",
-            max(3.8, 0.25 * len(frame) + 1.0),
+            max(3.2, 0.24 * len(frame) + 1.0),
         )
     ]
     if frame["test_alignment"].notna().sum() > 1:

@@ -47,7 +47,7 @@ def _classes(trial: Trial, predicted: Array) -> list[Part]:
         y, predicted, labels=classes, zero_division=np.nan
     )
     rows = [
-        [shown(name), *("none" if np.isnan(v) else f"{v:.1%}" for v in values), f"{count:,}"]
+        [shown(name), *("none" if np.isnan(v) else f"{v:.1%}" for v in values), f"{count:,.0f}"]
         for name, *values, count in zip(classes, precision, recall, f1, counts, strict=True)
     ]
     told = (
@@ -150,7 +150,7 @@ def _curve_figure(
         ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
         ax.legend(frameon=False, fontsize=9, **(_BELOW if len(curves) > 2 else {}))
 
-    return Figure(draw, caption, *[5.0] * (len(curves) > 2))
+    return Figure(draw, caption, height=4.4 if len(curves) > 2 else 3.2)
 
 
 def _responses(trial: Trial, predicted: Array) -> list[Part]:
@@ -180,6 +180,12 @@ def _errors(trial: Trial, predicted: Array, kind: str) -> Figure:
             scatter_kwargs={"color": ACCENT, "alpha": 0.55, "s": 18, "linewidths": 0},
             line_kwargs={"color": SOFT},
         )
+        if not is_residual:  # Square axes would leave little space.
+            both = np.concatenate([np.asarray(trial.y, dtype=float), predicted])
+            low, high = float(both.min()), float(both.max())
+            beside = 0.04 * ((high - low) or 1.0)
+            ends = (low - beside, high + beside)
+            ax.set(aspect="auto", xlim=ends, ylim=ends)
         for axis in (ax.xaxis, ax.yaxis):  # scikit-learn puts ticks at the ends of the data.
             plain_numbers(axis)
         ax.set_xlabel("Predicted")

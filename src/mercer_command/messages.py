@@ -1,12 +1,16 @@
 """Messages for the user: errors and warnings in one line, and names from tables as safe text."""
 
+import codecs
 import re
+import sys
+import unicodedata
 import warnings
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
+from io import TextIOWrapper
 
 _EXTRAS = {"matplotlib": "plot", "dask": "dask", "distributed": "dask", "torch": "gpu"}
 """The extra that installs each of these packages; all other packages belong to `cli`."""
@@ -287,3 +291,49 @@ def counted(number: float, noun: str, plural: str = "") -> str:
     ('1 row', '2,500 rows', '0 categories')
     """
     return f"{number:,.10g} {noun if number == 1 else plural or noun + 's'}"
+
+
+BRAILLE = 0x2800
+"""Code of the Braille character without dots; each of the eight lowest bits adds a dot."""
+
+_PLAIN = {"█": "#", "±": "+-", "─": "-", "│": "|", "…": "...", "\N{MINUS SIGN}": "-", "∞": "inf"}
+"""What replaces characters that the encoding of a terminal or file does not have."""
+
+
+def plain(text: str) -> str:
+    """Replace characters by similar ones of ASCII.
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> plain("R² 0.5 ± 0.1 ██ ⡀⣿")
+    'R2 0.5 +- 0.1 ## .#'
+    """
+    return "".join(map(_plain_character, text))
+
+
+def _plain_character(character: str) -> str:
+    if character.isascii():
+        return character
+    dots = ord(character) - BRAILLE
+    if 0 <= dots < 256:
+        return " .:#"[min(dots.bit_count() // 2 + (dots > 0), 3)]
+    similar = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
+    return _PLAIN.get(character, similar or "?")
+
+
+def _replaced(error: UnicodeError) -> tuple[str, int]:
+    """Return what replaces characters that cannot be encoded, and the position after them."""
+    assert isinstance(error, UnicodeEncodeError)
+    return plain(error.object[error.start : error.end]), error.end
+
+
+def replace_on_output() -> None:
+    """Let stdout and stderr replace characters that their encoding does not have."""
+    codecs.register_error("mercer_plain", _replaced)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="mercer_plain")

@@ -16,40 +16,23 @@ from mercer_command.costs import Costs
 from mercer_command.importances import ColumnImportance, columns_that_matter
 from mercer_command.messages import counted
 from mercer_command.methods import why_undefined
-from mercer_command.names import HIGH_IS_GOOD
 from mercer_command.options import Explain, Fit
 from mercer_command.output import Bar
 from mercer_command.pipelines import fit_arguments, learned_alignment, make_model
 from mercer_command.predictions import needed_columns
-from mercer_command.problem import group_codes, read_split, times_of, unit_of
+from mercer_command.problem import COPIES, group_codes, read_split, times_of, unit_of
 from mercer_command.streaming import Training
-from mercer_command.stricter_split import Read, StricterSplit, called_for, without_sentinel
+from mercer_command.stricter_split import (
+    OtherRows,
+    Read,
+    StricterSplit,
+    called_for,
+    without_sentinel,
+)
 from mercer_command.table_files import Cells
 from mercer_command.table_model import TableModel
 from mercer_command.target_column import MIN_ROWS, Task
 from mercer_command.values import Array, by_spelling, known_spelling
-
-
-@dataclass(frozen=True)
-class OtherRows:
-    """Scores on rows drawn at random, where a check calls for another split.
-
-    Attributes
-    ----------
-    report : ModelReport
-        Report on a model that was tested on rows drawn at random.
-    reason : str
-        What the checks have found about the rows of the table, as a clause.
-    new_rows : str
-        The rows that the returned model was tested on, as a noun with an adjective.
-    is_too_good : bool
-        Whether the score on rows drawn at random is significantly better.
-    """
-
-    report: ModelReport
-    reason: str
-    new_rows: str
-    is_too_good: bool
 
 
 @dataclass(frozen=True)
@@ -159,7 +142,7 @@ def fit(
     costs : Costs, default=None
         Costs of errors for two classes, by which the threshold is chosen.
     read : callable, default=None
-        Reads the problem again, with a column of groups or times. With it, another model is tested
+        Reads the problem again, with columns of groups or times. With it, another model is tested
         on the split that the checks call for, if they do, and is returned.
     """
     trial = _fit_and_test(training, given, bar, on_fitted, costs)
@@ -242,6 +225,8 @@ def _fit_and_test(
     if source is not None:
         told = f"Simple predictors learned from a sample of {len(train):,} training rows"
         tested = replace(tested, n_train=training.n_train, remarks=(*tested.remarks, told))
+    if problem.together == COPIES:
+        tested = replace(tested, n_groups=None)  # No reader knows rows and their copies as groups.
     unit = unit_of(problem.target_column.role)
     tried = model, problem.name, problem.task, unit, X_test, y_test
     return Trial(*tried, report=tested, training=training)
@@ -254,18 +239,14 @@ def _with_others(trial: Trial, other: Trial, stricter: StricterSplit) -> Trial:
     """
     assert trial.report is not None
     assert other.report is not None
-    name, reports = trial.report.metric, (trial.report, other.report)
-    own, new = (one.held_out[0].scores.get(name) for one in reports)
-    is_too_good = False
-    if own is not None and new is not None:
-        is_too_good = new.value < own.low if name in HIGH_IS_GOOD else new.value > own.high
+    problem = stricter.training.problem
     # Groups are searched for only where none are given, and may be of several columns.
     checks = other.report.checks + tuple(
         replace(check, warnings=check.warnings[1:], columns=check.columns[1:])
         for check in trial.report.checks
-        if check.name == stricter.check == "identifiers"
+        if check.name == "identifiers" and problem.together not in ("", COPIES)
     )
-    others = OtherRows(trial.report, stricter.reason, stricter.new_rows, is_too_good)
+    others = OtherRows.of(trial.report, other.report, stricter)
     return replace(other, report=replace(other.report, checks=checks), others=others)
 
 
@@ -359,8 +340,12 @@ def _tested(trial: Trial, groups: Array | None, given: Explain) -> Trial:
     known = np.ones(len(trial.y), dtype=bool)
     if trial.task == "classification":
         known = np.isin(trial.y, trial.model.classes_)
+    n_rows = counted(int((~known).sum()), "row")
+    verb = "is" if (~known).sum() == 1 else "are"
+    left_out = f"{n_rows} of classes that the model was not fitted to {verb} left out"
     if known.sum() < MIN_ROWS:
-        return trial
+        told = "; ".join(filter(None, (trial.told, left_out)))
+        return trial if known.all() else replace(trial, told=told)
     y, own = trial.y[known], None if groups is None else groups[known]
     metric, remarks = trial.model.metric_, list[str]()
     if metric is not None and (reason := why_undefined(metric, y)):
@@ -369,10 +354,7 @@ def _tested(trial: Trial, groups: Array | None, given: Explain) -> Trial:
     settings: dict[str, Any] = {"later": given.time is not None, "random_state": given.seed}
     tested = report(trial.model, trial.X[known], y, own, metric=metric, **settings)
     if not known.all():
-        n_rows = counted(int((~known).sum()), "row")
-        verb = "is" if (~known).sum() == 1 else "are"
-        told = f"{n_rows} of classes that the model was not fitted to {verb} left out"
-        remarks.append(told)
+        remarks.append(left_out)
     return replace(trial, report=replace(tested, remarks=(*tested.remarks, *remarks)))
 
 

@@ -1,21 +1,13 @@
-"""Sections of tables, lines and figures, written as an HTML page or to the terminal.
+"""Sections of tables, lines and figures, written to the terminal; `pages` writes them as HTML.
 
 In the terminal, results are on stdout; progress and notes are on stderr.
 """
 
 from __future__ import annotations
 
-import re
-import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from html import escape
-from io import BytesIO
-from itertools import groupby
-from pathlib import Path
-from string import Template
-from textwrap import wrap
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -23,8 +15,6 @@ from rich import box, markup, progress
 from rich.console import Console
 from rich.table import Table as Grid
 
-from mercer import __version__
-from mercer_command.files import replacing
 from mercer_command.messages import visible
 
 if TYPE_CHECKING:
@@ -47,8 +37,6 @@ class Table:
         Lengths of bars beside the rows in the terminal.
     n_shown : int or None
         Number of rows that the terminal shows; None for all.
-    summary : str
-        If not empty, only reports contain the table, and show it on demand below this summary.
     """
 
     header: Sequence[str]
@@ -57,7 +45,6 @@ class Table:
     bold: Collection[int] = ()
     lengths: Sequence[float] = ()
     n_shown: int | None = None
-    summary: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,12 +57,19 @@ class Figure:
         Function that draws on the axes passed to it.
     caption : str
     height : float
-        Height in inches; the width is 5.6.
+        Height in inches; the width is `FIGURE_WIDTH`.
+    heading : sequence of str
+        Lines above the figure, for headings that are longer than a title of the axes may be.
     """
 
     draw: Callable[[Axes], object]
     caption: str
-    height: float = 3.8
+    height: float = 3.2
+    heading: Sequence[str] = ()
+
+
+FIGURE_WIDTH = 4.4
+"""Width of figures in inches. In a window of 400 pixels, their letters then are 11 pixels high."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +87,23 @@ class Text:
     kind: str = "p"
 
 
+@dataclass(frozen=True)
+class Folded:
+    """Parts of a report that are shown on demand.
+
+    Attributes
+    ----------
+    summary : str
+        Line that is always shown.
+    parts : sequence of Part
+    """
+
+    summary: str
+    parts: Sequence[Part]
+
+
 # Lines, tables, warnings and summaries are also shown in the terminal; other parts in reports only.
-Part: TypeAlias = str | Table | Figure | Text
+Part: TypeAlias = str | Table | Figure | Text | Folded
 
 
 @dataclass(frozen=True)
@@ -119,100 +128,6 @@ COLORS = ("#2f6f9f", "#c0531e", "#3b8a5a", "#8a5ea8", "#9a7b1f")
 
 # Colors of marks, and of highlighted marks.
 ACCENT, WARM = COLORS[:2]
-
-_VARIABLES = {INK: "--ink", SOFT: "--soft", LINE: "--line", ACCENT: "--accent", WARM: "--warm"}
-"""Variables of the page's style that replace these colors."""
-
-
-def write_page(path: Path, title: str, lead: str, sections: Iterable[Section]) -> None:
-    """Write an HTML page.
-
-    Parameters
-    ----------
-    path : Path
-    title, lead : str
-        Plain text of the headline and of the line below it.
-    sections : iterable of Section
-    """
-    template = Template(Path(__file__).with_name("page.html").read_text(encoding="utf-8"))
-    body = "\n".join(f"<h2>{escape(one.title)}</h2>{_parts(one.parts)}" for one in sections)
-    made_by = f"mercer {__version__}"
-    page = template.substitute(title=escape(title), lead=escape(lead), body=body, made_by=made_by)
-    with replacing(path) as temporary:
-        temporary.write_text(visible(page), encoding="utf-8")
-
-
-def _parts(parts: Sequence[Part]) -> str:
-    """Return the parts of a section as HTML; consecutive figures are side by side."""
-    return "".join(
-        f'<div class="figures">{"".join(map(_element, group))}</div>'
-        if beside
-        else "".join(map(_element, group))
-        for beside, group in groupby(parts, lambda part: isinstance(part, Figure))
-    )
-
-
-_PARAGRAPHS = {
-    "p": "<p>{}</p>",
-    "note": '<p class="note">{}</p>',
-    "code": "<pre><code>{}</code></pre>",
-    "warning": '<p class="warning">Warning: {}.</p>',
-    "summary": '<p class="summary">{}</p>',
-}
-"""HTML elements for each kind of paragraph."""
-
-
-def _element(part: Part) -> str:
-    """Return the HTML element for a part of a section."""
-    if isinstance(part, str):
-        return f"<p>{escape(part[:1].upper() + part[1:])}.</p>"
-    if isinstance(part, Text):
-        return _PARAGRAPHS[part.kind].format(escape(part.text))
-    if isinstance(part, Figure):
-        return f"<figure>{_svg(part)}<figcaption>{escape(part.caption)}</figcaption></figure>"
-    return _table_element(part)
-
-
-def _table_element(table: Table) -> str:
-    def line(cells: Sequence[str], tag: str) -> str:
-        kinds = [' class="n"' if c in table.numeric else "" for c in range(len(cells))]
-        return "".join(
-            f"<{tag}{kind}>{escape(cell)}</{tag}>" for cell, kind in zip(cells, kinds, strict=True)
-        )
-
-    lines = (
-        f"<tr{' class=bold' * (r in table.bold)}>{line(cells, 'td')}</tr>"
-        for r, cells in enumerate(table.rows)
-    )
-    head = f"<thead><tr>{line(table.header, 'th')}</tr></thead>"
-    sheet = f'<div class="sheet"><table>{head}<tbody>{"".join(lines)}</tbody></table></div>'
-    if not table.summary:
-        return sheet
-    return f"<details><summary>{escape(table.summary)}</summary>{sheet}</details>"
-
-
-def _svg(figure: Figure) -> str:
-    """Draw a figure as an ``<svg>`` element in the colors of the page."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure as Drawing
-
-    file = BytesIO()
-    with rc_context(fname=Path(__file__).with_name("figures.mplstyle")), warnings.catch_warnings():
-        # The browser has glyphs that matplotlib's font lacks.
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")
-        # Pyplot would keep the figure in memory, and may need a screen.
-        drawing = Drawing(figsize=(5.6, figure.height), layout="constrained")
-        figure.draw(drawing.subplots())
-        for ax in drawing.axes:  # Axes have space for this many letters of the browser's font.
-            ax.set_xlabel("\n".join(wrap(ax.get_xlabel(), 44)))
-            ax.set_ylabel("\n".join(wrap(ax.get_ylabel(), 34)))
-        drawing.savefig(file, format="svg", metadata={"Date": None})
-    text = file.getvalue().decode()
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    for color, variable in _VARIABLES.items():
-        text = text.replace(f": {color}", f": var({variable})")
-    return text
 
 
 class Bar:
@@ -336,7 +251,7 @@ def show(sections: Iterable[Section]) -> None:
         # A title inside the table would be wrapped to the width of the table.
         Console().print(f"[bold]{_as_markup(section.title)}[/]", highlight=False)
         for part in section.parts:
-            if isinstance(part, Table) and not part.summary:
+            if isinstance(part, Table):
                 Console().print(_grid(part))
             elif isinstance(part, str):
                 print_line(part)

@@ -51,7 +51,8 @@ def fit_arguments(model: Pipeline, problem: Problem, rows: Rows) -> dict[str, Ar
         The rows to learn from.
     """
     name, step = model.steps[-1]
-    if problem.groups is None or not takes(step, "groups"):
+    # Folds of later rows do not leave out groups.
+    if problem.groups is None or problem.times is not None or not takes(step, "groups"):
         return {}
     return {f"{name}__groups": problem.groups[rows]}
 

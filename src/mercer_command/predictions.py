@@ -192,8 +192,7 @@ def explained_rows(model: TableModel, frame: pd.DataFrame, bar: Bar) -> Reasons:
     frame = frame[needed_columns(model, frame.columns)].reset_index(drop=True)
     typed = model["reader"].transform(frame)
     bar.step("explaining rows", len(frame))
-    predicted = predict(model, typed, None)["prediction"]
-    return reasons(model, frame, typed, predicted, bar.advance)
+    return reasons(model, frame, typed, _written(model, typed)["prediction"], bar.advance)
 
 
 def _predicted_part(
@@ -207,8 +206,7 @@ def _predicted_part(
 ) -> tuple[pd.DataFrame, Outside]:
     """Return copied columns and predictions of a part of a table, and counts of rows outside."""
     typed = model["reader"].transform(frame)
-    exact = predict(model, typed, coverage)
-    predicted = rounded(exact, getattr(model, "decimals", None))
+    predicted = _written(model, typed, coverage)
     # A column of the table may have the same name as a column of the predictions.
     copied = frame[list(kept)].reset_index(drop=True)
     copied.columns = [f"{name} (kept)" if name in predicted else name for name in kept]
@@ -217,11 +215,16 @@ def _predicted_part(
         # Predictions alone do not need the package of explanations.
         from mercer_command.contributions import reasons
 
-        why = reasons(model, frame, typed, exact["prediction"], advance)
+        why = reasons(model, frame, typed, predicted["prediction"], advance)
         parts.append(why.frame(n_reasons))
     elif advance is not None:
         advance(len(frame))
     return pd.concat(parts, axis="columns"), rows_outside(model, typed)
+
+
+def _written(model: TableModel, typed: pd.DataFrame, coverage: float | None = None) -> pd.DataFrame:
+    """Predict each row of a part of a table, with the digits that are written; see `predict`."""
+    return rounded(predict(model, typed, coverage), getattr(model, "decimals", None))
 
 
 def predict(model: TableModel, typed: pd.DataFrame, coverage: float | None) -> pd.DataFrame:
@@ -272,7 +275,7 @@ def predict(model: TableModel, typed: pd.DataFrame, coverage: float | None) -> p
 
 
 def rounded(predicted: pd.DataFrame, decimals: int | None) -> pd.DataFrame:
-    """Round predicted responses and probabilities to the digits that are written.
+    """Round predicted responses, probabilities and decision values to the digits that are written.
 
     Parameters
     ----------
@@ -281,14 +284,15 @@ def rounded(predicted: pd.DataFrame, decimals: int | None) -> pd.DataFrame:
     decimals : int or None
         Number of decimals of responses and of the ends of intervals; None if they are not rounded.
         Probabilities have four decimals, or more where fewer than two digits would remain of the
-        probability, or of what it lacks of one.
+        probability, or of what it lacks of one. So have decision values, which keep their signs.
     """
     changed: dict[str, Array] = {}
     for name in predicted.columns:
         values = predicted[name].to_numpy()
-        if name.startswith("probability_"):
-            rest = np.maximum(np.minimum(values, 1.0 - values), 1e-12)
-            power = 10.0 ** np.maximum(4.0, 1.0 - np.floor(np.log10(rest)))
+        if name.startswith(("probability_", "decision_")):
+            is_share = name.startswith("probability_")
+            rest = np.minimum(values, 1.0 - values) if is_share else np.abs(values)
+            power = 10.0 ** np.maximum(4.0, 1.0 - np.floor(np.log10(np.maximum(rest, 1e-12))))
             changed[name] = np.round(values * power) / power
         elif decimals is not None and name in ("prediction", "lower", "upper", "std"):
             # A standard deviation has one more digit.

@@ -17,7 +17,7 @@ from mercer_command.messages import counted, shown
 from mercer_command.models import Trial
 from mercer_command.names import DESCRIPTIONS, SCORES, SHARES
 from mercer_command.options import Fit, Options
-from mercer_command.output import Part, Section, Table, Text
+from mercer_command.output import Folded, Part, Section, Table, Text
 from mercer_command.problem import Problem
 from mercer_command.summary import with_advice
 from mercer_command.table_files import is_parquet
@@ -196,6 +196,7 @@ def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> 
     versions = [["python", platform.python_version()], *used]
     with config_context(print_changed_only=False):
         settings = _ADDRESSED.sub(r"\1", trial.model[-1].__repr__(N_CHAR_MAX=10_000))
+    settings = re.sub(r"\n +", "\n    ", settings)  # Deep indentation does not fit on phones.
     of_system = "import sys\n\n" if given.table == STANDARD_INPUT else ""
     loading = (
         f"{of_system}import mercer\nimport pandas as pd\n\n"
@@ -215,7 +216,7 @@ def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> 
             ),
             Text(loading, "code"),
             *([] if given.out else [Text("The option --out saves the model.")]),
-            Table(["Package", "Version"], versions, summary="Versions"),
+            Folded("Versions", [Table(["Package", "Version"], versions)]),
             Text(settings, "code"),
         ],
     )

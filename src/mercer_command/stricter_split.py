@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,13 @@ import pandas as pd
 from mercer.inspection import ModelReport
 from mercer_command.division import splits
 from mercer_command.messages import InputError, shown
+from mercer_command.names import HIGH_IS_GOOD
 from mercer_command.options import Fit
 from mercer_command.problem import COPIES, Problem, sentinel_of, taken
 from mercer_command.streaming import Training
 
-Read = Callable[[str, str], Problem]
-"""Function of the option "group" or "time" and a column, which reads the problem with it."""
+Read = Callable[[str | None, str | None], Problem]
+"""Function of columns of groups and of times, or None, which reads the problem with them."""
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,54 @@ class StricterSplit:
     Attributes
     ----------
     training : Training
-    check : {"identifiers", "time order", "copies"}
-        Name of the check that calls for this split.
     reason : str
-        What the check has found, as a clause.
+        What the checks have found, as clauses.
     new_rows : str
         The rows that this split tests on, as a noun with an adjective.
+    untested : str
+        Rows that the checks call for as well, and that this split does not test on, as a noun with
+        an adjective; empty if there are none.
+    option : str
+        Option of the command that tests on these, if there is one.
     """
 
     training: Training
-    check: str
     reason: str
     new_rows: str
+    untested: str = ""
+    option: str = ""
+
+
+@dataclass(frozen=True)
+class OtherRows:
+    """Scores on rows drawn at random, where the checks call for another split.
+
+    Attributes
+    ----------
+    report : ModelReport
+        Report on a model that was tested on rows drawn at random.
+    split : StricterSplit
+        The other split, by which the returned model was tested.
+    is_too_good : bool
+        Whether the score on rows drawn at random is significantly better.
+    is_as_good : bool
+        Whether the score of the other split is in the interval of the one on rows drawn at random.
+    """
+
+    report: ModelReport
+    split: StricterSplit
+    is_too_good: bool
+    is_as_good: bool
+
+    @classmethod
+    def of(cls, report: ModelReport, stricter: ModelReport, split: StricterSplit) -> OtherRows:
+        """Compare the first scores of a report on rows drawn at random and of a stricter one."""
+        name, reports = report.metric, (report, stricter)
+        own, new = (one.held_out[0].scores.get(name) for one in reports)
+        if own is None or new is None:
+            return cls(report, split, False, False)
+        is_worse = new.value < own.low if name in HIGH_IS_GOOD else new.value > own.high
+        return cls(report, split, is_worse, own.low <= new.value <= own.high)
 
 
 def called_for(
@@ -59,26 +95,27 @@ def called_for(
 
     Notes
     -----
-    Groups come first, then times, then copies. A split that is not possible, because there are too
-    few groups, for example, is passed over.
+    Later rows of new groups come first, then new groups, then later rows, then rows without copies.
+    Copies have the group and the time of their originals, and are held out with them. A split that
+    is not possible, because there are too few groups, for example, is passed over.
     """
     if read is None or given.random or given.group or given.time or given.split:
         return None
     columns = {check.name: check.columns for check in report.checks}
-    warned = [check.name for check in report.checks if check.warnings]
+    has_copies = any(check.name == "copies" and check.warnings for check in report.checks)
+    # If the part of a code before a separator defines the group, the code itself names it.
+    groups = [name.split(" before '", maxsplit=1)[0] for name in columns.get("identifiers", ())]
     times = [name for name in columns.get("time order", ()) if name]
-    makers = [partial(_by_groups, read, name) for name in columns.get("identifiers", ())[:1]]
-    makers += [partial(_by_time, read, name) for name in times[:1]]
-    makers += [partial(_without_copies, training.problem)] * ("copies" in warned)
-    for make in makers:
+    group, time = (next(iter(names), None) for names in (groups, times))
+    pairs = [(group, time)] * (group is not None and time is not None)
+    pairs += [(group, None)] * (group is not None) + [(None, time)] * (time is not None)
+    for pair in pairs:
         try:
-            problem, *told = make()
-            settings: Any = {"test_size": given.test_size, "repeats": 1, "seed": given.seed}
-            rows, *_ = splits(problem, **settings)
-            return StricterSplit(Training(problem, *rows), *told)
+            training = _divided(read(*pair), given)
         except InputError:
             continue
-    return None
+        return StricterSplit(training, *_told(*pair), *_untested((group, time), pair))
+    return _without_copies(training.problem, given) if has_copies else None
 
 
 def without_sentinel(training: Training, given: Fit) -> Training | None:
@@ -105,22 +142,39 @@ def without_sentinel(training: Training, given: Fit) -> Training | None:
     return Training(known, *rows)
 
 
-def _by_groups(read: Read, column: str) -> tuple[Problem, str, str, str]:
-    # If the part of a code before a separator defines the group, the code itself names it.
-    name = column.split(" before '", maxsplit=1)[0]
-    told = shown(name)
-    reason = f"rows of equal '{told}' belong together"
-    return read("group", name), "identifiers", reason, f"new values of '{told}'"
+def _divided(problem: Problem, given: Fit) -> Training:
+    settings: Any = {"test_size": given.test_size, "repeats": 1, "seed": given.seed}
+    rows, *_ = splits(problem, **settings)
+    return Training(problem, *rows)
 
 
-def _by_time(read: Read, name: str) -> tuple[Problem, str, str, str]:
-    reason = f"rows follow each other by '{shown(name)}'"
-    return read("time", name), "time order", reason, "later rows"
+def _told(group: str | None, time: str | None) -> tuple[str, str]:
+    """Return what the checks have found, and the rows that a split by these columns tests on."""
+    reasons, rows = list[str](), "later rows" if time else ""
+    if group is not None:
+        reasons.append(f"rows of equal '{shown(group)}' belong together")
+        rows += f"{' of ' * bool(time)}new values of '{shown(group)}'"
+    if time is not None:
+        reasons.append(f"rows follow each other by '{shown(time)}'")
+    return ", and ".join(reasons), rows
 
 
-def _without_copies(problem: Problem) -> tuple[Problem, str, str, str]:
+def _untested(
+    wanted: tuple[str | None, str | None], pair: tuple[str | None, str | None]
+) -> tuple[str, str]:
+    """Return the rows that the checks call for and a split does not test, and an option for it."""
+    (group, time), (own_group, own_time) = wanted, pair
+    if group and not own_group:
+        return f"new values of '{shown(group)}'", ""
+    return ("later rows", f"--time '{shown(time)}'") if time and not own_time else ("", "")
+
+
+def _without_copies(problem: Problem, given: Fit) -> StricterSplit | None:
+    """Return the split that holds out equal rows together, None if there are too few others."""
     rows = problem.features.assign(**{problem.name: problem.target})
-    hashes = pd.util.hash_pandas_object(rows, index=False)
-    groups = pd.factorize(hashes)[0]
-    problem = replace(problem, groups=groups, together=COPIES)
-    return problem, "copies", "rows are copies of others", "rows without copies"
+    groups = pd.factorize(pd.util.hash_pandas_object(rows, index=False))[0]
+    try:
+        training = _divided(replace(problem, groups=groups, together=COPIES), given)
+    except InputError:
+        return None
+    return StricterSplit(training, "rows are copies of others", "rows without copies")

@@ -88,7 +88,7 @@ def summary_section(trial: Trial) -> Section:
         f"The model predicts {_target(trial)} from {columns}, learned from "
         f"{counted(training.n_train, 'row')}.",
         f"It was tested on {described_division(problem, training.test)}.",
-        *_scores(report, trial.kind),
+        *_scores(report, trial.kind, is_later=problem.times is not None),
         *told,
         *_simple(report),
         *_outlier(trial, report),
@@ -110,12 +110,14 @@ def _target(trial: Trial) -> str:
     return f"{name}, {told},"
 
 
-def _scores(report: ModelReport, kind: str) -> list[str]:
+def _scores(report: ModelReport, kind: str, *, is_later: bool) -> list[str]:
     """Return a sentence on the first score of the model on held-out and on left-out rows."""
     name, (first, scores, *_) = report.metric, report.sections()
     own = first.rows[0]
     called = "mean absolute error, in grades," if kind == "ordinal" and name == "mae" else ""
-    told = f"Its {called or SCORES[name][1]} is {own[1]} (95% interval {own[2]})"
+    # The errors of later periods differ by more than chance among rows explains.
+    period = ", for rows of this period alone" * is_later
+    told = f"Its {called or SCORES[name][1]} is {own[1]} (95% interval {own[2]}{period})"
     if report.left_out is None or name not in report.left_out.scores:
         return [f"{told}."]
     return [f"{told}, and {scores.rows[0][3]} on training rows that were left out."]
@@ -126,13 +128,20 @@ def _other_rows(trial: Trial, report: ModelReport) -> list[str]:
     others = trial.others
     if others is None or others.report.metric != report.metric:
         return []
-    value, reason = _first(others.report), others.reason
+    value, reason = _first(others.report), others.split.reason
+    same = "about the same, " if others.is_as_good else ""
+    told = [f"On rows drawn at random, it is {same}{value}, although {reason}."]
     if others.is_too_good:
-        return [
+        told = [
             f"On rows drawn at random, it would be {value}; but {reason}, so that this says little "
-            f"about {others.new_rows}."
+            f"about {others.split.new_rows}."
         ]
-    return [f"On rows drawn at random, it is about the same, {value}, although {reason}."]
+    if others.split.untested:
+        does = f"; {others.split.option} does so" if others.split.option else ""
+        told.append(
+            f"The checks also call for a test on {others.split.untested}, which this is not{does}."
+        )
+    return told
 
 
 def _sentinel(trial: Trial, report: ModelReport) -> list[str]:

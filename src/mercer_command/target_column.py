@@ -107,8 +107,9 @@ def inferred_task(values: Array, name: str, notes: list[str]) -> Task:
         told = f"'{name}' holds {n_values} different whole numbers, {values.min():g} to"
         told += f" {values.max():g}, which are taken for"
         if task == "classification":
-            told += " classes without an order; --task ordinal keeps the order of grades, and "
-            told += "--task regression predicts a number"
+            told += " classes without an order; --task ordinal keeps the order of grades, "
+            told += "--task count expects counts, " if values.min() == 0.0 else ""
+            told += "and --task regression predicts a number"
         else:
             told += " quantities; --task classification predicts one of them"
             told += ", and --task count expected counts" if values.min() >= 0.0 else ""

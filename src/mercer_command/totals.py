@@ -21,6 +21,9 @@ _WORD = re.compile(
 )
 """This matches cells that name a row of totals."""
 
+_PLAIN = re.compile(r"-?\d+(?:\.\d{1,2}|\.\d{4,})?")
+"""This matches numbers with one reading; "1.234" may have a separator of thousands."""
+
 _FEWEST = 5
 """Smallest number of cells that a total sums: fewer may happen to have the sum of the last one."""
 
@@ -43,7 +46,7 @@ def without_totals(cells: Cells) -> Cells:
     multiples of each other or, if a cell of the row says "Total" or the like, in one column.
     """
     frame = cells.frame
-    if len(frame) <= _FEWEST:
+    if len(frame) <= _FEWEST or not any(_may_be_total(frame[name]) for name in frame):
         return cells
     last = frame.iloc[-1]
     named = any(
@@ -62,6 +65,19 @@ def without_totals(cells: Cells) -> Cells:
     told = f"{', '.join(others)} and {only}" if 1 <= len(others) < 4 else listing(found, most=4)
     note = f"the last row holds totals of {told} and is left out"
     return replace(cells, frame=frame.iloc[:-1], notes=(*cells.notes, note))
+
+
+def _may_be_total(column: Column) -> bool:
+    """Return whether the last cell may exceed all others, without reading the column."""
+    end = column.iloc[-1]
+    if not is_text(column):
+        return True
+    if not isinstance(end, str) or not re.search(r"\d", end):
+        return False
+    if not _PLAIN.fullmatch(end.strip()):
+        return True
+    above = pd.to_numeric(column.iloc[: min(100, len(column) - 1)], errors="coerce").abs()
+    return not abs(float(end)) <= above.max()
 
 
 def _numbers(column: Column, separator: str) -> tuple[float, Array]:

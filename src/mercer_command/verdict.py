@@ -7,6 +7,7 @@ from typing import Any
 from mercer.inspection import ModelReport
 from mercer_command.messages import shown
 from mercer_command.models import Trial
+from mercer_command.names import HIGH_IS_GOOD
 from mercer_command.problem import COPIES, sentinel_of
 
 _AS_GOOD = 0.97
@@ -55,22 +56,36 @@ def verdict_on(trial: Trial, report: ModelReport) -> str:
     if simple:
         return f"{simple}."
     if report.beats_constant is False:
-        return f"do not use it{rows}: it is no better than a constant."
-    if trial.others is not None and trial.others.is_too_good:
-        own, random = (one.sections()[0].rows[0][1] for one in (report, trial.others.report))
-        return f"use it, but expect the figure of {trial.others.new_rows}, {own}, and not {random}."
-    return f"use it{rows}."
+        return f"do not use it{rows}: it is {_no_better(report)} than a constant."
+    others = trial.others
+    if others is None:
+        return f"use it{rows}."
+    new = others.split.untested
+    but = f"; it was not tested on {new}" if new else ""
+    if not others.is_too_good:
+        return f"use it{rows}{but}."
+    own, random = (one.sections()[0].rows[0][1] for one in (report, others.report))
+    tested = others.split.new_rows
+    return f"use it, but expect the figure of {tested}, {own}, and not {random}{but}."
+
+
+def _no_better(report: ModelReport) -> str:
+    """Return how a model compares with a constant, if it is not significantly better."""
+    ratio = report.constant_ratio
+    if ratio is not None and ratio.value < _LIKE_CONSTANT:
+        return "not shown, by these few rows, to be better"
+    return "no better"
 
 
 def _rows(trial: Trial) -> str:
     """Return the rows for which a model was tested, if they differ from the training rows."""
     assert trial.training is not None
     problem = trial.training.problem
+    is_grouped = problem.together not in ("", COPIES)
+    values = f"new values of '{shown(problem.together)}'" if is_grouped else ""
     if problem.times is not None:
-        return " for later rows"
-    if problem.together and problem.together != COPIES:
-        return f" for new values of '{shown(problem.together)}'"
-    return ""
+        return f" for later rows{' of ' * is_grouped}{values}"
+    return f" for {values}" if is_grouped else ""
 
 
 def _better_predictor(report: ModelReport) -> str:
@@ -84,9 +99,19 @@ def _better_predictor(report: ModelReport) -> str:
         return ""
     for one in simple:
         is_linear = one.name.startswith(("linear", "logistic"))
-        if is_linear and one.ratio and one.ratio.high >= 1.0 and one.ratio.value > _AS_GOOD:
+        if is_linear and one.ratio and one.ratio.value > _AS_GOOD and _is_within(one, report):
             return f"take {_called(one)}, which does as well, and is simpler"
     return ""
+
+
+def _is_within(one: Any, report: ModelReport) -> bool:
+    """Return whether a predictor is not significantly worse than the model, nor its first score."""
+    own, name = report.held_out[0].scores, report.metric
+    if name not in own or name not in one.scores:
+        return bool(one.ratio.high >= 1.0)
+    low, value, high = own[name].low, one.scores[name].value, own[name].high
+    as_good = value >= low if name in HIGH_IS_GOOD else value <= high
+    return bool(as_good and one.ratio.high >= 1.0)
 
 
 def _is_constant(one: Any, report: ModelReport) -> bool:

@@ -37,7 +37,11 @@ def rated(n: int = 200, seed: int = 0) -> Frame:
         (
             "ordinal",
             "grade",
-            ["5 ordered grades to predict", "Its mean absolute error, in grades, is 0.", "odds x"],
+            [
+                "5 ordered grades to predict",
+                "Its mean absolute error, in grades, is 0.",
+                "acidity and sugar 0.",
+            ],
         ),
         ("count", "visits", ["a count to predict", "Its mean Poisson deviance is", "count x"]),
     ],

@@ -61,6 +61,25 @@ def test_rows_of_equal_times_are_on_one_side(repeats: int) -> None:
     assert len(pairs[-1][1]) == 32
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_later_rows_of_new_groups_are_tested(seed: int) -> None:
+    frame = visits().drop(columns="severe").assign(day=lambda f: np.arange(len(f)) % 8)
+    problem = as_problem(frame, "pain", group="patient", time="day")
+    ((train, test),) = splits(problem, test_size=0.25, repeats=1, seed=seed)
+    groups, times = np.asarray(problem.groups), np.asarray(problem.times)
+    assert not set(groups[train]) & set(groups[test])
+    assert times[train].max() < times[test].min()
+    assert 0.08 < len(test) / len(times) < 0.2
+    assert len(train) > 0.3 * len(times)
+
+
+def test_too_few_later_rows_of_new_groups_are_refused() -> None:
+    frame = visits()[:60].drop(columns="severe").assign(day=np.arange(60))
+    problem = as_problem(frame, "pain", group="patient", time="day")
+    with pytest.raises(InputError, match="too few later rows of new groups"):
+        splits(problem, test_size=0.25, repeats=1, seed=0)
+
+
 def test_the_first_rows_of_equal_times_are_learned_from() -> None:
     frame = visits()[:40].drop(columns="severe").assign(day=np.repeat([0, 1], [36, 4]))
     problem = as_problem(frame, "pain", time="day")

@@ -1,9 +1,12 @@
 """Results in reports, where names are text, and in the terminal; progress bars."""
 
+import os
 import re
-from dataclasses import replace
+import subprocess
+import sys
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +15,8 @@ from rich.console import Console
 from rich.progress import Progress
 
 from mercer_command import output
-from mercer_command.output import Figure, Section, Table, Text, write_page
+from mercer_command.output import Figure, Folded, Section, Table, Text
+from mercer_command.pages import write_page
 
 KINDS = ("p", "note", "code", "warning")
 
@@ -79,12 +83,15 @@ def test_axes_of_dates_are_labeled_by_dates(run: Run) -> None:
 def test_the_title_and_all_parts_of_a_page_are_text(tmp_path: Path) -> None:
     marked = "<b>&</b>"
     table = Table([marked], [[marked]])
-    parts: list[output.Part] = [marked, table, replace(table, summary=marked)]
-    parts += [Figure(lambda ax: None, marked), *(Text(marked, kind) for kind in KINDS)]
+    parts: list[output.Part] = [marked, table, Folded(marked, [table])]
+    parts += [
+        Figure(lambda ax: None, marked, heading=[marked]),
+        *(Text(marked, kind) for kind in KINDS),
+    ]
     write_page(tmp_path / "r.html", marked, marked, [Section(marked, parts)])
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "<b>" not in page
-    assert page.count("&lt;b&gt;&amp;&lt;/b&gt;") == 15
+    assert page.replace("<wbr>", "").count("&lt;b&gt;&amp;&lt;/b&gt;") == 16
     assert (page.count("<table>"), page.count("<details>")) == (2, 1)
 
 
@@ -126,3 +133,40 @@ def test_files_get_lines_on_progress_at_intervals(monkeypatch: pytest.MonkeyPatc
     now[0] = 22.0
     bar.advance(6)
     assert out.getvalue().splitlines() == ["fitting", "fitting, 10 of 20 rows"]
+
+
+def test_labels_beside_long_names_stay_inside_their_picture(tmp_path: Path) -> None:
+    def draw(ax: Any) -> None:
+        ax.barh([0, 1], [1.0, 2.0])
+        ax.set_yticks([0, 1], ["a name of thirty-six letters or so", "b"])
+        ax.set(xlabel="Multiplies the expected count by", title="Contributions of both columns")
+
+    write_page(tmp_path / "r.html", "", "", [Section("", [Figure(draw, "")])])
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    for told in ("Multiplies the expected", "Contributions of both"):
+        [(style, _)] = re.findall(rf'<text style="([^"]*)"[^>]*>({told}[^<]*)</text>', page)
+        assert "text-anchor: end" in style
+
+
+def test_lines_break_within_names_and_not_within_options(tmp_path: Path) -> None:
+    table = Table(["Column"], [["total_rooms"], ["totalRooms"], ["0.5/1"]])
+    write_page(tmp_path / "r.html", "", "", [Section("", [table, Text("say --missing 9")])])
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "total_<wbr>rooms" in page
+    assert "total<wbr>Rooms" in page
+    assert "say <span class=option>--missing</span> 9" in page
+
+
+def test_characters_that_an_encoding_lacks_are_replaced() -> None:
+    """A file or a terminal of another encoding gets similar characters."""
+    code = "from mercer_command.app import app; app(['--version'])"
+    marked = "import atexit; atexit.register(print, 'R\u00b2 \u00b1 \u2588 \u2849'); " + code
+    result = subprocess.run(
+        [sys.executable, "-c", marked],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.stdout.splitlines()[-1] == "R2 +- # :"
+    assert result.returncode == 0, result.stderr

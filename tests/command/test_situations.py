@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command_cases import Run, error_line, pd
+from screen_cases import rare_class, recordings
 
 from mercer_command.costs import Costs
 from mercer_command.files import load_model
@@ -24,18 +25,6 @@ def told(run: Run, frame: Frame, *options: object, target: str = "y") -> str:
     result = run("fit", "t.csv", "--target", target, "--details", *learner, *options)
     assert result.exit_code == 0, result.output
     return " ".join((result.stdout + result.stderr).split())
-
-
-def recordings(n_subjects: int = 24, n_each: int = 8) -> Frame:
-    """Recordings of patients, whose voices mark them; the target is a patient's own."""
-    rng = np.random.default_rng(0)
-    subjects = np.repeat(np.arange(1, n_subjects + 1), n_each)
-    voice, score = rng.normal(size=(n_subjects, 2)), rng.normal(20.0, 5.0, n_subjects)
-    frame = pd.DataFrame({"subject#": subjects})
-    frame["jitter"], frame["shimmer"] = (
-        voice[subjects - 1] + 0.05 * rng.normal(size=(len(subjects), 2))
-    ).T
-    return frame.assign(y=score[subjects - 1] + 0.3 * rng.normal(size=len(subjects)))
 
 
 def walk(n: int, seed: int = 0) -> Any:
@@ -135,27 +124,20 @@ def test_copies_of_training_rows(run: Run) -> None:
     assert "are copies of training rows" not in said
 
 
-def rare(n: int = 900) -> Frame:
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=n)
-    fraud = rng.random(n) < 1.0 / (1.0 + np.exp(-3.0 * (x - 2.0)))
-    return pd.DataFrame({"x": x, "noise": rng.normal(size=n), "y": np.where(fraud, "yes", "no")})
-
-
 @pytest.fixture(scope="module")
 def rare_model() -> TableModel:
-    problem = as_problem(rare(), "y")
+    problem = as_problem(rare_class(), "y")
     return make_model("uniform", problem, np.arange(900), 0).fit(problem.features, problem.target)
 
 
 def test_unequal_classes_are_scored_by_ranking_and_costs(run: Run) -> None:
-    said = told(run, rare(), "--cost", "1,20", "--out", "m.skops")
+    said = told(run, rare_class(), "--cost", "1,20", "--out", "m.skops")
     assert "Its area under the ROC curve, which is 1 for a perfect ranking" in said
     assert "Decisions for yes by what errors cost" in said
     model = load_model(Path("m.skops"))
     assert model.threshold is not None
     assert model.threshold < 0.5
-    X = rare()[["x", "noise"]]
+    X = rare_class()[["x", "noise"]]
     expected = np.where(model.predict_proba(X)[:, 1] >= model.threshold, "yes", "no")
     assert (model.predict(X) == expected).all()
     assert run("predict", "m.skops", "t.csv", "--out", "p.csv").exit_code == 0
@@ -204,7 +186,7 @@ def test_intervals_that_do_not_follow_a_trend_are_told(run: Run) -> None:
 
 
 def test_noise_is_no_better_than_a_constant(run: Run) -> None:
-    frame = rare().assign(x=np.random.default_rng(7).normal(size=900))
+    frame = rare_class().assign(x=np.random.default_rng(7).normal(size=900))
     said = told(run, frame)
     assert (
         "the model is not better than a constant prediction, beyond what chance explains: its"

@@ -116,6 +116,8 @@ class TestFit:
         assert "79 rows, 4 columns to learn from, 2 classes" in result.stdout
         assert "59 training rows" in result.stdout
         assert "1 row without 'kind' is left out" in result.stderr
+        told = "the saved model is the tested one, without the 20 rows of the test"
+        assert told in " ".join(result.stderr.split())
         model = load_model(Path("m.skops"))
         accuracy = (model.predict(frame) == frame["kind"]).mean()
         assert accuracy > 0.8

@@ -60,6 +60,23 @@ def test_totals_are_left_out(tmp_path: Path, columns: str, label: str, named: st
     assert left_out(frame) == told
 
 
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["1.234,50"] * 8 + ["9.876,00"],
+        ["1.5", "", "-"] * 6 + ["9.0"],
+        ["-2.5"] * 8 + ["-20.00"],
+        ["1 000"] * 8 + ["8000"],
+    ],
+    ids=["thousands", "missing", "negative", "spaces"],
+)
+def test_totals_are_found_in_any_notation(cells: list[str]) -> None:
+    frame = pd.DataFrame({"x": cells, "name": ["a"] * (len(cells) - 1) + ["Total"]})
+    assert "totals of 'x'" in left_out(frame)
+    frame.loc[len(frame) - 1, "x"] = cells[0]
+    assert left_out(frame) == ""
+
+
 def test_rows_of_data_stay(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     zeros = pd.DataFrame(0, index=range(30), columns=list("abc"))

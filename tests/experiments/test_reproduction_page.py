@@ -22,16 +22,15 @@ from experiments.reporting.reproduction_page import (
 )
 from experiments.reporting.results import (
     LEVEL,
+    Comparison,
     compare,
 )
-from experiments.reporting.section import (
-    Verdict,
-    judge,
-)
+from experiments.reporting.section import judged
 from experiments.reporting.table_results import (
     holm,
     rank,
 )
+from experiments.reporting.verdicts import NOT_MEASURED, Compared, Condition, Verdict, judge
 from experiments.running import Archive
 
 
@@ -98,6 +97,72 @@ def test_a_claim_holds_in_part_if_half_of_its_conditions_are_met(
     found = judge(conditions)
     assert found.verdict is verdict
     assert str(found) == f"**{verdict}** ({sum(conditions)} of {len(conditions)})"
+
+
+@pytest.mark.parametrize(
+    ("conditions", "verdict", "text"),
+    [
+        ([True, None], Verdict.IN_PART, "1 of 2, 1 cannot be judged"),
+        ([None], Verdict.UNDECIDED, "0 of 1, 1 cannot be judged"),
+        ([False, None, None], Verdict.UNDECIDED, "0 of 3, 2 cannot be judged"),
+        ([False, False, None], Verdict.FAILS, "0 of 3, 1 cannot be judged"),
+        ([Compared(True, 0)], Verdict.UNDECIDED, "1 of 1: 1 tie"),
+        ([Compared(False, 0)] * 3, Verdict.UNDECIDED, "0 of 3: 3 ties"),
+        ([Compared(True, 1), Compared(True, 0)], Verdict.HOLDS, "2 of 2: 1 clear, 1 tie"),
+        ([Compared(False, -1), Compared(False, 0)], Verdict.FAILS, "0 of 2: 1 clearly against"),
+        ([Compared(True, 0, by_mean=False)], Verdict.HOLDS, "1 of 1: 1 tie"),
+    ],
+)
+def test_ties_and_unknown_conditions_are_counted_apart(
+    conditions: list[Condition], verdict: Verdict, text: str
+) -> None:
+    found = judge(conditions)
+    assert found.verdict is verdict
+    assert text in str(found)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "verdict"),
+    [
+        ([True], [True], Verdict.HOLDS),
+        ([False], [False], Verdict.FAILS),
+        ([False, False], [True] * 8, Verdict.IN_PART),
+        ([True], [], Verdict.IN_PART),
+        ([False], [], Verdict.FAILS),
+        ([], [], Verdict.UNMEASURED),
+        ([True], [None], Verdict.IN_PART),
+    ],
+)
+def test_each_statement_of_a_claim_counts(
+    first: list[Condition], second: list[Condition], verdict: Verdict
+) -> None:
+    assert judge({"one": first, "two": second}).verdict is verdict
+
+
+def test_what_was_not_measured_has_no_counts_and_needs_a_reason() -> None:
+    assert str(judge(NOT_MEASURED)) == "**not measured**"
+    with pytest.raises(ValueError, match="needs a reason"):
+        judged("It rains", "nowhere", "", NOT_MEASURED, "")
+    unknown = judged("It rains", "nowhere", "", [None], "")
+    assert unknown is not None
+    assert "too few repeats" in unknown.why
+    with pytest.raises(ValueError, match="at least one condition"):
+        judge([])
+
+
+def test_a_test_of_too_few_repeats_judges_nothing() -> None:
+    assert Compared.never(Comparison(-1.0, 1.0, 2), -1) is None
+    assert Compared.never(Comparison(-1.0, 0.01, 5), -1) == Compared(False, -1, by_mean=False)
+    assert Compared.lower(Comparison(-1.0, 0.01, 5)) == Compared(True, 1)
+    assert Compared.higher(Comparison(-1.0, 0.01, 5)) == Compared(False, -1)
+
+
+def test_the_page_counts_its_verdicts(chapters: Sequence[Chapter]) -> None:
+    claims = [claim for chapter in chapters for claim in chapter.section.claims]
+    [line] = [row for row in claims_page(chapters).splitlines() if row.startswith("| all |")]
+    counts = [int(cell) for cell in line.split("|")[2:-1]]
+    assert counts[0] == len(claims) == sum(counts[1:])
+    assert counts[1:] == [sum(c.verdict is v for c in claims) for v in Verdict]
 
 
 def with_t_statistic(t: float) -> np.ndarray:

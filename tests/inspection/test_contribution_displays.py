@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
 from mercer import (
+    KernelLogisticRegression,
     KernelStackingClassifier,
     KernelStackingRegressor,
     TwoStageRegressor,
@@ -131,7 +132,10 @@ class TestImportance:
         display = ImportanceDisplay.from_estimator(classifier, table[:20])
         parts = [found.of_output(label).importances for label in range(3)]
         assert_allclose(display.importances, np.mean(parts, axis=0))
-        assert display.ax_.get_xlabel() == "Mean absolute contribution to the log-odds"
+        assert display.ax_.get_xlabel() == "Mean factor on the odds of a class"
+        places, names = display.ax_.get_xticks(), display.ax_.get_xticklabels()
+        factors = [float(name.get_text()) for name in names]
+        assert_allclose(np.exp(places), factors, rtol=5e-3)
         one = ImportanceDisplay(found, output=2)
         assert_allclose(one.importances, parts[2])
 
@@ -149,9 +153,25 @@ class TestInteractions:
         assert np.isnan(cells[~off]).all()
         assert tick_labels(display) == [found.feature_names[z] for z in order]
         assert len(display.ax_.texts) == 6
-        label = display.figure_.axes[1].get_ylabel()
-        assert label == "Mean absolute interaction in the prediction, kg"
+        assert display.ax_.get_xlabel() == "Mean absolute interaction in the prediction, kg"
         assert display.ax_.get_title() == "What pairs of columns do together, 3 of 4"
+
+    def test_cells_of_classes_are_factors(self) -> None:
+        X = np.random.default_rng(0).normal(size=(60, 3))
+        model = KernelLogisticRegression([Gaussian(2.0)]).fit(X, X[:, 0] * X[:, 1] > 0.0)
+        found = shapley_interactions(model, X[:9])
+        display = InteractionsDisplay(found).plot()
+        assert display.ax_.get_xlabel() == "Mean factor on the odds of True"
+        largest = max(float(text.get_text()) for text in display.ax_.texts)
+        assert largest == pytest.approx(np.exp(found.importances.max()), rel=0.05)
+
+    def test_many_columns_have_a_color_bar(self) -> None:
+        X = np.random.default_rng(0).normal(size=(40, 13))
+        model = TwoStageRegressor(UniformCombination([Gaussian(4.0)])).fit(X, X[:, 0])
+        display = InteractionsDisplay.from_estimator(model, X[:3], max_columns=13)
+        assert not display.ax_.texts
+        label = display.figure_.axes[1].get_ylabel()
+        assert label == "Mean absolute interaction in the prediction"
 
     def test_columns_without_interactions(self) -> None:
         X = np.random.default_rng(0).normal(size=(40, 3))

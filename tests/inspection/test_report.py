@@ -195,6 +195,11 @@ def test_made_faults_are_all_told() -> None:
     new = frame[250:390], y[250:390]
     later = report(model, *new, train=(frame[:250], y[:250]), later=1)
     assert "by 'day'" not in " ".join(later.warnings)
+    # A column that decreases in time is of the order as well.
+    ages = frame.assign(day=pd.Timestamp("2030-01-01") - frame["day"] + pd.Timestamp(0))
+    new = ages[250:390], y[250:390]
+    later = report(model, *new, train=(ages[:250], y[:250]), later=1)
+    assert "'day' differs" not in " ".join(later.warnings)
 
 
 def test_rows_that_are_sorted_by_their_target_have_no_order() -> None:
@@ -360,7 +365,15 @@ def test_grades_in_words_may_have_any_order() -> None:
     words = ["poor", "fair", "a good one"]
     numbers = KernelOrdinalClassifier(alpha=1.0).fit(X, codes)
     named = KernelOrdinalClassifier(alpha=1.0, categories=words).fit(X, np.array(words)[codes])
-    expected = report(numbers, X, codes, metric="log_loss").held_out[0].scores
-    found = report(named, X, np.array(words)[codes]).held_out[0].scores
-    for name in ("error", "log_loss", "balanced_accuracy"):
-        assert found[name].value == pytest.approx(expected[name].value)
+    grades = np.array(words)[codes]
+    expected = report(numbers, X, codes, train=(X, codes), metric="log_loss")
+    found = report(named, X, grades, train=(X, grades))
+    assert found.left_out is not None
+    assert expected.left_out is not None
+    pairs = (found.held_out[0], expected.held_out[0]), (found.left_out, expected.left_out)
+    for own, other in pairs:
+        for name in ("error", "log_loss", "balanced_accuracy"):
+            assert own.scores[name].value == pytest.approx(other.scores[name].value)
+    assert found.coverage is not None
+    assert expected.coverage is not None
+    assert found.coverage.share.value == expected.coverage.share.value

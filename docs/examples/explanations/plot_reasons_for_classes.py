@@ -59,7 +59,7 @@ for row in (shown, 1, 2, 4):
 # for each case, use the package shap: ``shap.plots.beeswarm(found.to_shap())``.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.6))
 ImportanceDisplay(found, shown).plot(ax=left)
-left.set_xlabel("Contribution to the log-odds of being late")
+left.set_xlabel("Multiplies the odds of being late by")
 ImportanceDisplay(found).plot(ax=right)
-right.set_xlabel("Mean absolute contribution to the log-odds")
+right.set_xlabel("Mean factor on the odds of being late")
 plt.show()

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from functools import partial, wraps
 from itertools import count
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
@@ -29,18 +29,29 @@ except ImportError:
 
 
 class FittedAttributesMixin:
-    """Error messages of attributes that an estimator has once it is fitted."""
+    """Error messages of attributes that an estimator has once it is fitted, or in some settings."""
+
+    _conditions: ClassVar[dict[str, str]] = {
+        "feature_names_in_": "X is a table whose column names are all strings"
+    }
+    """When an estimator has an attribute, by its name; those of base classes also apply."""
 
     if not TYPE_CHECKING:  # Otherwise, every attribute would count as known.
 
         def __getattr__(self, name: str) -> Any:
-            """Raise an error that asks for a fit, if an unfitted estimator lacks a result."""
+            """Raise an error that asks for a fit, or names the settings that give an attribute."""
             is_result = name.endswith("_") and not name.startswith("_")
             if is_result and not any(one.endswith("_") and one[0] != "_" for one in vars(self)):
                 raise NotFittedError(
                     f"This {type(self).__name__} instance is not fitted yet, and has no attribute "
                     f"{name!r}. Call 'fit' with appropriate arguments first."
                 )
+            for base in type(self).__mro__:
+                if condition := vars(base).get("_conditions", {}).get(name):
+                    raise AttributeError(
+                        f"This {type(self).__name__} has no attribute {name!r}, which it has only "
+                        f"if {condition}."
+                    )
             return object.__getattribute__(self, name)  # This raises the usual error.
 
 

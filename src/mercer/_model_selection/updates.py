@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,9 @@ class UpdatesMixin:
     needs_refit_: bool | None
     class_weight: ClassWeight
     classes_: Array
+    _conditions: ClassVar[dict[str, str]] = {
+        "needs_refit_": "rows were added with update(X, y) after the fit"
+    }
     _losses_of_fit: Array | None
     _units_of_fit: Array
     _losses_of_updates: Array

@@ -168,7 +168,9 @@ def lag_one(residuals: Array) -> tuple[float, float]:
 
 
 def is_later(column: Column, n_train: int) -> bool:
-    """Return whether no known value of held-out rows is below the largest of training rows.
+    """Return whether held-out rows have no known value inside the range of training rows.
+
+    The values of later rows are above or, if the column decreases in time, below this range.
 
     Parameters
     ----------
@@ -178,7 +180,9 @@ def is_later(column: Column, n_train: int) -> bool:
     """
     old, new = column.values[:n_train], column.values[n_train:]
     old, new = old[~np.isnan(old)], new[~np.isnan(new)]
-    return column.is_ordered and bool(len(old) and len(new) and new.min() >= old.max())
+    if not (column.is_ordered and len(old) and len(new)):
+        return False
+    return bool(new.min() >= old.max() or new.max() <= old.min())
 
 
 def _column_shift(column: Column, is_new: Array) -> float:

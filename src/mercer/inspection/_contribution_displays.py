@@ -17,6 +17,7 @@ from mercer.inspection._contributions import (
     decimals_of,
     factor_label,
     factor_ticks,
+    mean_factor_label,
     quantity_label,
 )
 from mercer.inspection._display import BAR_COLOR, WARM_COLOR, Display, axes
@@ -108,7 +109,8 @@ class ImportanceDisplay(_DisplayOfRows):
     row : int, default=None
         Position of the row whose contributions are drawn. Bars point to the left if they lower the
         prediction. The axis shows factors if contributions multiply odds, counts or responses.
-        None stands for mean absolute contributions to the predictions of all rows.
+        None stands for mean absolute contributions to the predictions of all rows, drawn as factors
+        too: a factor of 2 means that the column doubles or halves the odds, in the geometric mean.
     output : str or int, default=None
         Class, or position of a response. For one row, None stands for the only output, or for the
         class with the highest score.
@@ -158,6 +160,7 @@ class ImportanceDisplay(_DisplayOfRows):
             of_class = parts[0].output_names[: not classes]
             label = contribution_label(parts[0].scale, of_class, unit)
             self.label = f"Mean absolute {label[:1].lower()}{label[1:]}"
+            self.factors = mean_factor_label(parts[0].scale, of_class)
             return
         found = values.of_row(row, output)
         every = found.largest(row, len(found.feature_names))
@@ -204,6 +207,8 @@ class ImportanceDisplay(_DisplayOfRows):
 class InteractionsDisplay(_DisplayOfRows):
     """Heat map of how strongly each pair of columns interacts, on average over predictions.
 
+    Numbers are factors if contributions multiply odds, counts or responses.
+
     Parameters
     ----------
     values : ShapleyInteractions
@@ -241,7 +246,7 @@ class InteractionsDisplay(_DisplayOfRows):
     def plot(self, ax: Axes | None = None, *, max_columns: int = 10, **kwargs: Any) -> Self:
         """Draw columns in descending order of their interactions.
 
-        Cells contain numbers if there are at most 12 columns.
+        Cells contain numbers if there are at most 12 columns; otherwise, there is a color bar.
 
         Parameters
         ----------
@@ -270,17 +275,33 @@ class InteractionsDisplay(_DisplayOfRows):
         ax.set_yticks(range(len(names)), names)
         ax.spines[:].set_visible(False)
         ax.tick_params(length=0)
-        decimals = max(decimals_of([largest]) - 1, 0)  # Cells have room for two digits.
-        for (row, column), value in np.ndenumerate(cells):
-            if len(shown) <= 12 and not np.isnan(value):
-                style: dict[str, Any] = {"color": "white"} if value > 0.55 * largest else {}
-                text = f"{value:,.{decimals}f}"
-                ax.text(column, row, text, ha="center", va="center", fontsize="small", **style)
         what = quantity_label(self.values.scale, self.values.output_names, self.unit)
-        label = f"Mean absolute interaction in the {what[:1].lower()}{what[1:]}"
-        ax.figure.colorbar(drawn, ax=ax, label=label)
+        factors = mean_factor_label(self.values.scale, self.values.output_names)
+        label = factors or f"Mean absolute interaction in the {what[:1].lower()}{what[1:]}"
+        if len(shown) > 12:
+            bar = ax.figure.colorbar(drawn, ax=ax, label=label)
+            if factors:
+                places, names = factor_ticks(0.0, largest)
+                bar.set_ticks(places, labels=names)
+        else:
+            numbers = np.exp(cells) if factors else cells
+            _write_numbers(ax, numbers, cells > 0.55 * largest)
+            ax.set_xlabel(label)
         ax.set_title(shown_of("What pairs of columns do together", shown, totals))
         return self._drawn_on(ax)
+
+
+def _write_numbers(ax: Axes, numbers: Array, are_dark: Array) -> None:
+    """Write numbers into the cells of a heat map, with two digits for the largest one."""
+    largest = float(np.nanmax(numbers, initial=0.0))
+    # Factors differ from one.
+    excess = largest - 1.0 if np.nanmin(numbers, initial=np.inf) >= 1.0 else largest
+    decimals = max(decimals_of([excess]) - 1, 0)
+    for (row, column), value in np.ndenumerate(numbers):
+        if not np.isnan(value):
+            style: dict[str, Any] = {"color": "white"} if are_dark[row, column] else {}
+            text = f"{value:,.{decimals}f}"
+            ax.text(column, row, text, ha="center", va="center", fontsize="small", **style)
 
 
 def fading() -> Colormap:

@@ -241,6 +241,42 @@ def factor_label(scale: str, output_names: Sequence[str] = ()) -> str:
     return f"Multiplies the {_MULTIPLIED[scale].format(*output_names[:1])} by"
 
 
+def mean_factor_label(scale: str, output_names: Sequence[str] = ()) -> str:
+    """Return the label of an axis of mean factors, or an empty text if contributions are added.
+
+    Parameters
+    ----------
+    scale : str
+        See `contribution_label`.
+    output_names : sequence of str, default=()
+        The class if one of several is explained.
+
+    Examples
+    --------
+    >>> mean_factor_label("log-odds", ["yes"]), mean_factor_label("log rate")
+    ('Mean factor on the odds of yes', 'Mean factor on the expected count')
+    """
+    if scale not in _MULTIPLIED:
+        return ""
+    return f"Mean factor on the {_MULTIPLIED[scale].format(*output_names[:1] or ['a class'])}"
+
+
+def multiplied_label(scale: str) -> str:
+    """Return the name of what contributions multiply if it is a response, else an empty text.
+
+    Parameters
+    ----------
+    scale : str
+        See `contribution_label`.
+
+    Examples
+    --------
+    >>> multiplied_label("log rate"), multiplied_label("log-odds")
+    ('Expected count', '')
+    """
+    return _MULTIPLIED[scale].capitalize() if scale in ("log rate", "log response") else ""
+
+
 def factor_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
     """Return places and labels of round factors on an axis of their logarithms.
 
@@ -256,7 +292,7 @@ def factor_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
     """
     longest = max(abs(low), abs(high))
     steps = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 5.0, *(10.0**k for k in range(1, 300)))
-    step = next(log(step) for step in steps if longest <= 3.5 * log(step))
+    step = next(log(step) for step in steps if longest <= 2.5 * log(step))
     powers = range(ceil(low / step), floor(high / step) + 1)
     places = [power * step for power in powers]
     return places, [f"{exp(place):.3g}" for place in places]

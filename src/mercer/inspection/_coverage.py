@@ -139,7 +139,7 @@ def calibration_of(truth: Truth, predictions: Predictions) -> tuple[Bin, ...]:
 
 
 def regions(step: BaseEstimator, X: Features, coverage: float) -> Array:
-    """Return the intervals or sets that an estimator predicts.
+    """Return the intervals that an estimator predicts, or its sets of the sorted classes.
 
     Parameters
     ----------
@@ -151,8 +151,10 @@ def regions(step: BaseEstimator, X: Features, coverage: float) -> Array:
     with warnings.catch_warnings():
         # Empty sets and infinite intervals are visible in the result.
         warnings.filterwarnings("ignore", category=UserWarning)
-        found = getattr(step, "predict_interval", None) or step.predict_set
-        return np.asarray(found(X, coverage))
+        if hasattr(step, "predict_interval"):
+            return np.asarray(step.predict_interval(X, coverage))
+        # Grades in words are not in alphabetical order.
+        return np.asarray(step.predict_set(X, coverage))[:, np.argsort(step.classes_)]
 
 
 def last_step(model: BaseEstimator) -> tuple[Callable[[Features], Features], BaseEstimator]:

@@ -362,6 +362,7 @@ def left_out_scores(
         return None, None
     found = Predictions(values)
     if truth.task == "classification":
+        values = values[:, np.argsort(step.classes_)]  # Grades in words are in their own order.
         decisions = values[:, 1] if values.shape[1] == 2 else None
         labels = truth.classes[np.nan_to_num(values).argmax(axis=1)]
         found = Predictions(labels, values, decisions)

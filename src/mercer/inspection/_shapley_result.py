@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import exp
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,14 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from mercer._data.types import Array
+from mercer._data.validation import LARGEST_LOGARITHM
 from mercer._gram.expansion import Scale
 from mercer.inspection._columns import columns_of
 from mercer.inspection._contributions import (
     Contribution,
     cell_text,
     decimals_of,
+    multiplied_label,
     output_position,
     output_weights,
     quantity_label,
@@ -220,13 +223,14 @@ class ShapleyValues:
         output : str or int, default=None
             See `largest`.
         unit : str, default=""
-            Unit of the response. It is not shown for logarithms of the response.
+            Unit of the response.
 
         Returns
         -------
         str
             Text such as "Prediction 68.2 kg, average row 65.1 kg", or "Probability of yes 93.4%,
-            average row 55.1%".
+            average row 55.1%". Logarithms are transformed back, because contributions in words
+            multiply the response.
         """
         found = self.of_row(row, output)
         label = quantity_label(found.scale, found.output_names)
@@ -238,8 +242,15 @@ class ShapleyValues:
             if p.ndim == 2:
                 p = p[:, output_position(found.output_names[0], self.output_names, p.shape[1])]
             return f"{label} {100.0 * p[0]:.3g}%, average row {100.0 * p[1]:.3g}%"
-        decimals, unit = found.decimals(), f" {unit}" * bool(unit and self.scale == "response")
-        values = (float(found.predictions[row]), float(found.base_value))
+        values, decimals = (
+            [float(found.predictions[row]), float(found.base_value)],
+            found.decimals(),
+        )
+        multiplied = multiplied_label(self.scale)
+        if multiplied:
+            label, values = multiplied, [exp(min(value, LARGEST_LOGARITHM)) for value in values]
+            decimals = decimals_of([min(values)])
+        unit = f" {unit}" * bool(unit and (multiplied or self.scale == "response"))
         texts = [f"{value:,.{decimals}f}{unit}" for value in values]
         return f"{label} {texts[0]}, average row {texts[1]}"
 

@@ -32,6 +32,11 @@ class BayesianMKL(OneStage):
 
     _merges_equal_samples = True
     _objectives: ClassVar[tuple[ObjectiveName, ...]]
+    _conditions: ClassVar[dict[str, str]] = {
+        "log_marginal_likelihood_": "objective is 'vb', 'laplace' or 'marginal_likelihood'",
+        "dual_gap_": "objective='mkl'",
+        "diagonal_": "kernels='precomputed'",
+    }
 
     likelihood: LikelihoodName = "logistic"
     objective: ObjectiveName
@@ -391,9 +396,8 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
 
     def _expansion(self) -> KernelExpansion:
         if self._labels is not None:
-            ones = np.ones(len(self.classes_))
-            return replace(
-                self._label_expansion(self._latent_expansion(), ones), scale="latent mean"
-            )
+            factors = np.ones(len(self.classes_))
+            found = self._label_expansion(self._latent_expansion(), factors)
+            return replace(found, scale="latent mean")
         names = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         return replace(self._latent_expansion(), outputs=tuple(map(str, names)))

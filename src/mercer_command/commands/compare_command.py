@@ -8,7 +8,7 @@ from mercer_command.commands import preparation, results
 from mercer_command.division import splits
 from mercer_command.messages import collected_warnings, listing, postponed, shown
 from mercer_command.names import KINDS
-from mercer_command.output import write_page
+from mercer_command.pages import write_page
 from mercer_command.problem import Problem
 from mercer_command.target_column import Rows, read_order
 

@@ -19,7 +19,7 @@ from mercer_command import (
 )
 from mercer_command.commands import preparation, results
 from mercer_command.messages import collected_warnings, shown
-from mercer_command.output import write_page
+from mercer_command.pages import write_page
 from mercer_command.totals import without_totals
 
 ON_SCREEN = 5
@@ -51,11 +51,13 @@ def run(given: options.Explain) -> None:
         notes += outside.table_notes(model, cells.frame)
 
         tested = sections.tested_sections(trial, warned=False) if trial.report is not None else []
-        learned = results.learned_sections(trial)
+        learned = results.learned_sections(trial, why=why)
         if given.report is not None:
             predicted = [] if trial.y is None else [held_out_figures.prediction_section(trial)]
-            drawn = [explanation_sections.card_section(why), *figures.dependence_section(trial)]
-            page = [*tested, *results.note_sections(notes), *predicted, *drawn, *learned]
+            matter, *kernels = learned
+            drawn = [matter, *figures.dependence_section(trial), *predicted, *kernels]
+            before = [*tested, *results.note_sections(notes)]
+            page = [*before, explanation_sections.card_section(why), *drawn]
             title = f"What predicts {shown(trial.name)}"
             write_page(given.report, title, f"{described}.", page)
     reasons = explanation_sections.reasons_section(why, n_rows=ON_SCREEN)

@@ -1,5 +1,6 @@
 """The command `mercer fit`."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,12 +23,13 @@ from mercer_command import (
 )
 from mercer_command.column_section import columns_section
 from mercer_command.commands import preparation, results
-from mercer_command.costs import cost_section, read_costs
+from mercer_command.costs import Costs, cost_section, read_costs
 from mercer_command.division import splits
 from mercer_command.figures import score_called
 from mercer_command.messages import collected_warnings, counted, postponed, shown
 from mercer_command.names import KINDS, LEARNERS
-from mercer_command.output import Section, write_page
+from mercer_command.output import Section
+from mercer_command.pages import write_page
 from mercer_command.problem import Problem
 from mercer_command.stricter_split import Read
 from mercer_command.summary import summary_section
@@ -75,11 +77,16 @@ def run(given: options.Fit) -> None:
 _REFITTED = "the saved model learned from all {} after the test; --no-refit saves the tested one"
 """Note on a model that learned again, from all rows."""
 
+_NOT_REFITTED = (
+    "the saved model is the tested one, without the {} of the test: it does not learn again from "
+    "a table that is read in parts"
+)
+"""Note on a model of a table that is read in parts: few of its rows are held out."""
 
-def _read_again(cells: Cells, given: options.Fit, option: str, column: str) -> Problem:
-    """Return the problem with a column of groups or times."""
-    chosen: Any = {option: column}
-    return preparation.problem_of(cells, replace(given, **chosen))
+
+def _read_again(cells: Cells, given: options.Fit, group: str | None, time: str | None) -> Problem:
+    """Return the problem with columns of groups or times."""
+    return preparation.problem_of(cells, replace(given, group=group, time=time))
 
 
 def _save(
@@ -107,6 +114,24 @@ def _with_pictures(trial: models.Trial, learned: list[Section]) -> list[Section]
     return [matter, *drawn, *kernels, similar]
 
 
+def _learned_from(
+    trial: models.Trial,
+    given: options.Fit,
+    costs: Costs | None,
+    save: Callable[[TableModel], None],
+    bar: output.Bar,
+) -> str:
+    """Learn from all rows, unless they are read in parts, and note what the saved model is of."""
+    assert trial.training is not None
+    training = trial.training
+    if training.source is not None:
+        return _NOT_REFITTED.format(counted(len(training.test), "row"))
+    bar.step("learning from all rows")
+    with collected_warnings([]):
+        save(models.refit(trial, given, costs))
+    return _REFITTED.format(counted(len(training.problem.target), "row"))
+
+
 def learn(
     training: streaming.Training,
     given: options.Fit,
@@ -114,8 +139,12 @@ def learn(
     *,
     client: Any = None,
     read: Read | None = None,
+    brief: Callable[[models.Trial, list[Section]], list[Section]] = lambda trial, found: found,
 ) -> None:
-    """Learn, save the model, write the report, which shows the `command`, and print the results."""
+    """Learn, save the model, write the report, which shows the `command`, and print the results.
+
+    Without the option --details, the first sections are printed as `brief` returns them.
+    """
     problem = training.problem
     n_classes = len(np.unique(problem.target)) if problem.task == "classification" else 0
     costs = read_costs(given.cost, n_classes)
@@ -147,12 +176,9 @@ def learn(
                 page = [*before, *_with_pictures(trial, learned), *after]
                 write_page(given.report, _title(trial), f"{described}.", page)
                 written["report"] = given.report
-        if given.refit and "model" in written and training.source is None:
-            bar.step("learning from all rows")
-            with collected_warnings([]):
-                save(models.refit(trial, given, costs))
-            notes.append(_REFITTED.format(counted(len(problem.target), "row")))
-    shown_first = [*result[: 2 + (costs is not None)], learned[0]]
-    if given.details:
-        shown_first = [*result, *learned, read_as]
+        if given.refit and "model" in written:
+            notes.append(_learned_from(trial, given, costs, save, bar))
+    shown_first = [*result, *learned, read_as]
+    if not given.details:
+        shown_first = brief(trial, [*result[: 2 + (costs is not None)], learned[0]])
     results.finish(f"{shown(problem.name)}: {described}", shown_first, notes, written, failures)

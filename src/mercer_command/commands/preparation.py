@@ -9,7 +9,9 @@ from mercer_command.values import parse_missing
 
 
 def check(given: options.Options) -> None:
-    """Check files and packages before any work is done."""
+    """Check options, files and packages before any work is done."""
+    if isinstance(given, options.Fit | options.Compare) and given.group and given.time:
+        raise messages.InputError("--group and --time exclude each other; --split says both")
     saves_model = isinstance(given, options.Fit | options.Demo)
     outputs = [getattr(given, name, None) for name in ("out", "csv", "report")]
     for table in filter(None, outputs[saves_model:2]):
@@ -35,8 +37,6 @@ def read_problem(given: options.Fit | options.Compare) -> Problem:
 
 def problem_of(cells: table_files.Cells, given: options.Fit | options.Compare) -> Problem:
     """Return the problem of predicting the target of a table."""
-    if given.group is not None and given.time is not None:
-        raise messages.InputError("--group and --time exclude each other; --split says both")
     names = list(cells.frame.columns)
     return as_problem(
         cells,

@@ -4,12 +4,16 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from mercer_command import explanation_sections, messages, models, output, sections
+from mercer_command.contributions import Reasons
 from mercer_command.output import Section, Text
 
 
-def learned_sections(trial: models.Trial, learner: str = "") -> list[Section]:
+def learned_sections(
+    trial: models.Trial, learner: str = "", why: Reasons | None = None
+) -> list[Section]:
     """Return the sections on the columns that matter, and on the kernel."""
-    return [explanation_sections.importance_section(trial), sections.kernel_section(trial, learner)]
+    matter = explanation_sections.importance_section(trial, why)
+    return [matter, sections.kernel_section(trial, learner)]
 
 
 def note_sections(notes: list[str]) -> list[Section]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -183,6 +183,9 @@ class ContinuousAlignment(CrossValidatedLearner):
     """
 
     _kernels_parameter = None
+    _conditions: ClassVar[dict[str, str]] = {
+        "scaler_": "scaling is a learner, such as KernelOptimization()"
+    }
 
     family: KernelFamily = None
     _: KW_ONLY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,6 +180,18 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     _fits_task = staticmethod(is_classifier)
     _penalty = "C"
     _compares_machines = True
+    _conditions: ClassVar[dict[str, str]] = {
+        "C_": "no predictor is given, and the fit is exact",
+        "alpha_": "the fit is on Nyström features (approximation='nystroem')",
+        "candidates_": "learner=None chooses the kernel, for one label per sample",
+        "cv_results_": "C is searched (C='auto', or a sequence), or a scorer is given as scoring",
+        "cv_correct_": "C is searched (C='auto', or a sequence) in an exact fit to one label per "
+        "sample",
+        "temperature_": "no predictor is given, samples have one label, and two samples of some "
+        "class were held out",
+        "decision_function": "the given predictor has one, or none is given",
+        "predict_proba": "the given predictor has one, or none is given",
+    }
 
     learner: BaseEstimator | str | None = None
     _: KW_ONLY

@@ -168,6 +168,15 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     _fits_task = staticmethod(is_regressor)
     _penalty = "alpha"
     _target_checks: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
+    _conditions: ClassVar[dict[str, str]] = {
+        "alpha_": "no predictor is given",
+        "candidates_": "learner=None chooses the kernel",
+        "cv_results_": "alpha is searched (alpha='auto', or a sequence), or a scorer is given as "
+        "scoring",
+        "cv_residuals_": "alpha is searched (alpha='auto', or a sequence), or a scorer is given as "
+        "scoring",
+        "predict_interval": "no predictor is given",
+    }
 
     learner: BaseEstimator | str | None = None
     _: KW_ONLY

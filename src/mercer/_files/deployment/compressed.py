@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from mercer._blocks import tables
 from mercer._data.folds import sample_rows
 from mercer._data.types import Array, Features, PerSample, Table, available_if
 from mercer._data.validation import check_number, warn
+from mercer._estimators.fits import FittedAttributesMixin
 from mercer._files.deployment.few_centers import with_few_centers
 from mercer._gram.expansion import KernelExpansion
 from mercer._gram.new_rows import fitting_rows
@@ -191,7 +192,7 @@ def _targets(model: BaseEstimator, y: npt.ArrayLike, shape: tuple[int, ...]) -> 
     return np.asarray(found, dtype=float)
 
 
-class Compressed(BaseEstimator):
+class Compressed(FittedAttributesMixin, BaseEstimator):
     """Base class of predictors that are functions of few centers; see :func:`compress`.
 
     Parameters
@@ -280,6 +281,10 @@ class CompressedRegressor(RegressorMixin, Compressed):
 
 class CompressedClassifier(ClassifierMixin, Compressed):
     """A classifier as a function of few centers."""
+
+    _conditions: ClassVar[dict[str, str]] = {
+        "predict_proba": "the compressed model has probabilities, as logistic regressions have"
+    }
 
     def decision_function(self, X: Features) -> Array:
         """Return values, shape (n_samples,) for two classes, or (n_samples, n_classes)."""
