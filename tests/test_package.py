@@ -7,6 +7,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tomllib
 from contextlib import redirect_stdout
 from functools import cache
 from graphlib import TopologicalSorter
@@ -245,7 +246,9 @@ class TestWhichEstimator:
         assert [name for name in estimators if f"`{name}" not in self.PAGE] == []
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/glossary.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "docs/glossary.md"]
+)
 def test_links_lead_to_files_and_headings(name: str) -> None:
     page = ROOT / name
     links = re.findall(r"\]\(([^)#]*)#?([^)]*)\)", page.read_text(encoding="utf-8"))
@@ -270,6 +273,7 @@ def test_the_core_needs_no_optional_package() -> None:
     """With the optional packages out of reach, all but the command can be imported and used."""
     script = """
 import sys
+import tomllib
 
 class Absent:
     def find_spec(self, name, path=None, target=None):
@@ -304,6 +308,7 @@ except ImportError as error:
 def test_the_package_alone_imports_nothing_that_takes_long() -> None:
     script = """
 import sys
+import tomllib
 import mercer
 heavy = {"dask", "matplotlib", "numpy", "pandas", "rich", "scipy", "sklearn", "skops", "typer"}
 print(sorted(heavy & set(sys.modules)))
@@ -322,3 +327,26 @@ def test_names_that_the_package_lacks_are_refused() -> None:
 def test_the_citation_names_this_version() -> None:
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {mercer.__version__}\n" in citation
+
+
+def test_the_security_policy_supports_this_version() -> None:
+    minor = ".".join(mercer.__version__.split(".")[:2])
+    policy = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| ([\d.]+) \| yes \|$", policy, re.MULTILINE) == [minor]
+
+
+def test_classifiers_are_the_systems_and_versions_that_workflows_test() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
+    versions = re.findall(r'"(3\.\d+)"', workflow)
+    named = [c.split(" :: ") for c in project["classifiers"]]
+    assert {c[-1] for c in named if re.fullmatch(r"3\.\d+", c[-1])} == set(versions)
+    systems = {"Linux": "ubuntu", "MacOS": "macos", "Windows": "windows"}
+    found = {systems[c[-1]] for c in named if c[0] == "Operating System"}
+    assert found == set(re.findall(r"(\w+)-latest", workflow))
+
+
+def test_the_deprecation_policy_is_where_the_template_says() -> None:
+    template = (ROOT / ".github" / "pull_request_template.md").read_text(encoding="utf-8")
+    [page] = re.findall(r"deprecation policy in (\S+\.md)", template)
+    assert "\n## Deprecation policy\n" in (ROOT / page).read_text(encoding="utf-8")

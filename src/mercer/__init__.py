@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from mercer.metrics import alignment, centered_alignment, hsic
     from mercer.probabilistic import BayesianMKLClassifier, BayesianMKLRegressor
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "BAHSIC",

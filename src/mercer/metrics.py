@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer._data.notebook import NotebookResult
 from mercer._data.types import Array, Features, PerSample
 from mercer._data.validation import check_number
 from mercer._gram.dense import centered, checked_gram
@@ -180,8 +181,8 @@ def _pair(A: Array, B: Any, task: Task, kernel: OutputKernelSource) -> tuple[Arr
     return A, B
 
 
-@dataclass(frozen=True)
-class AlignmentBounds:
+@dataclass(frozen=True, repr=False)
+class AlignmentBounds(NotebookResult):
     """Bounds from the alignment of a kernel with a target, computed by `alignment_bounds`.
 
     Attributes
@@ -210,8 +211,7 @@ class AlignmentBounds:
     intercept : float
     vacuous : tuple of str
         Names of the vacuous bounds: a deviation that includes all alignments from zero to one, a
-        bound on the error of at least one, or a bound on the mean squared error of at least the
-        variance.
+        bound on the error of at least one, or on the mean squared error of at least the variance.
 
     Examples
     --------

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from command_cases import Run, error_line, pd
 
-from mercer._search.records import visible as visible_in_library
+from mercer._data.notebook import visible as visible_in_library
 from mercer_command import main
 from mercer_command.messages import InputError, collected_warnings, one_line, shown, visible
 

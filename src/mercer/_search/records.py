@@ -1,9 +1,8 @@
 """Records of fits: steps, learned kernels for display, and a card for notebooks."""
 
-import re
-from dataclasses import dataclass
-from html import escape
-from typing import Any, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
@@ -11,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._data.notebook import Bar, NotebookResult, Number, card, sentence, table
 from mercer._data.types import Array, Features
 from mercer._gram.expansion import KernelExpansion
 from mercer.kernels import Kernel, WeightedSum
@@ -161,8 +161,12 @@ class LearnedKernel:
     converged: bool = True
 
 
-@dataclass(frozen=True)
-class KernelTerms:
+_MOST = 8
+"""Largest number of kernels, and of features, that a card lists."""
+
+
+@dataclass(frozen=True, repr=False)
+class KernelTerms(NotebookResult):
     """Kernels that a fitted estimator combines, with their weights and shares.
 
     Attributes
@@ -182,6 +186,8 @@ class KernelTerms:
         nonzero weight has no known formula.
     combines : {"kernels", "predictions"}
         Whether a sum of kernels was learned, or the predictions on each kernel are combined.
+    feature_names : list of str of shape (n_features,), default=None
+        Names of the features; None if they are not known.
 
     Examples
     --------
@@ -199,6 +205,17 @@ class KernelTerms:
     shares: Array
     relevance: Array
     combines: Literal["kernels", "predictions"] = "kernels"
+    feature_names: list[str] | None = None
+
+    def _shown(self) -> list[str]:
+        order = np.argsort(-np.abs(self.shares), kind="stable")[:_MOST]
+        title = "Predictions on" if self.combines == "predictions" else "Kernel"
+        rows = [(self.labels[k], float(self.shares[k])) for k in order]
+        found = [_bars(title, rows, len(self.shares))]
+        has_features = not any(isinstance(k.structure, PrecomputedGram) for k in self.kernels)
+        if has_features and len(self.relevance) > 1:
+            found.append(_relevance(self.relevance, self.feature_names))
+        return found
 
 
 class KernelTermsMixin:
@@ -208,7 +225,18 @@ class KernelTermsMixin:
 
     def _html_repr(self) -> str:
         """Return scikit-learn's diagram, followed by a card that summarizes the fit."""
-        return str(estimator_html_repr(self)) + model_card(self)
+        summary = model_card(self)
+        return str(estimator_html_repr(self)).replace(summary, "") + summary
+
+    def _get_params_html(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the parameters as scikit-learn's diagrams show them, followed by the card.
+
+        Diagrams of pipelines and searches thereby show the card of the step that is opened.
+        """
+        found = super()._get_params_html(*args, **kwargs)  # type: ignore[misc]
+        shown = found._html_repr
+        found._html_repr = lambda: shown() + model_card(cast(BaseEstimator, self))
+        return found
 
     def kernel_terms(self) -> KernelTerms:
         """Return the kernels of the fitted estimator, with their weights and shares.
@@ -271,21 +299,13 @@ class KernelTermsMixin:
         return np.asarray(self.kernel_(X))  # type: ignore[attr-defined]
 
 
-_STYLE = (
-    "font:13px/1.5 system-ui,sans-serif;border:1px solid #8886;border-radius:6px;"
-    "padding:.6em .9em;margin:.5em 0;max-width:46em;overflow-wrap:anywhere"
-)
-
-
-def model_card(estimator: BaseEstimator, most: int = 8) -> str:
+def model_card(estimator: BaseEstimator) -> str:
     """Summarize a fitted estimator: its score, its kernels and the relevance of the features.
 
     Parameters
     ----------
     estimator : estimator
         Estimator with a method `kernel_terms`.
-    most : int, default=8
-        Maximum number of kernels and of features to list, in descending order of their shares.
 
     Returns
     -------
@@ -297,59 +317,25 @@ def model_card(estimator: BaseEstimator, most: int = 8) -> str:
         terms = estimator.kernel_terms()
     except NotFittedError:
         return ""
-    parts = [f"<div>{escape(line)}</div>" for line in _scores(estimator)]
-    order = np.argsort(-np.abs(terms.shares), kind="stable")[:most]
-    rest = len(terms.shares) - len(order)
-    name = "Predictions on" if terms.combines == "predictions" else "Kernel"
-    rows = [(terms.labels[k], float(terms.shares[k])) for k in order]
-    parts.append(_bars(name, rows, f"and {rest} more" if rest else ""))
-    has_features = not any(isinstance(k.structure, PrecomputedGram) for k in terms.kernels)
-    if has_features and len(terms.relevance) > 1:
-        parts.append(
-            _relevance(terms.relevance, getattr(estimator, "feature_names_in_", None), most)
-        )
-    return visible(f'<div class="mercer-card" style="{_STYLE}">{"".join(parts)}</div>')
+    names = getattr(estimator, "feature_names_in_", None)
+    if terms.feature_names is None and names is not None:
+        terms = replace(terms, feature_names=[str(name) for name in names])
+    return card([*map(sentence, _scores(estimator)), *terms._shown()])
 
 
-_INVISIBLE = re.compile(
-    "[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
-)
-"""Pattern of characters that control a terminal, hide text or reverse its direction."""
-
-
-def visible(text: str) -> str:
-    r"""Escape characters that control a terminal, hide text or reverse its direction.
-
-    Tabs and line ends are kept.
-
-    Parameters
-    ----------
-    text : str
-
-    Examples
-    --------
-    >>> print(visible("red \x1b[31m, reversed \u202e"))
-    red \x1b[31m, reversed \u202e
-    """
-    return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
-
-
-def _relevance(relevance: Array, features: Array | None, most: int) -> str:
+def _relevance(relevance: Array, features: Sequence[str] | None) -> str:
     """Return bars of the features' shares, or a sentence on why they cannot be compared."""
     unknown = np.isnan(relevance)
     if unknown.any():
         whose = "the features" if unknown.all() else f"{unknown.sum()} of the features"
-        return f"<div>Relevance of {whose} is not known: a kernel has an unknown formula.</div>"
+        return sentence(f"Relevance of {whose} is not known: a kernel has an unknown formula.")
     if np.ptp(relevance) == 0.0:
         why = "the kernels treat them alike" if relevance.any() else "predictions are constant"
-        return f"<div>Relevance is equal for all features: {why}.</div>"
-    order = np.argsort(-relevance, kind="stable")[:most]
-    names = [f"x{z}" if features is None else str(features[z]) for z in order]
-    rest = len(relevance) - len(order)
+        return sentence(f"Relevance is equal for all features: {why}.")
+    order = np.argsort(-relevance, kind="stable")[:_MOST]
+    names = [f"x{z}" if features is None else features[z] for z in order]
     shares = (relevance[order] / relevance.sum()).tolist()
-    rows = list(zip(names, shares, strict=True))
-    return _bars("Relevance", rows, f"and {rest} more" if rest else "")
+    return _bars("Relevance", list(zip(names, shares, strict=True)), len(relevance))
 
 
 def _scores(estimator: BaseEstimator) -> list[str]:
@@ -369,17 +355,7 @@ def _scores(estimator: BaseEstimator) -> list[str]:
     return found
 
 
-def _bars(title: str, rows: list[tuple[str, float]], rest: str) -> str:
-    """Return a table with a bar for each share, whose length is the magnitude of the share."""
-    lines = [
-        f'<tr><td style="text-align:left">{escape(label)}</td>'
-        f'<td style="text-align:right;white-space:nowrap;padding:0 .6em">{share:.1%}</td>'
-        '<td style="width:9em"><span role="presentation" style="display:inline-block;height:.7em;'
-        f'background:currentColor;opacity:.55;width:{100.0 * min(abs(share), 1.0):.1f}%"></span>'
-        "</td></tr>"
-        for label, share in rows
-    ]
-    caption = f'<caption style="text-align:left;font-weight:600">{escape(title)}</caption>'
-    more = f'<tr><td colspan="3" style="text-align:left">{escape(rest)}</td></tr>' if rest else ""
-    body = "".join([caption, *lines, more])
-    return f'<table style="border-collapse:collapse;font:inherit">{body}</table>'
+def _bars(title: str, rows: Sequence[tuple[str, float]], n_rows: int) -> str:
+    """Return a table of shares with bars, whose lengths are the magnitudes of the shares."""
+    cells = [(label, Number(f"{share:.1%}"), Bar(share)) for label, share in rows]
+    return table(cells, title=title, n_rows=n_rows)

@@ -8,6 +8,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from mercer._data.notebook import NotebookResult
 from mercer._data.types import Array
 from mercer._data.validation import LARGEST_LOGARITHM
 from mercer._gram.expansion import Scale
@@ -25,8 +26,8 @@ _FIRST_DAY = date(1970, 1, 1)
 """The day on which times of day are times."""
 
 
-@dataclass(frozen=True)
-class Contribution:
+@dataclass(frozen=True, repr=False)
+class Contribution(NotebookResult):
     """Contribution of a column to a prediction.
 
     Attributes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -93,7 +94,7 @@ def kernel_terms(estimator: BaseEstimator) -> KernelTerms:
     (['Gaussian, width 2.36', 'Linear'], array([0.11, 0.89]))
     """
     terms: KernelTerms = learned(estimator).kernel_terms()
-    return terms
+    return replace(terms, feature_names=known_names(estimator))
 
 
 def learned(estimator: BaseEstimator) -> BaseEstimator:
@@ -111,6 +112,12 @@ def learned(estimator: BaseEstimator) -> BaseEstimator:
 
 def feature_names(estimator: BaseEstimator) -> list[str]:
     """Return the names of the kernel's features, or x0, x1, ... if they are not known."""
+    names = known_names(estimator)
+    return [f"x{z}" for z in range(learned(estimator).n_features_in_)] if names is None else names
+
+
+def known_names(estimator: BaseEstimator) -> list[str] | None:
+    """Return the names of the kernel's features; None if they are not known."""
     step, estimator = learned(estimator), best_of(estimator)
     if hasattr(step, "feature_names_in_"):
         return [str(name) for name in step.feature_names_in_]
@@ -119,7 +126,7 @@ def feature_names(estimator: BaseEstimator) -> list[str]:
             return [str(name) for name in estimator[:-1].get_feature_names_out()]
         except (AttributeError, ValueError, NotFittedError):
             pass  # At least one step does not name its outputs.
-    return [f"x{z}" for z in range(step.n_features_in_)]
+    return None
 
 
 def axes(ax: Axes | None) -> Axes:

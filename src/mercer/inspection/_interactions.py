@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from mercer._data.notebook import NotebookResult, sentence
 from mercer._data.types import Array, RandomState, Table
 from mercer._gram.expansion import Scale
-from mercer.inspection._contributions import output_weights
+from mercer.inspection._contributions import contribution_label, output_weights
 from mercer.inspection._explained_model import ExplainedModel, Groups
 from mercer.inspection._explanations.product_values import product_interactions
 from mercer.inspection._explanations.variance_parts import PlayerFactors
+from mercer.inspection._result_tables import by_size, counted
 
 
-@dataclass(frozen=True)
-class ShapleyInteractions:
+@dataclass(frozen=True, repr=False)
+class ShapleyInteractions(NotebookResult):
     """Interactions of pairs of columns in predictions, computed by `shapley_interactions`.
 
     Attributes
@@ -45,6 +48,16 @@ class ShapleyInteractions:
     feature_names: list[str]
     output_names: list[str]
     scale: Scale
+
+    def _shown(self) -> list[str]:
+        title = f"{contribution_label(self.scale)} of pairs: mean magnitude"
+        if not len(self.values):
+            return [sentence(f"{title}. No rows are explained.")]
+        d = len(self.feature_names)
+        pairs = self.strongest(d * (d - 1) // 2)
+        names: Any = [("Column", [one[0] for one in pairs]), ("with", [one[1] for one in pairs])]
+        title = f"{title} in {counted(len(self.values), 'row')}"
+        return by_size(title, names, np.array([size for _, _, size in pairs]))
 
     @property
     def importances(self) -> Array:
@@ -182,8 +195,8 @@ def shapley_interactions(
     )
 
 
-@dataclass(frozen=True)
-class SobolIndices:
+@dataclass(frozen=True, repr=False)
+class SobolIndices(NotebookResult):
     """Shares of columns and pairs in the variation of a model, computed by `sobol_indices`.
 
     Attributes
@@ -223,6 +236,19 @@ class SobolIndices:
     feature_names: list[str]
     output_names: list[str]
     scale: Scale
+
+    def _shown(self) -> list[str]:
+        d, variance = len(self.feature_names), np.atleast_1d(self.variance)
+        # Shares of the variance of all outputs together.
+        weights = variance / (float(variance.sum()) or 1.0)
+        first, total = (
+            found.reshape(d, -1) @ weights for found in (self.first_order, self.total_order)
+        )
+        columns = [("Column", self.feature_names), ("Alone", first.tolist())]
+        title = "Shares of the variance of predictions"
+        if len(variance) > 1:
+            title += f", {counted(len(variance), 'output')} together"
+        return by_size(title, columns, total, "With interactions")
 
 
 def sobol_indices(

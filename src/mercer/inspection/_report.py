@@ -13,6 +13,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from mercer._data.folds import group_codes
+from mercer._data.notebook import NotebookResult
 from mercer._data.types import Array, Features, PerSample, Table
 from mercer._data.validation import check_coverage
 from mercer.inspection._all_checks import all_checks, coverage_check, left_out_check
@@ -52,8 +53,8 @@ from mercer.inspection._report_text import (
 )
 
 
-@dataclass(frozen=True)
-class ModelReport:
+@dataclass(frozen=True, repr=False)
+class ModelReport(NotebookResult):
     """Scores of a fitted model and warnings about them, computed by `report`.
 
     In a notebook, the report is shown as a page of tables.

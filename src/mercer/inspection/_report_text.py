@@ -6,7 +6,7 @@ from html import escape
 from math import floor, isinf, log10
 from typing import Any
 
-from mercer._search.records import visible
+from mercer._data.notebook import NotebookResult, visible
 from mercer.inspection._coverage import Bin
 from mercer.inspection._held_out import Estimate, PredictorScores
 
@@ -54,8 +54,8 @@ _MEANINGS = {
 }
 
 
-@dataclass(frozen=True)
-class ReportSection:
+@dataclass(frozen=True, repr=False)
+class ReportSection(NotebookResult):
     """A part of a report, with a title, a table and sentences.
 
     Attributes
@@ -88,6 +88,9 @@ class ReportSection:
     findings: tuple[str, ...] = ()
     sentences: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        return html([self])
 
 
 def number(value: float, digits: int = 4) -> str:
@@ -362,7 +365,7 @@ def html(sections: Sequence[ReportSection]) -> str:
     parts = []
     for section in sections:
         parts.append(f"<h3>{escape(section.title)}</h3>")
-        parts += [f"<p><b>Warning:</b> {escape(text)}.</p>" for text in section.warnings]
+        parts += [f"<p><strong>Warning:</strong> {escape(text)}.</p>" for text in section.warnings]
         if section.header:
             rows = "".join(_line(row, "td") for row in section.rows)
             head = f"<thead>{_line(section.header, 'th')}</thead>"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import expit, softmax
 
+from mercer._data.notebook import NotebookResult, sentence
 from mercer._data.types import Array
 from mercer._data.validation import LARGEST_LOGARITHM
 from mercer._gram.expansion import Scale
@@ -17,12 +18,14 @@ from mercer.inspection._columns import columns_of
 from mercer.inspection._contributions import (
     Contribution,
     cell_text,
+    contribution_label,
     decimals_of,
     multiplied_label,
     output_position,
     output_weights,
     quantity_label,
 )
+from mercer.inspection._result_tables import by_output, by_size, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,8 +35,8 @@ FAR = "far from training rows"
 """Name of the shrinkage of predictions far from the training rows."""
 
 
-@dataclass(frozen=True)
-class ShapleyValues:
+@dataclass(frozen=True, repr=False)
+class ShapleyValues(NotebookResult):
     """Contributions of columns to predictions, computed by `shapley_values`.
 
     Attributes
@@ -81,6 +84,20 @@ class ShapleyValues:
     output_names: list[str]
     scale: Scale
     shrinkage: Array
+
+    def _shown(self) -> list[str]:
+        names, scale = self.feature_names, self.scale
+        if self.values.shape[0] == 1 and (self.values.ndim == 2 or self.output_names):
+            found = self.of_row(0)
+            cells = [cell_text(value) for value in self.data[0]]
+            columns = [("Column", names), ("Value", cells)]
+            title = contribution_label(found.scale, found.output_names)
+            return [sentence(self.headline(0)), *by_size(title, columns, found.values[0])]
+        title = f"{contribution_label(scale)}: mean magnitude"
+        if not len(self.values):
+            return [sentence(f"{title}. No rows are explained.")]
+        title = f"{title} in {counted(len(self.values), 'row')}"
+        return by_output(title, ("Column", names), self.importances, self.output_names)
 
     @property
     def standard_errors(self) -> Array:

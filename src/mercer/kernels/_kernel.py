@@ -57,8 +57,6 @@ class Kernel(OwnFormula):
     accepts_array_api: bool = False
     """Whether `_shifted` also accepts arrays of other libraries of the array API standard."""
 
-    _names: Array | None = None
-
     accepts_missing: bool = False
     """Whether the kernel, or one of its parts, accepts missing values (NaN) of features."""
 

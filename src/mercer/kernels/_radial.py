@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -380,6 +380,8 @@ class Gaussian(Stationary):
     array([[1.    , 0.3679],
            [0.3679, 1.    ]])
     """
+
+    _formula: ClassVar[Any] = "exp(-d²), d = ‖(x - z) / width‖"
 
     accepts_array_api = True
 

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._blocks import tables
 from mercer._data.folds import sample_rows
+from mercer._data.notebook import card, sentence
 from mercer._data.types import Array, Features, PerSample, Table, available_if
 from mercer._data.validation import check_number, warn
 from mercer._estimators.fits import FittedAttributesMixin
@@ -209,6 +210,13 @@ class Compressed(FittedAttributesMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         return get_tags(self.model)
 
+    def _html_repr(self) -> str:
+        shown = card([sentence(self._growth())]) if hasattr(self, "loss_") else ""
+        return str(super()._html_repr()) + shown
+
+    def _growth(self) -> str:
+        return f"With {len(self.rows_per_center_):,} centers, the error grows by {self.loss_:.1%}."
+
     def fit(self, X: Table, y: npt.ArrayLike, **fit_params: Any) -> Self:
         """Fit the model, and compress it on its training rows.
 
@@ -255,9 +263,7 @@ class Compressed(FittedAttributesMixin, BaseEstimator):
             if least <= _ENOUGH or 2 * number * len(small.terms) > _MOST_FEATURES:
                 break
         if least > _ENOUGH and self.n_components == "auto":
-            warn(
-                f"With {len(self.rows_per_center_):,} centers, the error grows by {self.loss_:.1%}."
-            )
+            warn(self._growth())
         return self
 
     def _values(self, X: Table) -> Array:
