@@ -17,12 +17,7 @@ from mercer._data.notebook import NotebookResult
 from mercer._data.types import Array, Features, PerSample, Table
 from mercer._data.validation import check_coverage
 from mercer.inspection._all_checks import all_checks, coverage_check, left_out_check
-from mercer.inspection._baselines import (
-    against_constant,
-    baselines,
-    prepared,
-    with_scores,
-)
+from mercer.inspection._baselines import against_constant, baselines, prepared, with_scores
 from mercer.inspection._checks import Check
 from mercer.inspection._columns import LossByColumn, columns_of, losses_by_column, not_examined
 from mercer.inspection._coverage import (

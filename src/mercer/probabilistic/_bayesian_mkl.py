@@ -124,11 +124,10 @@ class BayesianMKL(OneStage):
             )
         if not model.converged:
             gap = "" if model.gap is None else f", with a relative duality gap of {model.gap:.2g}"
+            advice = f"raise max_iter (now {self.max_iter}), or tol"
             # A fit may consist of several descents, each of at most `max_iter` steps.
-            is_short = self.n_iter_ < self.max_iter
-            advice = "rounding allows no further descent: raise tol"
-            if not is_short:
-                advice = f"raise max_iter (now {self.max_iter}), or tol"
+            if self.n_iter_ < self.max_iter:
+                advice = "rounding allows no further descent: raise tol"
             warn(
                 f"Stopped after {self.n_iter_} steps before tol={self.tol:g} was reached{gap}: "
                 f"{advice}.",
@@ -240,8 +239,7 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels; zero for kernels that are not needed.
     shares_ : ndarray of shape (n_kernels,)
-        Share of each kernel in the learned kernel, by the traces of training Gram matrices. The
-        shares sum to one.
+        Shares of the kernels, by the traces of their training Gram matrices; they sum to one.
     alignment_ : float
         Centered alignment of the learned kernel with the labels on the training set.
     objective_ : float
@@ -396,8 +394,7 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
 
     def _expansion(self) -> KernelExpansion:
         if self._labels is not None:
-            factors = np.ones(len(self.classes_))
-            found = self._label_expansion(self._latent_expansion(), factors)
+            found = self._label_expansion(self._latent_expansion(), np.ones(len(self.classes_)))
             return replace(found, scale="latent mean")
         names = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         return replace(self._latent_expansion(), outputs=tuple(map(str, names)))
