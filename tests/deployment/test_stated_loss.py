@@ -16,8 +16,8 @@ from mercer import (
     UniformCombination,
     compress,
 )
-from mercer._files.deployment.growth_of_error import relative_growth
 from mercer._files.deployment.few_centers import with_few_centers
+from mercer._files.deployment.growth_of_error import relative_growth
 from mercer.kernels import Gaussian, Laplacian
 
 pytestmark = [

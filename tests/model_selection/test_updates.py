@@ -333,7 +333,7 @@ class TestBadInput:
 
     def test_new_classes(self) -> None:
         model = KernelStackingClassifier([Gaussian(2.0)]).fit(X, LABELS)
-        with pytest.raises(ValueError, match=r"previously unseen labels: \['d'\]\. Fit anew"):
+        with pytest.raises(ValueError, match=r"previously unseen labels: \['d'\]\. Fit again"):
             model.update(X[:2], ["a", "d"])
 
     @pytest.mark.parametrize(

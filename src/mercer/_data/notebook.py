@@ -206,15 +206,16 @@ class NotebookResult:
 
 
 def _short(value: object) -> str:
-    """Return a value as a text of at most 40 characters: containers by their sizes."""
+    """Return a value as a short text: arrays and long containers by their sizes."""
     if isinstance(shape := getattr(value, "shape", None), tuple) and shape:
         return f"<{type(value).__name__} of shape {shape}>"
-    if isinstance(value, list | tuple | dict) and len(text := repr(value)) > 40:
-        return f"<{type(value).__name__} of {len(value):,}>"
     if isinstance(value, Real) and not isinstance(value, Integral):
         return number(float(value))
     text = repr(value)
     if isinstance(value, str) or value is None:
         return shortened(text)
     # Some texts hold addresses in memory, which say nothing.
-    return text if len(text) <= 40 and " at 0x" not in text else f"<{type(value).__name__}>"
+    if len(text) <= 80 and " at 0x" not in text:
+        return text
+    size = f" of {len(value):,}" if isinstance(value, list | tuple | dict) else ""
+    return f"<{type(value).__name__}{size}>"

@@ -146,7 +146,7 @@ def load(path: str | PathLike[str]) -> BaseEstimator:
             reason = _reason(error) + other
             raise ValueError(f"{path} is not a model of mercer fit: {reason}") from error
     if other:
-        warn(f"{path} may not predict, or not as it did{other}. Fit the model anew.")
+        warn(f"{path} may not predict, or not as it did{other}. Fit the model again.")
     return model
 
 

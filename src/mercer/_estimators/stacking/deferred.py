@@ -48,7 +48,7 @@ class Once(Generic[Result]):
                 if self._compute is None:
                     raise AttributeError(
                         "Left-out predictions were not computed before the model was saved: save "
-                        "it with complete=True, or fit it anew."
+                        "it with complete=True, or fit it again."
                     )
                 self._results = [self._compute()]
                 self._compute = None
