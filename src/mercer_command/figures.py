@@ -27,7 +27,7 @@ MOST_MARKS = 15
 
 
 _LARGEST_LOGARITHM = 700.0
-"""Largest logarithm whose exponential is drawn, below that of the largest float."""
+"""Largest logarithm whose exponential is drawn; larger ones could overflow."""
 
 
 def plain_numbers(axis: Axis, *, whole: bool = False) -> None:
