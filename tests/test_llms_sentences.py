@@ -1,23 +1,15 @@
 """The sentence that llms.txt has for each page: the page's own."""
 
-import importlib.util
-from pathlib import Path
 from types import ModuleType
 
 import pytest
-
-SOURCE = Path(__file__).parents[1] / "docs" / "_ext" / "llms_sentences.py"
+from docs_modules import docs_module
 
 
 @pytest.fixture(scope="module")
 def extension() -> ModuleType:
     pytest.importorskip("sphinx")
-    spec = importlib.util.spec_from_file_location("llms_sentences", SOURCE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return docs_module("_ext/llms_sentences.py")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """What a release consists of: the archive of the site, and the versions that were tested."""
 
-import importlib.util
 import os
 import re
 import tomllib
@@ -9,18 +8,14 @@ from types import ModuleType
 from zipfile import ZipFile
 
 import pytest
+from docs_modules import docs_module
 
 ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
 def archive() -> ModuleType:
-    found = importlib.util.spec_from_file_location("archive", ROOT / "docs" / "archive.py")
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
+    return docs_module("archive.py")
 
 
 def test_the_same_pages_give_the_same_archive(archive: ModuleType, tmp_path: Path) -> None:

@@ -1,25 +1,17 @@
 """The members that pages of the reference show: they exist, and those that users call are there."""
 
 import importlib
-import importlib.util
-from pathlib import Path
 from types import ModuleType
 
 import pytest
+from docs_modules import docs_module
 from test_package import documented
-
-SOURCE = Path(__file__).parents[1] / "docs" / "_ext" / "docstrings.py"
 
 
 @pytest.fixture(scope="module")
 def extension() -> ModuleType:
     pytest.importorskip("sphinx")
-    spec = importlib.util.spec_from_file_location("docstrings", SOURCE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return docs_module("_ext/docstrings.py")
 
 
 def test_shown_members_exist(extension: ModuleType) -> None:

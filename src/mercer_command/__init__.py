@@ -2,7 +2,6 @@
 
 import sys
 import warnings
-from io import TextIOWrapper
 from typing import Any
 
 __all__ = ["main"]
@@ -12,10 +11,6 @@ def main() -> None:
     """Run the command line, with exit code 130 if it is interrupted."""
     try:
         app = _imported_app()
-        for stream in (sys.stdout, sys.stderr):
-            # Characters that the terminal cannot encode, such as bars, must not end the run.
-            if isinstance(stream, TextIOWrapper):
-                stream.reconfigure(errors="replace")
         app(prog_name="mercer")
     except KeyboardInterrupt:  # Short commands spend most of their time in imports.
         sys.stderr.write("mercer: interrupted\n")
