@@ -84,8 +84,10 @@ def _range(cells: dict[tuple[str, int], dict[str, Record]]) -> str:
         for (table, _), methods in cells.items()
         if CATBOOST in methods and methods[STACK]["task"] == "regression"
     ]
-    low, high = (f"{r:.2f} ({table}, {size} rows)" for r, table, size in (min(found), max(found)))
-    return f"Tables differ: error / CatBoost is between {low} and {high}."
+    low, high = (
+        f"{r:.2f} (data set `{table}`, {size} rows)" for r, table, size in (min(found), max(found))
+    )
+    return f"The ratio error / CatBoost varies from {low} to {high}."
 
 
 def means(records: Sequence[Record]) -> dict[tuple[str, int], dict[str, Record]]:
