@@ -43,9 +43,9 @@ def _honesty(cells: Sequence[Cell]) -> str:
     scaled, of_scaled = _beyond(declared, "on one scale")
     others, of_others = _beyond([c for c in cells if c not in declared], "difference")
     verdict = (
-        f"If it was declared which rows belong together, {beyond} of {known} reported scores "
-        f"differ from the true score by more than two standard errors; on one scale, {scaled} of "
-        f"{of_scaled} differences exceed two standard errors. Of the {of_others} "
+        f"Of the {known} scores of models that know which rows belong together, {beyond} differ "
+        f"from the true score by more than two standard errors. On one scale, {scaled} of "
+        f"{of_scaled} reported errors differ by more than two standard errors. Of the {of_others} "
         f"other scores, {others} differ by more than two standard errors."
     )
     digits = TEXTS["digits"] if any(c["problem"].startswith("digits") for c in cells) else ""
