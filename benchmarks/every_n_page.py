@@ -153,7 +153,7 @@ def ratio(stack: Record, other: Record, name: str) -> float:
 
 def _ratios(cells: dict[tuple[str, int], dict[str, Record]], others: list[str]) -> str:
     """Geometric means of ratios over tables, for each number of rows."""
-    header = ["rows", "tables", *(f"{what} / {o}" for what in ("error", "fit") for o in others)]
+    header = ["training rows", "tables", *_headers(("error", "fit time"), others)]
     lines = [line(*header), line(*["---:"] * len(header))]
     for size in _sizes(cells):
         of_rows = [found for found in cells.values() if found[STACK]["size"] == size]
@@ -163,6 +163,11 @@ def _ratios(cells: dict[tuple[str, int], dict[str, Record]], others: list[str]) 
             row.append(f"{np.exp(np.mean(np.log(values))):.3f}" if values else "")
         lines.append(line(*row))
     return "\n".join(lines)
+
+
+def _headers(measures: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Heads of columns of ratios: measures of the stack divided by those of other methods."""
+    return [f"{what} / {other.replace(', ', ' with ')}" for what in measures for other in others]
 
 
 def _of_size(
@@ -184,8 +189,9 @@ def _sizes(cells: dict[tuple[str, int], dict[str, Record]]) -> list[str]:
 
 def _spread(cells: dict[tuple[str, int], dict[str, Record]]) -> str:
     """Ratios of errors to CatBoost's: means, medians, and means without single tables."""
-    header = ["rows", "target", "tables", "geometric mean", "median", "without the best table"]
-    header += ["without the worst", "best", "worst"]
+    header = ["training rows", "target", "tables", "geometric mean", "median"]
+    header += ["mean without the best table", "mean without the worst table"]
+    header += ["best table", "worst table"]
     lines = [line(*header), line(*["---:"] * len(header))]
     for size in _sizes(cells):
         for task, target in TASKS.items():
@@ -202,7 +208,8 @@ def _spread(cells: dict[tuple[str, int], dict[str, Record]]) -> str:
 
 def _losses(cells: dict[tuple[str, int], dict[str, Record]]) -> str:
     """Ratios of log-losses of classes to those of LightGBM, CatBoost, and the better of both."""
-    header = ["rows", "tables", "/ LightGBM", "/ CatBoost", "/ the better", "worst of these"]
+    header = ["training rows", "tables", *_headers(("log-loss",), [LIGHTGBM, CATBOOST])]
+    header += ["log-loss / the better of both", "highest ratio to the better of both"]
     lines = [line(*header), line(*["---:"] * len(header))]
     for size in _sizes(cells):
         found = _of_size(cells, size, "classification", LIGHTGBM, CATBOOST)
@@ -219,7 +226,7 @@ def _losses(cells: dict[tuple[str, int], dict[str, Record]]) -> str:
 
 def _later(cells: dict[tuple[str, int], dict[str, Record]], others: list[str]) -> str:
     """Ratios of errors, and of log-losses, on tables whose test rows are later ones."""
-    header = ["table", "rows", *(f"{what} / {o}" for what in ("error", "log-loss") for o in others)]
+    header = ["table", "training rows", *_headers(("error", "log-loss"), others)]
     lines = [line(*header), line("---", *["---:"] * (len(header) - 1))]
     for (table, rows), found in cells.items():
         shown = [table.removesuffix(LATER), f"{rows:,}"]
@@ -236,8 +243,10 @@ def _later(cells: dict[tuple[str, int], dict[str, Record]], others: list[str]) -
 
 def _tuned(records: Sequence[Record]) -> str:
     """Ratios to tuned methods, on the splits for which these are measured."""
-    header = ["rows", "method", "target", "tables", "splits", "error", "without the best table"]
-    header += ["without the worst", "log-loss", "fit", "error of the method / its default"]
+    header = ["training rows", "tuned method", "target", "tables", "splits", "error / tuned error"]
+    header += ["error ratio without the best table", "error ratio without the worst table"]
+    header += ["log-loss / tuned log-loss", "fit time / tuned fit time"]
+    header += ["tuned error / default error"]
     lines = [line(*header), line("---:", "---", "---", *["---:"] * (len(header) - 3))]
     for (size, method, target), found in _beside_tuned(records).items():
         tables = sorted({stack["table"] for stack, _, _ in found})

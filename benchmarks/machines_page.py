@@ -66,9 +66,9 @@ def _machine(records: Sequence[Record]) -> str:
 
 def _times(records: Sequence[Record], threads: Sequence[int], *, tasks: bool = False) -> str:
     """The table of times by the number of threads."""
-    heads = [f"{number} threads" if number > 1 else "1 thread" for number in threads]
-    more = ["tasks", "mean, ms", "below 1 ms", "waiting"] if tasks else []
-    rows = [line("", *heads, "ratio", *more)]
+    heads = [f"{number} threads, ms" if number > 1 else "1 thread, ms" for number in threads]
+    more = ["tasks", "mean length, ms", "tasks below 1 ms", "waiting"] if tasks else []
+    rows = [line("fit" if tasks else "operation", *heads, "ratio", *more)]
     rows.append(line("---", *["---:"] * (len(heads) + 1 + len(more))))
     return "\n".join([*rows, *(line(*cells(record)) for record in records)])
 

@@ -34,55 +34,75 @@ COVERAGE = 0.9
 
 HEAD = """# Scores on noise, and coverage on small samples
 
-If columns carry no information about the target, a score should not promise any. This page
-compares `loo_score_` and intervals on such tables with their values on new rows.
-`python benchmarks/noise_scores.py page` writes it from benchmarks/noise_scores.jsonl.
+If columns carry no information about the target, a score should not promise any. This page compares
+the `loo_score_` and the prediction intervals that a model reports for such tables with their values
+on new rows. The command `python benchmarks/noise_scores.py page` generates this page from the
+measurements in `benchmarks/noise_scores.jsonl`.
 
-The first table compares the `loo_score_` of the stacking estimators, with their defaults, with the
-score on {n_new} new rows of the same class frequencies. Columns are normal. Values are means over
-draws; the standard error is that of the mean difference, and below zero the score is too low. Of
-{n_cells} differences, {n_beyond} are larger than two standard errors; one in twenty is to be
-expected. From 500 rows, each stack that predicts rows for `loo_score_` is chosen by the other half
-of the rows. On noise, such a stack predicts a rare class more often than a stack that all rows
-choose.
+The first table compares the `loo_score_` of the estimators `KernelStackingRegressor` and
+`KernelStackingClassifier` with their score on {n_new} new rows, which have the same class
+frequencies. The estimators have their default parameters. The columns of the tables are normally
+distributed noise.
 
-| rows | columns | target | draws | `loo_score_` | new rows | difference | standard error |
+Values are means over draws. The difference is the `loo_score_` minus the score on new rows, and the
+last column is the standard error of the mean difference. If the difference is below zero, the
+`loo_score_` is too low. Of {n_cells} differences, {n_beyond} are larger than two standard errors;
+about one in twenty is expected to be that large by chance.
+
+With 500 rows or more, `loo_score_` comes from two [stacks](glossary.md#stacking): each half of the
+rows chooses the stack that predicts the other half. On noise, a stack that is chosen by half of the
+rows predicts a rare class more often than a stack that is chosen by all rows.
+
+| rows | columns | target | draws | mean `loo_score_` | mean score on new rows | difference | \
+standard error |
 | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |"""
 
 INTERVALS = """
 ## Intervals
 
-The table has the share of new responses in intervals of `KernelStackingRegressor`, with its
-defaults, that aim at {coverage:.0%}.
+The table gives the coverage of prediction intervals that aim at {coverage:.0%}, which is the share
+of new responses inside their intervals. The estimator is `KernelStackingRegressor` with its default
+parameters.
 
-| rows | columns | response | draws | coverage | standard error |
+| rows | columns | response | draws | coverage | standard error of the coverage |
 | ---: | ---: | --- | ---: | ---: | ---: |"""
 
 NULL = """
 ## Coverage on noise
 
-The table has the share of {n_new} new responses in intervals that aim at {coverage:.0%}, by the
-estimators with their defaults. Three normal columns have nothing to do with the response.
+The table gives the coverage of prediction intervals that aim at {coverage:.0%}, which is the share
+of {n_new} new responses inside their intervals. The response does not depend on the three columns,
+which are normally distributed. The estimators have their default parameters.
 
-| structure | rows |
+Tables have one of four structures:
+
+| structure | how the rows are made |
 | --- | --- |
-| groups | belong to groups of five, which share a center of the columns, and half of whose rows \
-share one response |
-| copies | occur three times each, which the estimators find out |
-| weights | have exponential weights |
+| alone | Rows are independent. |
+| groups | Groups of five rows share a center of their columns, and half of the rows of a group \
+share one response. |
+| copies | Each row occurs three times, which the estimators find out by themselves. |
+| weights | Rows are independent, and their weights are exponentially distributed. |
 
-"Exact" is what a quantile of as many exchangeable errors covers, with or without ties: it is above
-{coverage:.0%} if these are few. For groups, whose rows are neither equal nor independent, it is a
-lower bound. "Taken" is the share of draws in which `scale="auto"` took a scale, "least" the lowest
-coverage of a single fit, and "below" the number of fits that cover less than {low:.0%}.
+The columns of the next table are:
 
-With `scale="auto"`, {n_under} of {n_cells} cells cover less than they should by more than two
-standard errors, with `scale=None` {n_under_plain}. From 100 rows, {n_low} of {n_fits} fits cover
-less than {low:.0%}, with `scale=None` {n_low_plain}. Exact intervals of independent errors would
-have {n_low_exact:.0f} such fits.
+* "Exact" is the coverage of a quantile of equally many exchangeable errors, with or without ties.
+  The exact coverage is above {coverage:.0%} if there are only a few errors. For groups, whose rows
+  are neither equal nor independent, the exact coverage is a lower bound.
+* The columns `scale=None` and `scale="auto"` give the mean coverage without and with a learned
+  [scale](glossary.md#stacking) of the residuals, and its standard error.
+* "Least" is the lowest coverage of a single fit.
+* "Below" is the number of fits with `scale="auto"` that cover less than {low:.0%}.
+* "Taken" is the share of draws in which `scale="auto"` used a learned scale.
 
-| rows | noise | structure | estimator | draws | exact | `scale=None` | least | `scale="auto"` | \
-least | below | taken |
+In {n_under} of the {n_cells} rows of the next table, the coverage with `scale="auto"` is below the
+exact coverage by more than two standard errors. With `scale=None`, this holds for {n_under_plain}
+rows. Of the {n_fits} fits to 100 rows or more, {n_low} fits cover less than {low:.0%} with
+`scale="auto"`, and {n_low_plain} fits with `scale=None`. Exact intervals of independent errors
+would have {n_low_exact:.0f} such fits.
+
+| rows | noise | structure | estimator | draws | exact | `scale=None` | least with `scale=None` | \
+`scale="auto"` | least with `scale="auto"` | below | taken |
 | ---: | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"""
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]

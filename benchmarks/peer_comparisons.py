@@ -104,7 +104,7 @@ def mklpy(repeats: int) -> Iterator[Comparison]:
             partial(soft.fit, kernels_last(grams), y), fit, repeats
         )
         problem = f"hinge loss, l{norm:g}-norm, C = 1, image, n = 1500, 20 kernels"
-        agreement = f"mercer's gap {found.dual_gap_:.0e}; EasyMKL has another objective"
+        agreement = f"mercer's gap {found.dual_gap_:.0e}; EasyMKL minimizes another objective"
         yield Comparison(problem, "EasyMKL()", False, False, own_time, time, agreement)
     grams, y = labeled_grams("spambase", 1000)
     own_weights, other = AlignmentMaximization("precomputed", signs="free"), CKA()
@@ -216,7 +216,7 @@ def cross_validation(repeats: int) -> Iterator[Comparison]:
         fit = partial(own.fit, kernels_last(grams), y)
         own_time, time, _, _ = best_times(fit, other, repeats)
         above = Optimum(grams, y, own).above(weights)
-        agreement = f"its weights are {percent(above)} above mercer's optimum"
+        agreement = f"himalaya's weights are {percent(above)} above mercer's optimum"
         problem = f"weights of 20 kernels for ridge, kin8nm, n = 300, alpha = {alpha:.2g}"
         peer = f"MultipleKernelRidgeCV: {name}"
         yield Comparison(problem, peer, False, False, own_time, time, agreement)
@@ -251,8 +251,9 @@ def scikit_learn(repeats: int) -> Iterator[Comparison]:
     values = machine.decision_function(X), svc.decision_function(X)
     same = float(np.mean((values[0] > 0.0) == (values[1] > 0.0)))
     agreement = (
-        f"{same:.2%} of the predictions, values {np.abs(values[0] - values[1]).max():.0e} apart; "
-        "mercer's time includes five more machines, for probabilities"
+        f"{same:.2%} of the predictions are equal, and the decision values are "
+        f"{np.abs(values[0] - values[1]).max():.0e} apart; "
+        "mercer's time includes five more support vector machines, for probabilities"
     )
     problem = "hinge loss, one Gaussian, image, n = 1500, C = 10"
     yield Comparison(problem, "SVC", True, True, own_time, time, agreement)

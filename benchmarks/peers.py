@@ -17,6 +17,7 @@ import platform
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from textwrap import fill
 
 from common import THREADS, command_line
 from peer_comparisons import COMPARISONS, gpml_values
@@ -36,6 +37,9 @@ PACKAGES = {
 }
 """Peers, and the names of their distributions."""
 
+WIDTH = 120
+"""Length of lines."""
+
 TEXTS = named_texts(Path(__file__).with_suffix(".md"))
 
 
@@ -54,11 +58,11 @@ def times_table(comparisons: Sequence[Comparison]) -> str:
     """Return the table of one package's comparisons."""
     header = [
         "problem",
-        "peer",
+        "other package's method",
         "same problem?",
         "mercer, s",
-        "peer, s",
-        "peer / mercer",
+        "other package, s",
+        "other package's time / mercer's time",
         "agreement",
     ]
     rows = [
@@ -82,19 +86,27 @@ def summary(comparisons: Sequence[Comparison]) -> str:
     slower = [c for c in same if c.own_time > c.peer_time]
     inexact = [c for c in comparisons if c.same and not c.reached]
     text = (
-        f"Both sides solve {len(same)} problems to within {REACHED:.1%} of the optimum, or to the "
-        f"same numbers. mercer takes no longer on {len(same) - len(slower)} of them."
+        f"mercer and the other package both solve {len(same)} problems to within {REACHED:.1%} of "
+        f"the optimum, or with the same numbers. On {len(same) - len(slower)} of these problems, "
+        "mercer takes no longer than the other package."
     )
+    text = fill(text, WIDTH)
     if slower:
         named = [
-            f"* {c.problem} ({c.peer}: {c.own_time / c.peer_time:.2g} times its time)"
+            f"{c.problem} ({c.own_time / c.peer_time:.2g} times the time of {c.peer})"
             for c in slower
         ]
-        text += "\n\nIt takes longer on:\n\n" + "\n".join(named)
+        text += "\n\nmercer takes longer on these problems:\n\n" + _bullets(named)
     if inexact:
-        named = [f"* {c.problem} ({c.peer})" for c in inexact]
-        text += "\n\nThe other package stops farther from the optimum on:\n\n" + "\n".join(named)
+        named = [f"{c.problem} ({c.peer})" for c in inexact]
+        text += "\n\nOn these problems, the other package stops farther from the optimum:\n\n"
+        text += _bullets(named)
     return text
+
+
+def _bullets(texts: Sequence[str]) -> str:
+    lines = [fill(text, WIDTH, initial_indent="* ", subsequent_indent="  ") for text in texts]
+    return "\n".join(lines)
 
 
 def page(

@@ -36,6 +36,10 @@ MAX_COLUMNS = 100
 
 PRIOR = "class frequencies"
 PEERS = ("SVC()", "SVC, grid search")
+SHOWN = {PEERS[1]: "tuned `SVC`", "temperature, one": "temperature with one fit"}
+"""What the page calls machines and methods of calibration that have other names in the records."""
+WIDTH = 120
+"""Length of lines."""
 N_RESAMPLES = 10_000
 LEVEL = 0.95
 
@@ -99,11 +103,11 @@ def _marks(n: int) -> str:
 
 
 def _code(name: str) -> str:
-    return f"`{name}`" if name.endswith(")") else name
+    return f"`{name}`" if name.endswith(")") else SHOWN.get(name, name)
 
 
 def _listing(parts: Sequence[str]) -> str:
-    return "; ".join(parts) if parts else "none"
+    return ", ".join(parts) if parts else "none"
 
 
 Comparisons = dict[tuple[str, str, Way], Ratio]
@@ -124,29 +128,31 @@ def _worse(found: Comparisons) -> str:
             of_estimator += [f"{title}: {', '.join(factors)}"] * bool(factors)
         if of_estimator:
             text = f"{_code(name)}: {'; '.join(of_estimator)}"
-            lines.append(fill(text, 100, initial_indent="* ", subsequent_indent="  "))
+            lines.append(fill(text, WIDTH, initial_indent="* ", subsequent_indent="  "))
     return "\n".join(lines) if lines else "* none"
 
 
 def _title(way: Way, estimator: str = "") -> str:
-    return way[1] if way[0] == estimator else f"{_code(way[0])}, {way[1]}"
+    return _code(way[1]) if way[0] == estimator else f"{_code(way[0])}, {_code(way[1])}"
 
 
 def _verdict(found: Comparisons) -> str:
     """Say where own probabilities are worse, and count where they are better."""
     texts = []
     for same, what in (
-        (True, "the same estimator, calibrated"),
-        (False, "support vector machines"),
+        (True, "the calibrated probabilities of the same estimator"),
+        (False, "the calibrated probabilities of support vector machines"),
     ):
         ratios = {key: r for key, r in found.items() if (key[2][0] == key[0]) == same}
         better = sum(ratio.high < 1.0 for ratio in ratios.values())
         worse = sum(ratio.low > 1.0 for ratio in ratios.values())
         text = (
-            f"Compared with {what}: of {len(ratios)} ratios, {better} are below one with their "
-            f"intervals, and {worse} above. Own probabilities are worse (calibration and ratio):"
+            f"Own probabilities are compared with {what} in {len(ratios)} ratios. The intervals of "
+            f"{better} ratios are entirely below one, and the intervals of {worse} ratios are "
+            "entirely above one. Own probabilities are worse in the following cases, for which the "
+            "list gives the method of calibration and the ratio:"
         )
-        texts += [fill(text, 100), _worse(ratios)]
+        texts += [fill(text, WIDTH), _worse(ratios)]
     return "\n\n".join(texts)
 
 
@@ -157,14 +163,16 @@ def _ratios(scores: Scores, rows: int) -> str:
     for name in scores.own:
         n_sets, n_calibrated = (len(scores.found[name, way]) for way in ("own", next(iter(WAYS))))
         sets = (
-            f"{n_sets}" if n_calibrated in (0, n_sets) else f"{n_sets}, {n_calibrated} calibrated"
+            f"{n_sets}"
+            if n_calibrated in (0, n_sets)
+            else f"{n_sets}, {n_calibrated} of them calibrated"
         )
         others = [*((name, way) for way in WAYS), *peers]
         for measure, title in MEASURES.items():
             ratios = [scores.ratio((name, "own"), other, measure) for other in others]
             found |= {(name, measure, o): r for o, r in zip(others, ratios, strict=True) if r}
             lines.append(line(_code(name), title, sets, *("" if r is None else r for r in ratios)))
-    columns = [*(f"calibrated, {way}" for way in WAYS), *(_title(way) for way in peers)]
+    columns = [*(f"same estimator, {_code(way)}" for way in WAYS), *(_title(way) for way in peers)]
     head = TEXTS["ratios"].format(
         rows=f"{rows:,}",
         level=LEVEL,
@@ -226,9 +234,12 @@ def _noise(records: Sequence[Record], method: str) -> str:
         method=method,
         one=" and ".join(f"{500.0 / r:.1f} at n = {r:,}" for r in sorted({s[0] for s in settings})),
         verdict=fill(
-            f"Own log-losses are above that of the class frequencies for: {_listing(beyond)}.", 100
+            "The log-loss of own probabilities exceeds the log-loss of the class frequencies, by "
+            "more than two standard errors in at least one column, for these estimators: "
+            f"{_listing(beyond)}.",
+            WIDTH,
         ),
-        columns=" | ".join(f"{name[7:]}, n = {rows:,}" for rows, name in settings),
+        columns=" | ".join(f"classes {name[7:]}, n = {rows:,}" for rows, name in settings),
         marks=_marks(len(settings)),
     )
     return text + "\n".join(lines) + "\n"

@@ -12,6 +12,8 @@ from experiments.reporting.section import line, named_texts
 
 Cell = dict[str, Any]
 TEXTS = named_texts(Path(__file__).with_suffix(".md"))
+WIDTH = 120
+"""Length of the lines of a verdict."""
 
 
 def _with_error(cell: Cell, name: str, form: str = "{:+.3f} ± {:.3f}", *, star: bool = True) -> str:
@@ -41,12 +43,13 @@ def _honesty(cells: Sequence[Cell]) -> str:
     scaled, of_scaled = _beyond(declared, "on one scale")
     others, of_others = _beyond([c for c in cells if c not in declared], "difference")
     verdict = (
-        f"Of {known} scores with what belongs together declared, {beyond} differed from the truth "
-        f"by more than two standard errors, and {scaled} of {of_scaled} on one scale; of "
-        f"{of_others} other scores, {others} did."
+        f"Of the {known} scores of models that know which rows belong together, {beyond} differ "
+        f"from the true score by more than two standard errors. On one scale, {scaled} of "
+        f"{of_scaled} reported errors differ by more than two standard errors. Of the {of_others} "
+        f"other scores, {others} differ by more than two standard errors."
     )
     digits = TEXTS["digits"] if any(c["problem"].startswith("digits") for c in cells) else ""
-    lines = [TEXTS["honesty"].format(verdict=fill(verdict, 100), digits=digits)]
+    lines = [TEXTS["honesty"].format(verdict=fill(verdict, WIDTH), digits=digits)]
     for c in cells:
         numbers = f"{c['estimate']:.3f}", f"{c['true']:.3f}"
         differences = _with_error(c, "difference"), _with_error(c, "on one scale")
@@ -57,9 +60,9 @@ def _honesty(cells: Sequence[Cell]) -> str:
 
 
 NAMES = {
-    "one at a time": "equal rows left out one at a time",
-    "equal rows together": "equal rows left out together",
-    "by default": "the default",
+    "one at a time": "if equal rows are left out one at a time",
+    "equal rows together": "if equal rows are left out together",
+    "by default": "by default",
 }
 
 
@@ -67,11 +70,14 @@ def _copies(cells: Sequence[Cell]) -> str:
     counts = []
     for method in ("one at a time", "equal rows together", "by default"):
         beyond, known = _beyond([c for c in cells if c["method"] == method], "difference")
-        counts.append(f"{beyond} of {known} with {NAMES[method]}")
-    verdict = f"Differences beyond two standard errors: {', '.join(counts)}."
+        counts.append(f"{beyond} of {known} tables {NAMES[method]}")
+    verdict = (
+        "Reported and true scores differ by more than two standard errors in "
+        f"{counts[0]}, in {counts[1]}, and in {counts[2]}."
+    )
     lines = [
         TEXTS["copies"].format(
-            verdict=fill(verdict, 100), n=" or ".join(sorted({str(c["rows"]) for c in cells}))
+            verdict=fill(verdict, WIDTH), n=" or ".join(sorted({str(c["rows"]) for c in cells}))
         )
     ]
     for c in cells:
@@ -85,16 +91,19 @@ def _coverage(cells: Sequence[Cell]) -> str:
     near = sum(0.88 <= c["coverage"] <= 0.92 for c in own)
     even = sum(c[_least(c, "decile")] >= 0.85 for c in own)
     verdict = (
-        f'With `scale="auto"`, {near} of {len(own)} problems have a coverage of 88 to 92 %, and '
-        f"{even} have at least 85 % in every decile."
+        f'With `scale="auto"`, the intervals of stacks have a coverage of 88 to 92 % on {near} of '
+        f"{len(own)} problems, and a coverage of at least 85 % in every decile on {even} problems."
     )
     pairs = [(c, p) for c in own for p in cells if _same(c, p) and p["method"] == "MAPIE"]
     if pairs:
         narrow = sum(c["width"] <= p["width"] for c, p in pairs)
-        verdict += f" Its intervals are no wider than MAPIE's on {narrow} of {len(pairs)} problems."
+        verdict += (
+            " The intervals of stacks are on average no wider than MAPIE's on "
+            f"{narrow} of {len(pairs)} problems."
+        )
     else:
         verdict += " MAPIE was not installed."
-    lines = [TEXTS["coverage"].format(verdict=fill(verdict, 100))]
+    lines = [TEXTS["coverage"].format(verdict=fill(verdict, WIDTH))]
     for c in cells:
         numbers = _percent(c, "coverage"), _percent(c, _least(c, "decile")), f"{c['width']:.3f}"
         share = f"{c['learned']:.0%}" if c["method"].endswith("`scale='auto'`") else ""
@@ -112,18 +121,21 @@ def _sets(cells: Sequence[Cell]) -> str:
     of_class = [c for c in own if c["method"].endswith("by class")]
     even = sum(c[_least(c, "class")] >= 0.88 for c in of_class)
     verdict = (
-        f"Of {len(own)} kinds of sets, {near} hold 88 to 92 % of all labels; of "
-        f"{len(of_class)} by class, {even} hold at least 88 % of the labels of every class."
+        f"Of the {len(own)} combinations of a problem and a kind of set, {near} have a coverage of "
+        f"88 to 92 % over all labels. Of the {len(of_class)} combinations with sets by class, "
+        f"{even} have a coverage of at least 88 % in every class."
     )
     pairs = [
         (c, p) for p in cells for c in own if p["method"] == f"MAPIE, {c['method']}" and _same(c, p)
     ]
     if pairs:
         small = sum(c["size"] <= p["size"] for c, p in pairs)
-        verdict += f" Sets are no larger than MAPIE's on {small} of {len(pairs)} problems."
+        verdict += (
+            f" Sets are on average no larger than MAPIE's on {small} of {len(pairs)} problems."
+        )
     else:
         verdict += " MAPIE was not installed."
-    lines = [TEXTS["sets"].format(verdict=fill(verdict, 100))]
+    lines = [TEXTS["sets"].format(verdict=fill(verdict, WIDTH))]
     for c in cells:
         numbers = _percent(c, "coverage"), _percent(c, _least(c, "class"))
         sizes = f"{c['size']:.3f}", f"{c['empty']:.1%}"
@@ -131,15 +143,26 @@ def _sets(cells: Sequence[Cell]) -> str:
     return "\n".join(lines)
 
 
+CLASSIFIERS = {
+    "two-stage": "TwoStageClassifier()",
+    "logistic": "KernelLogisticRegression()",
+    "sums": "MKLClassifier()",
+}
+"""What the names of learners in the table of sets of every classifier stand for."""
+
+
 def _families(cells: Sequence[Cell]) -> str:
     adaptive = [c for c in cells if c["method"].startswith("adaptive")]
     enough = sum(c["coverage"] + 2.0 * c["coverage, error"] >= 0.9 for c in cells)
     empty = sum(c["empty"] > 0.0 for c in adaptive)
     verdict = (
-        f"Of {len(cells)} kinds of sets, {enough} hold 90 % of the labels or more, up to two "
-        f"standard errors; of {len(adaptive)} kinds of adaptive ones, {empty} have empty sets."
+        f"Of the {len(cells)} combinations of a problem and a kind of set, {enough} have a "
+        f"coverage of at least 90 %, up to two standard errors. Of the {len(adaptive)} "
+        f"combinations with adaptive sets, {empty} have empty sets."
     )
-    lines = [TEXTS["families"].format(verdict=fill(verdict, 100))]
+    used = [name for name in CLASSIFIERS if any(c["learner"] == name for c in cells)]
+    names = "".join(f'\n* The classifier "{name}" is `{CLASSIFIERS[name]}`.' for name in used)
+    lines = [TEXTS["families"].format(verdict=fill(verdict, WIDTH), names=names)]
     for c in cells:
         setting = c["problem"], c["rows"], c["learner"], c["method"], c["draws"]
         numbers = _percent(c, "coverage"), _percent(c, _least(c, "class"))
@@ -151,8 +174,8 @@ def _cost(cells: Sequence[Cell]) -> str:
     names = ("40 of 25", "250 of 4")
     ratios = [c[f"{name}, ratio"] for c in cells for name in names]
     dear = sum(ratio > 1.1 for ratio in ratios)
-    verdict = f"Groups add more than a tenth to {dear} of {len(ratios)} fits."
-    lines = [TEXTS["cost"].format(verdict=fill(verdict, 100))]
+    verdict = f"Groups lengthen {dear} of {len(ratios)} fits by more than a tenth."
+    lines = [TEXTS["cost"].format(verdict=fill(verdict, WIDTH))]
     form = "{:.2f} ({:.2f} ± {:.2f})"
     for c in cells:
         ways = [form.format(c[name], c[f"{name}, ratio"], c[f"{name}, error"]) for name in names]
