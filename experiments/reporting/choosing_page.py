@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from textwrap import TextWrapper
 
 import numpy as np
 
 from experiments.reporting import table_parts
 from experiments.reporting import table_results as grouped
 from experiments.reporting.evidence import SIZES, Evidence
-from experiments.reporting.results import Results, compare_entries
-from experiments.reporting.section import by_name, listed, table, table_of, text_of
+from experiments.reporting.results import Results, compare_entries, win_tie_loss
+from experiments.reporting.section import listed, table, text_of
 from experiments.reporting.table_results import REFERENCE
 from experiments.tabular.table_files import TIMED_SIZE
 
@@ -37,9 +38,13 @@ MANY_CLASSES = ("yeast", "vehicle", "dermatology")
 # The problem of thousands of features, and that on finite dictionaries.
 BOOKS, FINITE = "books, good or not", "gaussian_combinations"
 # How many times as long the grid search takes.
-GRID_SLOWER = ", and the grid takes {} times as long"
+GRID_SLOWER = ". Grid search takes {} times as long as CA-1D"
 # Forms of the kernel that are tried on splice and on other sets.
 TRIED = ("CA-1D", "CA-nD, no penalty", 'CA-nD, penalty="auto"', 'learner="auto"')
+# Uniform weights on such widths.
+UNIFORM = "uniform weights, 20 widths taken from the data"
+# The numbers that compare the errors of two methods.
+COMPARED = ("difference in points", "problems with lower error", "p")
 
 
 def choosing(results: Mapping[str, Results]) -> str:
@@ -50,7 +55,18 @@ def choosing(results: Mapping[str, Results]) -> str:
     results : dict of str to Results
         The results of all experiments that are `NEEDED`.
     """
-    return text_of(sys.modules[__name__], Evidence(results))
+    return _wrapped(text_of(sys.modules[__name__], Evidence(results)))
+
+
+def _wrapped(page: str) -> str:
+    """Wrap the paragraphs of a page, but neither its headings, tables nor lists."""
+    wrap = TextWrapper(120, break_long_words=False, break_on_hyphens=False)
+    blocks = page.strip().split("\n\n")
+    kept = ("#", "|", "* ")
+    found = [
+        each if each.startswith(kept) else wrap.fill(" ".join(each.split())) for each in blocks
+    ]
+    return "\n\n".join(found) + "\n"
 
 
 def _error(name: str, method: str) -> Callable[[Evidence], str]:
@@ -73,15 +89,10 @@ def _times(
     return said
 
 
-def _gap(name: str, first: str, second: str) -> Callable[[Evidence], str]:
-    return lambda found: found.gap(name, first, second).description
-
-
-def _less(first: str, others: Mapping[str, str]) -> Callable[[Evidence], str]:
-    return lambda found: "; ".join(
-        f"{SIZES[name]}: {found.gap(name, first, other).description}"
-        for name, other in others.items()
-    )
+def _differences(found: Evidence, name: str, first: str, second: str) -> list[str]:
+    """Return cells with the numbers of `COMPARED`."""
+    gap = found.gap(name, first, second)
+    return [f"{gap.points:+.2f}", f"{gap.lower} of {gap.n_tasks}", f"{gap.p_value:.2g}"]
 
 
 def _groups_of_tables(found: Evidence) -> dict[str, grouped.Group]:
@@ -95,13 +106,20 @@ def ratios_of_tables(found: Evidence) -> str:
         [title, *(table_parts.mean_ratio(each, method) for method in NAMES)]
         for title, each in _groups_of_tables(found).items()
     ]
-    return table([f"error / {REFERENCE}'s", *NAMES.values()], rows)
+    return table([f"error / error of {REFERENCE}", *NAMES.values()], rows)
 
 
 def better_trees(found: Evidence) -> str:
-    """Name the tables on which trees err less than stacks."""
-    groups = list(_groups_of_tables(found).values())
-    return table_parts.better_trees(groups, table_parts.OURS, table_parts.TREES)
+    """Return the tables on which trees err less than stacks, with both errors."""
+    rows = [
+        [problem, best, lower, higher, "yes" if sure else "no"]
+        for group in _groups_of_tables(found).values()
+        for problem, best, lower, higher, sure in table_parts.lower_errors_of_trees(
+            group, table_parts.OURS, table_parts.TREES
+        )
+    ]
+    header = ["table, training rows", "best trees", "error of trees", "error of stack"]
+    return table([*header, "significant"], rows)
 
 
 def defaults(found: Evidence) -> str:
@@ -111,12 +129,19 @@ def defaults(found: Evidence) -> str:
         "CA-1D": "CA-1D",
         "HSIC": "one width by HSIC",
     }
-    return "; ".join(
-        f"{label} is {found.outcomes('defaults', method, 'grid search')} "
-        f"({found.gap('defaults', method, 'grid search').description})"
-        + _times(GRID_SLOWER, "defaults", "grid search", method)(found)
-        for method, label in methods.items()
-    )
+    rows = []
+    for method, label in methods.items():
+        wins, ties, losses = win_tie_loss(found.results["defaults"], "error", method, "grid search")
+        rows.append(
+            [
+                label,
+                *(f"{wins} of {wins + ties + losses}", f"{losses} of {wins + ties + losses}"),
+                *_differences(found, "defaults", method, "grid search"),
+                found.times("defaults", "grid search", method) or "-",
+            ]
+        )
+    header = ["method", "significantly better than grid search", "significantly worse", *COMPARED]
+    return table([*header, "time of grid search / time of method"], rows)
 
 
 def isotropic(found: Evidence) -> str:
@@ -124,8 +149,8 @@ def isotropic(found: Evidence) -> str:
     methods = ("CA-1D", "CR-1D", 'learner="auto"', "grid search")
     rows = [[method, *(found.error(name, method) for name in SIZES)] for method in methods]
     uniform = [found.error(name, method) for name, method in READ_OFF.items()]
-    rows.append(["uniform weights, 20 widths read off", *uniform])
-    return table(["", *SIZES.values()], rows)
+    rows.append([UNIFORM, *uniform])
+    return table(["method", *SIZES.values()], rows)
 
 
 def grid_better(found: Evidence) -> list[str]:
@@ -138,15 +163,24 @@ def grid_advice(found: Evidence) -> str:
     """Say where a grid search errs clearly less than CA-1D."""
     better = grid_better(found)
     if not better:
-        return "the grid is nowhere clearly better, but worth trying beside it"
+        return "grid search is not clearly better on any of the tasks, but worth trying"
     return (
-        f"the grid errs clearly less on {listed(better)}, so that where time allows, try it and "
-        "CR-1D too"
+        f"grid search has a clearly lower error on {listed(better)}, so if time permits, try grid "
+        "search and CR-1D as well"
     )
 
 
-less_grid = _less("CA-1D", dict.fromkeys(SIZES, "grid search"))
-less_uniform = _less("CA-1D", READ_OFF)
+def compared(found: Evidence) -> str:
+    """Compare CA-1D with a grid search, and with uniform weights."""
+    others = {"grid search": dict.fromkeys(SIZES, "grid search"), UNIFORM: READ_OFF}
+    rows = [
+        [f"CA-1D and {label}, {SIZES[name]}", *_differences(found, name, "CA-1D", method)]
+        for label, methods in others.items()
+        for name, method in methods.items()
+    ]
+    return table(["methods, tasks", *COMPARED], rows)
+
+
 kernels_of_letters = _mean("letters", "CA-1D", "kernels")
 slower_grid = _times(GRID_SLOWER, "letters", "grid search", "CA-1D")
 
@@ -163,15 +197,19 @@ def cross_validation(found: Evidence) -> str:
 
 def hsic_outcomes(found: Evidence) -> str:
     """State on how many sets HSIC is better than cross-validation."""
-    return found.outcomes("dependence", "HSIC", "CV")
+    wins, ties, losses = win_tie_loss(found.results["dependence"], "error", "HSIC", "CV")
+    return (
+        f"significantly better than cross-validation on {wins} of {wins + ties + losses} data "
+        f"sets, and significantly worse on {losses}"
+    )
 
 
 slower_cross_validation = _times(
-    " Cross-validation takes {} times as long as learning and the search for C",
+    " Cross-validation takes {} times as long as learning the width by HSIC and searching for C",
     *("dependence_times", "CV", "HSIC"),
 )
 slower_than_learning = _times(
-    ", {} times as long as learning alone.",
+    ", and {} times as long as learning the width alone.",
     *("dependence_times", "CV", "HSIC", "seconds_learning"),
 )
 
@@ -182,12 +220,14 @@ def uncentered(found: Evidence) -> str:
         100.0 * found.mean("dependence", name, only=MANY_CLASSES)
         for name in ("KA", "CKA", "KA 0/1")
     )
+    sets = f"{listed(MANY_CLASSES[:-1])} and {MANY_CLASSES[-1]}"
     return (
-        f" Uncentered alignment (`ka`) is to be avoided on sets such as {listed(MANY_CLASSES)}, "
-        f"where it errs on {plain:.1f} % and centered alignment on {centered:.1f} %."
+        f"\n\nAvoid uncentered alignment (`ka`) on data sets such as {sets}. On "
+        f"these sets, its mean error is {plain:.1f} %, and that of centered alignment is "
+        f"{centered:.1f} %."
         * (plain > centered)
-        + f" A target of 0 and 1 in place of -1 and 1 brings it to {repaired:.1f} %."
-        * (plain > max(centered, repaired))
+        + " With a target kernel of 0 and 1 instead of -1 and 1, the error of uncentered "
+        f"alignment is {repaired:.1f} %." * (plain > max(centered, repaired))
     )
 
 
@@ -198,18 +238,21 @@ def relevance(found: Evidence) -> str:
         [name, *(found.error("relevance", name, f"gamma={gamma}") for gamma in (0, 5, 40))]
         for name in (*names, "TwoStageClassifier(auto)", "grid search")
     ]
-    return table(["", "gamma=0", "5", "40"], rows)
+    return table(["method", "gamma=0", "gamma=5", "gamma=40"], rows)
 
 
-def splice(found: Evidence) -> str:
-    """Return errors of several forms of kernel on splice."""
-    return listed(f"{name} {found.error('miscellany', name, 'splice')}" for name in TRIED)
-
-
-def other_sets(found: Evidence) -> str:
-    """Return the same on the other sets."""
+def forms(found: Evidence) -> str:
+    """Return errors of several forms of kernel on splice, and on the other sets."""
     others = [p for p in found.shared("miscellany", *TRIED) if p != "splice"]
-    return listed(f"{name} {found.error('miscellany', name, *others)}" for name in TRIED)
+    rows = [
+        [
+            name,
+            found.error("miscellany", name, "splice"),
+            found.error("miscellany", name, *others),
+        ]
+        for name in TRIED
+    ]
+    return table(["method", "splice", "other data sets"], rows)
 
 
 def _ard_sets(found: Evidence) -> list[str]:
@@ -237,8 +280,9 @@ def alignf_better(found: Evidence) -> str:
     signs = [compare_entries(results, "error", p, "alignf", "unif").sign for p in problems]
     return (
         f"{found.lower(FINITE, 'alignf', 'unif', problems)} of {len(problems)} problems of Cortes "
-        f"et al., raw and standardized, significantly on {signs.count(-1)}, and significantly more "
-        f"on {signs.count(1)}"
+        f"et al. (raw and standardized data). The difference is significant on {signs.count(-1)} "
+        f"of these problems. The error of alignf is significantly higher on "
+        f"{signs.count(1)} of these problems"
     )
 
 
@@ -246,22 +290,28 @@ def finite(found: Evidence) -> str:
     """Return errors on finite dictionaries."""
     methods = {
         "DA": "alignf, evenly spaced widths",
-        "DU": "uniform weights, the same widths",
+        "DU": "uniform weights, evenly spaced widths",
         "DA, widths read off": "alignf, widths taken from the data",
-        "DU, widths read off": "uniform weights, the same widths",
-        "CA-1D": "CA-1D, without a list",
+        "DU, widths read off": "uniform weights, widths taken from the data",
+        "CA-1D": "CA-1D, without a list of widths",
     }
     rows = [
         [label, *(found.error(sets, method) for sets in ("digits", "letters"))]
         for method, label in methods.items()
     ]
-    return table(["", "MNIST", "letters"], rows)
+    return table(["method", "MNIST", "letters"], rows)
 
 
 def bigrams(found: Evidence) -> str:
     """Return errors on thousands of features."""
-    methods = ("unif", "align", "alignf", "one-stage")
-    return ", ".join(f"{m} {found.error('bigrams', m, BOOKS)}" for m in methods)
+    methods = {
+        "unif": "uniform weights",
+        "align": "align",
+        "alignf": "alignf",
+        "one-stage": "kernel and predictor at once",
+    }
+    rows = [[label, found.error("bigrams", m, BOOKS)] for m, label in methods.items()]
+    return table(["method", "error"], rows)
 
 
 kernels_of_bigrams = _mean("bigrams", "alignf", "kernels", BOOKS)
@@ -270,29 +320,59 @@ kernels_of_bigrams = _mean("bigrams", "alignf", "kernels", BOOKS)
 def sparse_is_worse(found: Evidence) -> str:
     """Say that sparse weights lose something, where they err more."""
     align, alignf = (found.mean("bigrams", m, only=[BOOKS]) for m in ("align", "alignf"))
-    return "; where every feature carries a little, that is perhaps a loss" * (alignf > align)
+    return (
+        ". If every feature carries a little information, leaving out kernels is perhaps a loss"
+        * (alignf > align)
+    )
 
 
-one_stage = _less("CR-1D", dict.fromkeys(SIZES, "CA-1D"))
+def one_stage(found: Evidence) -> str:
+    """Compare CR-1D with CA-1D."""
+    rows = [[label, *_differences(found, name, "CR-1D", "CA-1D")] for name, label in SIZES.items()]
+    return table(["tasks", *COMPARED], rows)
+
+
 slower_one_stage = _times(
-    "; one fit takes {} times as long on the letters", "letters", "CR-1D", "CA-1D"
+    ". On the letters, one fit of CR-1D takes {} times as long as one of CA-1D",
+    *("letters", "CR-1D", "CA-1D"),
 )
-l1_norm, l2_norm = _gap("letters", "D1", "DA"), _gap("letters", "D2", "DA")
-sine, sine_coarse = _error("sine", "CA-1D"), _error("sine", "DA")
-sine_fine, sine_true = _error("sine", "DA, step 0.1"), _error("sine", "√2 + √12 + √60")
+
+
+def finite_one_stage(found: Evidence) -> str:
+    """Compare one-stage learning of the weights of a list of kernels with alignf."""
+    norms = {"D1": "l1-norm", "D2": "l2-norm"}
+    rows = [
+        [f"`MKLClassifier` with the {norm}", *_differences(found, "letters", method, "DA")]
+        for method, norm in norms.items()
+    ]
+    return table(["method", *COMPARED], rows)
+
+
+def sines(found: Evidence) -> str:
+    """Return errors on the sign of three sines."""
+    methods = {
+        "CA-1D": "CA-1D",
+        "DA": "alignf, list of the frequencies 0, 1, ..., 9",
+        "DA, step 0.1": "alignf, list of frequencies in steps of 0.1",
+        "√2 + √12 + √60": "the three true frequencies",
+    }
+    rows = [[label, found.error("sine", method)] for method, label in methods.items()]
+    return table(["method", "error"], rows)
 
 
 def log_losses(found: Evidence) -> str:
     """Return log-losses of classes by objective."""
     classes = [p for p in found.results["taxonomy"].problems if "logistic" in p]
-    return ", ".join(
-        f"{label} {found.mean('taxonomy', name, measure='log_loss', only=classes, pick=np.min):.3f}"
-        for name, label in (
-            ("marginal", "the bound on the marginal likelihood, which has nothing to set,"),
-            ("MAP", "joint MAP with its best jitter"),
-            ("MKL", "multiple kernel learning with its best penalty"),
-        )
-    )
+    objectives = {
+        "marginal": "bound on the marginal likelihood, without parameters to set",
+        "MAP": "joint MAP (maximum a posteriori) with the best jitter",
+        "MKL": "multiple kernel learning with the best penalty",
+    }
+    rows = []
+    for name, label in objectives.items():
+        found_mean = found.mean("taxonomy", name, measure="log_loss", only=classes, pick=np.min)
+        rows.append([label, f"{found_mean:.3f}"])
+    return table(["objective", "log-loss"], rows)
 
 
 def clusters(found: Evidence) -> str:
@@ -303,18 +383,19 @@ def clusters(found: Evidence) -> str:
         mean = results.mean("index", problem, method)
         return f"{100 * mean:.0f}" if np.isfinite(mean) else "-"
 
-    return table_of("adjusted Rand index, %", results.problems, results.methods, cell)
-
-
-def mean_indices(found: Evidence) -> str:
-    """Return their means over sets."""
-    return by_name(found.results["partitions"].means("index").dropna().mean(), ".0f", 100.0)
-
-
-def highest_indices(found: Evidence) -> str:
-    """Count the sets on which each method has the highest one."""
-    means = found.results["partitions"].means("index").dropna()
-    return by_name(means.idxmax(axis=1).value_counts(), ".0f")
+    means = results.means("index").dropna()
+    counts = means.idxmax(axis=1).value_counts()
+    rows = [
+        [
+            method,
+            *(cell(problem, method) for problem in results.problems),
+            f"{100.0 * means[method].mean():.0f}",
+            f"{counts.get(method, 0)}",
+        ]
+        for method in results.methods
+    ]
+    header = ["adjusted Rand index, %", *results.problems, "mean", "sets with the highest index"]
+    return table(header, rows)
 
 
 ard_alignment = _mean("letters", "CA-nD, no penalty", "alignment")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from experiments.reporting.ranking import Gap, gap
-from experiments.reporting.results import Results, win_tie_loss
+from experiments.reporting.results import Results
 
 # The experiments on problems of two classes, and their names on the page.
 SIZES = {"digits": "MNIST", "letters": "letters", "miscellany": "eleven sets"}
@@ -72,12 +72,6 @@ class Evidence:
         return sum(
             self.mean(name, first, only=[p]) < self.mean(name, second, only=[p]) for p in problems
         )
-
-    def outcomes(self, name: str, first: str, second: str) -> str:
-        """State on how many problems one method is significantly better, and worse."""
-        counts = win_tie_loss(self.results[name], "error", first, second)
-        wins, _, losses = counts
-        return f"significantly better on {wins} of {sum(counts)} sets, worse on {losses}"
 
     def times(self, name: str, slow: str, fast: str, measure: str = "seconds") -> str:
         """Return how many times as long one method takes as another, as a median over problems.

@@ -155,25 +155,35 @@ def ranking_of(
 
 def better_trees(groups: Sequence[grouped.Group], ours: str, trees: Sequence[str]) -> str:
     """Name the tables on which some kind of trees has a lower mean error than ours."""
-    said = []
-    for found in groups:
-        for problem in found.problems:
-            mine = found.results.mean("error", problem, ours)
-            means = {name: found.results.mean("error", problem, name) for name in trees}
-            known = {name: mean for name, mean in means.items() if np.isfinite(mean)}
-            if not known or not np.isfinite(mine):
-                continue
-            best = min(known, key=lambda name: known[name])
-            if known[best] < mine:
-                scale = 100.0 if found.classes else 1.0
-                form = ".1f" if found.classes else ".3f"
-                sure = found.comparison(problem, ours, best).sign > 0
-                said.append(
-                    f"{problem} ({best} {scale * known[best]:{form}}, {ours} {scale * mine:{form}}"
-                    + ", significant)" * sure
-                    + ")" * (not sure)
-                )
-    return listed(said)
+    return listed(
+        f"{problem} ({best} {lower}, {ours} {higher}{', significant' * sure})"
+        for found in groups
+        for problem, best, lower, higher, sure in lower_errors_of_trees(found, ours, trees)
+    )
+
+
+def lower_errors_of_trees(
+    found: grouped.Group, ours: str, trees: Sequence[str]
+) -> list[tuple[str, str, str, str, bool]]:
+    """Return the tables on which some kind of trees has a lower mean error than ours.
+
+    Each comes with the best kind of trees, both errors, and whether the difference is significant.
+    """
+    lower = []
+    for problem in found.problems:
+        mine = found.results.mean("error", problem, ours)
+        means = {name: found.results.mean("error", problem, name) for name in trees}
+        known = {name: mean for name, mean in means.items() if np.isfinite(mean)}
+        if not known or not np.isfinite(mine):
+            continue
+        best = min(known, key=lambda name: known[name])
+        if known[best] < mine:
+            scale = 100.0 if found.classes else 1.0
+            form = ".1f" if found.classes else ".3f"
+            sure = found.comparison(problem, ours, best).sign > 0
+            errors = f"{scale * known[best]:{form}}", f"{scale * mine:{form}}"
+            lower.append((problem, best, *errors, sure))
+    return lower
 
 
 OURS = "stacking"
