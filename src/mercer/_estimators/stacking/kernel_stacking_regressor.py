@@ -71,7 +71,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     max_samples : int, default=1000
         Largest number of samples on which candidates are compared. Candidates are learned from the
         other samples if there are at least as many of them and samples are left out one at a time;
-        on Nyström features, from up to twice as many.
+        on Nyström features, from up to twice as many of them, or up to 6,000 of more than 15,000.
     max_tree_samples : int or "auto", default="auto"
         Maximum number of samples on which trees are grown; the leaves of trees are a candidate from
         3,000 samples on. Each sample takes about 8 (5 n_features + 100) bytes of memory. "auto"
