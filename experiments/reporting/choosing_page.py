@@ -227,8 +227,8 @@ def uncentered(found: Evidence) -> str:
         f"these data sets, the mean error of uncentered alignment is {plain:.1f} %, and the mean "
         f"error of centered alignment is {centered:.1f} %."
         * (plain > centered)
-        + " If the target kernel has the values 0 and 1 instead of -1 and 1, the error of uncentered "
-        f"alignment is {repaired:.1f} %." * (plain > max(centered, repaired))
+        + " If the target kernel has the values 0 and 1 instead of -1 and 1, the error of "
+        f"uncentered alignment is {repaired:.1f} %." * (plain > max(centered, repaired))
     )
 
 
