@@ -150,8 +150,8 @@ def _verdict(found: Comparisons) -> str:
             f"An estimator's own probabilities are compared with {what} in {len(ratios)} ratios. "
             f"The intervals of {better} ratios are entirely below one, and the intervals of "
             f"{worse} ratios are entirely above one. The own probabilities are worse in the "
-            "following cases. For each case, the list gives the measure, the method of calibration and the "
-            "ratio:"
+            "following cases. For each case, the list gives the measure, the method of calibration "
+            "and the ratio:"
         )
         texts += [fill(text, WIDTH), _worse(ratios)]
     return "\n\n".join(texts)

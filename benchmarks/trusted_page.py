@@ -158,8 +158,8 @@ def _families(cells: Sequence[Cell]) -> str:
     empty = sum(c["empty"] > 0.0 for c in adaptive)
     verdict = (
         f"Of the {len(cells)} combinations of a problem and a kind of set, {enough} have a "
-        f"coverage that is at most two standard errors below 90 %. Of the {len(adaptive)} "
-        f"combinations with adaptive sets, {empty} have empty sets."
+        f"coverage of at least 90 %, or of at most two standard errors less. Of the "
+        f"{len(adaptive)} combinations with adaptive sets, {empty} have empty sets."
     )
     used = [name for name in CLASSIFIERS if any(c["learner"] == name for c in cells)]
     names = "".join(f'\n* The classifier "{name}" is `{CLASSIFIERS[name]}`.' for name in used)
