@@ -53,8 +53,9 @@ chance.
 
 To compute `loo_score_`, a [stack](glossary.md#stacking) divides the rows into folds. For each fold,
 the stack learns how to combine its kernels from the other rows only. There are five folds for up to
-200 rows, and two folds for more than 333 rows. On noise, a combination that is learned from half of
-the rows predicts a rare class more often than a combination that is learned from all rows.
+200 rows, three or four folds for 201 to 333 rows, and two folds for more rows. On noise, a
+combination that is learned from half of the rows predicts a rare class more often than a
+combination that is learned from all rows.
 
 | rows | columns | target | draws | mean `loo_score_` | mean score on new rows | difference | \
 standard error |
