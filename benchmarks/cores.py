@@ -104,15 +104,15 @@ def operations(n_rows: int) -> Calls:
     }
     part[np.diag_indices(len(part))] += 0.1
     eight = [part] * 8
-    calls["eight Cholesky factors side by side, a quarter"] = lambda: list(
+    calls["eight Cholesky factors in parallel, a quarter"] = lambda: list(
         tiles.map_tiles(lambda matrix: definite_factor(matrix.copy()), eight)
     )
-    calls[f"the same {BY_SCIPY}"] = lambda: list(
+    calls[f"eight Cholesky factors {BY_SCIPY} in parallel, a quarter"] = lambda: list(
         tiles.map_tiles(partial(scipy.linalg.cholesky, lower=True), eight)
     )
     for n_vectors in (1, 4, 12):
         vectors = np.ones((n_vectors, n_rows), dtype=np.float32)
-        calls[f"Gram matrix by vectors, {n_vectors}"] = partial(np.matmul, vectors, single)
+        calls[f"Gram matrix times vectors, {n_vectors}"] = partial(np.matmul, vectors, single)
     for matrix in (single, gram):
         matrix[np.diag_indices(n_rows)] += 0.1
         calls[f"left-out errors from a factor, {matrix.dtype}"] = partial(left_out_directly, matrix)

@@ -153,7 +153,7 @@ def ratio(stack: Record, other: Record, name: str) -> float:
 
 def _ratios(cells: dict[tuple[str, int], dict[str, Record]], others: list[str]) -> str:
     """Geometric means of ratios over tables, for each number of rows."""
-    header = ["training rows", "tables", *_headers(("error", "fit time"), others)]
+    header = ["training rows", "data sets", *_headers(("error", "fit time"), others)]
     lines = [line(*header), line(*["---:"] * len(header))]
     for size in _sizes(cells):
         of_rows = [found for found in cells.values() if found[STACK]["size"] == size]
@@ -189,9 +189,9 @@ def _sizes(cells: dict[tuple[str, int], dict[str, Record]]) -> list[str]:
 
 def _spread(cells: dict[tuple[str, int], dict[str, Record]]) -> str:
     """Ratios of errors to CatBoost's: means, medians, and means without single tables."""
-    header = ["training rows", "target", "tables", "geometric mean", "median"]
-    header += ["mean without the best table", "mean without the worst table"]
-    header += ["best table", "worst table"]
+    header = ["training rows", "target", "data sets", "geometric mean", "median"]
+    header += ["mean without the best data set", "mean without the worst data set"]
+    header += ["best data set", "worst data set"]
     lines = [line(*header), line(*["---:"] * len(header))]
     for size in _sizes(cells):
         for task, target in TASKS.items():
@@ -208,7 +208,7 @@ def _spread(cells: dict[tuple[str, int], dict[str, Record]]) -> str:
 
 def _losses(cells: dict[tuple[str, int], dict[str, Record]]) -> str:
     """Ratios of log-losses of classes to those of LightGBM, CatBoost, and the better of both."""
-    header = ["training rows", "tables", *_headers(("log-loss",), [LIGHTGBM, CATBOOST])]
+    header = ["training rows", "data sets", *_headers(("log-loss",), [LIGHTGBM, CATBOOST])]
     header += ["log-loss / the better of both", "highest ratio to the better of both"]
     lines = [line(*header), line(*["---:"] * len(header))]
     for size in _sizes(cells):
@@ -226,7 +226,7 @@ def _losses(cells: dict[tuple[str, int], dict[str, Record]]) -> str:
 
 def _later(cells: dict[tuple[str, int], dict[str, Record]], others: list[str]) -> str:
     """Ratios of errors, and of log-losses, on tables whose test rows are later ones."""
-    header = ["table", "training rows", *_headers(("error", "log-loss"), others)]
+    header = ["data set", "training rows", *_headers(("error", "log-loss"), others)]
     lines = [line(*header), line("---", *["---:"] * (len(header) - 1))]
     for (table, rows), found in cells.items():
         shown = [table.removesuffix(LATER), f"{rows:,}"]
@@ -243,8 +243,9 @@ def _later(cells: dict[tuple[str, int], dict[str, Record]], others: list[str]) -
 
 def _tuned(records: Sequence[Record]) -> str:
     """Ratios to tuned methods, on the splits for which these are measured."""
-    header = ["training rows", "tuned method", "target", "tables", "splits", "error / tuned error"]
-    header += ["error ratio without the best table", "error ratio without the worst table"]
+    header = ["training rows", "tuned method", "target", "data sets", "splits"]
+    header += ["error / tuned error"]
+    header += ["error ratio without the best data set", "error ratio without the worst data set"]
     header += ["log-loss / tuned log-loss", "fit time / tuned fit time"]
     header += ["tuned error / default error"]
     lines = [line(*header), line("---:", "---", "---", *["---:"] * (len(header) - 3))]

@@ -34,24 +34,28 @@ COVERAGE = 0.9
 
 HEAD = """# Scores on noise, and coverage on small samples
 
-If columns carry no information about the target, a score should not promise any. This page compares
-the `loo_score_` and the prediction intervals that a model reports for such tables with their values
-on new rows. The command `python benchmarks/noise_scores.py page` generates this page from the
-measurements in `benchmarks/noise_scores.jsonl`.
+If the columns of a table carry no information about the target, a model's reported score should not
+suggest that they do. For such tables, this page compares the `loo_score_` that a model reports, its
+[left-out score](glossary.md#stacking), with the score on new rows. The page also gives the coverage
+of prediction intervals on new rows. The command `python benchmarks/noise_scores.py page` generates
+this page from the measurements in `benchmarks/noise_scores.jsonl`.
 
 The first table compares the `loo_score_` of the estimators `KernelStackingRegressor` and
-`KernelStackingClassifier` with their score on {n_new} new rows, which have the same class
-frequencies. The estimators have their default parameters. The columns of the tables are normally
-distributed noise.
+`KernelStackingClassifier` with the score of the same model on {n_new} new rows, which have the same
+class frequencies. The estimators have their default parameters. The columns of the tables are
+normally distributed noise.
 
-Values are means over draws. The difference is the `loo_score_` minus the score on new rows, and the
-last column is the standard error of the mean difference. If the difference is below zero, the
-`loo_score_` is too low. Of {n_cells} differences, {n_beyond} are larger than two standard errors;
-about one in twenty is expected to be that large by chance.
+Values are means over draws, each of which generates a new table. The difference is the `loo_score_`
+minus the score on new rows, and the last column is the standard error of the mean difference. If
+the difference is below zero, the `loo_score_` is too low. Of the {n_cells} differences, {n_beyond}
+are larger than two standard errors; about one difference in twenty is expected to be that large by
+chance.
 
-With 500 rows or more, `loo_score_` comes from two [stacks](glossary.md#stacking): each half of the
-rows chooses the stack that predicts the other half. On noise, a stack that is chosen by half of the
-rows predicts a rare class more often than a stack that is chosen by all rows.
+To compute `loo_score_`, a [stack](glossary.md#stacking) divides the rows into folds. For each fold,
+the stack learns how to combine its kernels from the other rows only. There are five folds for up to
+200 rows, three or four folds for 201 to 333 rows, and two folds for more rows. On noise, a
+combination that is learned from half of the rows predicts a rare class more often than a
+combination that is learned from all rows.
 
 | rows | columns | target | draws | mean `loo_score_` | mean score on new rows | difference | \
 standard error |
@@ -60,9 +64,9 @@ standard error |
 INTERVALS = """
 ## Intervals
 
-The table gives the coverage of prediction intervals that aim at {coverage:.0%}, which is the share
-of new responses inside their intervals. The estimator is `KernelStackingRegressor` with its default
-parameters.
+The table gives the coverage of prediction intervals: the share of new responses that are inside
+their intervals. All intervals aim at a coverage of {coverage:.0%}. The estimator is
+`KernelStackingRegressor` with its default parameters.
 
 | rows | columns | response | draws | coverage | standard error of the coverage |
 | ---: | ---: | --- | ---: | ---: | ---: |"""
@@ -70,39 +74,43 @@ parameters.
 NULL = """
 ## Coverage on noise
 
-The table gives the coverage of prediction intervals that aim at {coverage:.0%}, which is the share
-of {n_new} new responses inside their intervals. The response does not depend on the three columns,
-which are normally distributed. The estimators have their default parameters.
+The table gives the coverage of prediction intervals: the share of {n_new} new responses that are
+inside their intervals. All intervals aim at a coverage of {coverage:.0%}. The response does not
+depend on the three columns, which are normally distributed. The estimators have their default
+parameters.
 
 Tables have one of four structures:
 
 | structure | how the rows are made |
 | --- | --- |
 | alone | Rows are independent. |
-| groups | Groups of five rows share a center of their columns, and half of the rows of a group \
-share one response. |
+| groups | Rows belong to groups of five. The columns of a group's rows scatter around a common \
+center, and about half of the rows of a group have the same response. |
 | copies | Each row occurs three times, which the estimators find out by themselves. |
 | weights | Rows are independent, and their weights are exponentially distributed. |
 
 The columns of the next table are:
 
-* "Exact" is the coverage of a quantile of equally many exchangeable errors, with or without ties.
-  The exact coverage is above {coverage:.0%} if there are only a few errors. For groups, whose rows
-  are neither equal nor independent, the exact coverage is a lower bound.
+* "Exact" is the expected coverage of intervals whose width is a quantile of exchangeable errors,
+  one for each row, group or set of copies. Some of these errors may be equal. The exact coverage is
+  above {coverage:.0%} if there are only a few errors. For groups, whose rows are neither equal nor
+  independent, the exact coverage is a lower bound.
 * The columns `scale=None` and `scale="auto"` give the mean coverage without and with a learned
-  [scale](glossary.md#stacking) of the residuals, and its standard error.
+  [scale](glossary.md#stacking) of the residuals, and the standard error of this mean.
 * "Least" is the lowest coverage of a single fit.
-* "Below" is the number of fits with `scale="auto"` that cover less than {low:.0%}.
-* "Taken" is the share of draws in which `scale="auto"` used a learned scale.
+* "Fits below {low:.0%}" is the number of fits with `scale="auto"` that cover less than {low:.0%} of
+  the new responses.
+* "Scale used" is the share of draws in which `scale="auto"` used a learned scale.
 
 In {n_under} of the {n_cells} rows of the next table, the coverage with `scale="auto"` is below the
-exact coverage by more than two standard errors. With `scale=None`, this holds for {n_under_plain}
-rows. Of the {n_fits} fits to 100 rows or more, {n_low} fits cover less than {low:.0%} with
-`scale="auto"`, and {n_low_plain} fits with `scale=None`. Exact intervals of independent errors
-would have {n_low_exact:.0f} such fits.
+exact coverage by more than two standard errors. With `scale=None`, the coverage is that low in
+{n_under_plain} rows. Of the {n_fits} fits to 100 rows or more, {n_low} fits cover less than
+{low:.0%} of the new responses with `scale="auto"`, and {n_low_plain} fits do so with `scale=None`.
+Of as many fits with exact intervals of independent errors, {n_low_exact:.0f} are expected to cover
+less than {low:.0%}.
 
 | rows | noise | structure | estimator | draws | exact | `scale=None` | least with `scale=None` | \
-`scale="auto"` | least with `scale="auto"` | below | taken |
+`scale="auto"` | least with `scale="auto"` | fits below {low:.0%} | scale used |
 | ---: | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"""
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]

@@ -216,7 +216,9 @@ def cross_validation(repeats: int) -> Iterator[Comparison]:
         fit = partial(own.fit, kernels_last(grams), y)
         own_time, time, _, _ = best_times(fit, other, repeats)
         above = Optimum(grams, y, own).above(weights)
-        agreement = f"himalaya's weights are {percent(above)} above mercer's optimum"
+        agreement = (
+            f"with himalaya's weights, mercer's objective is {percent(above)} above its optimum"
+        )
         problem = f"weights of 20 kernels for ridge, kin8nm, n = 300, alpha = {alpha:.2g}"
         peer = f"MultipleKernelRidgeCV: {name}"
         yield Comparison(problem, peer, False, False, own_time, time, agreement)

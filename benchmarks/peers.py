@@ -86,8 +86,8 @@ def summary(comparisons: Sequence[Comparison]) -> str:
     slower = [c for c in same if c.own_time > c.peer_time]
     inexact = [c for c in comparisons if c.same and not c.reached]
     text = (
-        f"mercer and the other package both solve {len(same)} problems to within {REACHED:.1%} of "
-        f"the optimum, or with the same numbers. On {len(same) - len(slower)} of these problems, "
+        f"On {len(same)} problems, mercer and the other package both come within {REACHED:.1%} of "
+        f"the optimum, or give the same numbers. On {len(same) - len(slower)} of these problems, "
         "mercer takes no longer than the other package."
     )
     text = fill(text, WIDTH)
@@ -99,7 +99,8 @@ def summary(comparisons: Sequence[Comparison]) -> str:
         text += "\n\nmercer takes longer on these problems:\n\n" + _bullets(named)
     if inexact:
         named = [f"{c.problem} ({c.peer})" for c in inexact]
-        text += "\n\nOn these problems, the other package stops farther from the optimum:\n\n"
+        text += "\n\nOn these problems, the other package stops more than "
+        text += f"{REACHED:.1%} from the optimum:\n\n"
         text += _bullets(named)
     return text
 

@@ -147,10 +147,11 @@ def _verdict(found: Comparisons) -> str:
         better = sum(ratio.high < 1.0 for ratio in ratios.values())
         worse = sum(ratio.low > 1.0 for ratio in ratios.values())
         text = (
-            f"Own probabilities are compared with {what} in {len(ratios)} ratios. The intervals of "
-            f"{better} ratios are entirely below one, and the intervals of {worse} ratios are "
-            "entirely above one. Own probabilities are worse in the following cases, for which the "
-            "list gives the method of calibration and the ratio:"
+            f"An estimator's own probabilities are compared with {what} in {len(ratios)} ratios. "
+            f"The intervals of {better} ratios are entirely below one, and the intervals of "
+            f"{worse} ratios are entirely above one. The own probabilities are worse in the "
+            "following cases. For each case, the list gives the measure, the method of calibration "
+            "and the ratio:"
         )
         texts += [fill(text, WIDTH), _worse(ratios)]
     return "\n\n".join(texts)
@@ -234,8 +235,9 @@ def _noise(records: Sequence[Record], method: str) -> str:
         method=method,
         one=" and ".join(f"{500.0 / r:.1f} at n = {r:,}" for r in sorted({s[0] for s in settings})),
         verdict=fill(
-            "The log-loss of own probabilities exceeds the log-loss of the class frequencies, by "
-            "more than two standard errors in at least one column, for these estimators: "
+            "For the following estimators, the log-loss of their own probabilities exceeds the "
+            "log-loss of the class frequencies by more than two standard errors in at least one "
+            "column: "
             f"{_listing(beyond)}.",
             WIDTH,
         ),

@@ -44,9 +44,10 @@ def _honesty(cells: Sequence[Cell]) -> str:
     others, of_others = _beyond([c for c in cells if c not in declared], "difference")
     verdict = (
         f"Of the {known} scores of models that know which rows belong together, {beyond} differ "
-        f"from the true score by more than two standard errors. On one scale, {scaled} of "
-        f"{of_scaled} reported errors differ by more than two standard errors. Of the {of_others} "
-        f"other scores, {others} differ by more than two standard errors."
+        f'from the true score by more than two standard errors. In the column "difference on one '
+        f'scale", {scaled} of {of_scaled} differences exceed two standard errors. Of the '
+        f"{of_others} other scores, {others} differ from the true score by more than two standard "
+        "errors."
     )
     digits = TEXTS["digits"] if any(c["problem"].startswith("digits") for c in cells) else ""
     lines = [TEXTS["honesty"].format(verdict=fill(verdict, WIDTH), digits=digits)]
@@ -98,8 +99,8 @@ def _coverage(cells: Sequence[Cell]) -> str:
     if pairs:
         narrow = sum(c["width"] <= p["width"] for c, p in pairs)
         verdict += (
-            " The intervals of stacks are on average no wider than MAPIE's on "
-            f"{narrow} of {len(pairs)} problems."
+            f" On {narrow} of {len(pairs)} problems, the intervals of stacks are on average no "
+            "wider than MAPIE's."
         )
     else:
         verdict += " MAPIE was not installed."
@@ -131,7 +132,7 @@ def _sets(cells: Sequence[Cell]) -> str:
     if pairs:
         small = sum(c["size"] <= p["size"] for c, p in pairs)
         verdict += (
-            f" Sets are on average no larger than MAPIE's on {small} of {len(pairs)} problems."
+            f" In {small} of {len(pairs)} comparisons, sets are on average no larger than MAPIE's."
         )
     else:
         verdict += " MAPIE was not installed."
@@ -157,8 +158,8 @@ def _families(cells: Sequence[Cell]) -> str:
     empty = sum(c["empty"] > 0.0 for c in adaptive)
     verdict = (
         f"Of the {len(cells)} combinations of a problem and a kind of set, {enough} have a "
-        f"coverage of at least 90 %, up to two standard errors. Of the {len(adaptive)} "
-        f"combinations with adaptive sets, {empty} have empty sets."
+        f"coverage of at least 90 %, or of at most two standard errors less. Of the "
+        f"{len(adaptive)} combinations with adaptive sets, {empty} have empty sets."
     )
     used = [name for name in CLASSIFIERS if any(c["learner"] == name for c in cells)]
     names = "".join(f'\n* The classifier "{name}" is `{CLASSIFIERS[name]}`.' for name in used)

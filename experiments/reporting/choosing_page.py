@@ -118,8 +118,8 @@ def better_trees(found: Evidence) -> str:
             group, table_parts.OURS, table_parts.TREES
         )
     ]
-    header = ["table, training rows", "best trees", "error of trees", "error of stack"]
-    return table([*header, "significant"], rows)
+    header = ["table, training rows", "best method with trees", "error of this method"]
+    return table([*header, "error of the stack", "significant difference"], rows)
 
 
 def defaults(found: Evidence) -> str:
@@ -220,14 +220,15 @@ def uncentered(found: Evidence) -> str:
         100.0 * found.mean("dependence", name, only=MANY_CLASSES)
         for name in ("KA", "CKA", "KA 0/1")
     )
-    sets = f"{listed(MANY_CLASSES[:-1])} and {MANY_CLASSES[-1]}"
+    *first, last = (f"`{name}`" for name in MANY_CLASSES)
+    sets = f"{listed(first)} and {last}"
     return (
         f"\n\nAvoid uncentered alignment (`ka`) on data sets such as {sets}. On "
-        f"these sets, its mean error is {plain:.1f} %, and that of centered alignment is "
-        f"{centered:.1f} %."
+        f"these data sets, the mean error of uncentered alignment is {plain:.1f} %, and the mean "
+        f"error of centered alignment is {centered:.1f} %."
         * (plain > centered)
-        + " With a target kernel of 0 and 1 instead of -1 and 1, the error of uncentered "
-        f"alignment is {repaired:.1f} %." * (plain > max(centered, repaired))
+        + " If the target kernel has the values 0 and 1 instead of -1 and 1, the error of "
+        f"uncentered alignment is {repaired:.1f} %." * (plain > max(centered, repaired))
     )
 
 
@@ -333,7 +334,7 @@ def one_stage(found: Evidence) -> str:
 
 
 slower_one_stage = _times(
-    ". On the letters, one fit of CR-1D takes {} times as long as one of CA-1D",
+    ". On the letters data set, one fit of CR-1D takes {} times as long as one fit of CA-1D",
     *("letters", "CR-1D", "CA-1D"),
 )
 
@@ -394,7 +395,8 @@ def clusters(found: Evidence) -> str:
         ]
         for method in results.methods
     ]
-    header = ["adjusted Rand index, %", *results.problems, "mean", "sets with the highest index"]
+    header = ["adjusted Rand index, %", *results.problems, "mean"]
+    header.append("data sets with the highest index")
     return table(header, rows)
 
 
