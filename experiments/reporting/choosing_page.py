@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from textwrap import TextWrapper
 
 import numpy as np
@@ -37,8 +38,6 @@ READ_OFF = {"digits": "DU, widths read off", "letters": "DU, widths read off", "
 MANY_CLASSES = ("yeast", "vehicle", "dermatology")
 # The problem of thousands of features, and that on finite dictionaries.
 BOOKS, FINITE = "books, good or not", "gaussian_combinations"
-# How many times as long the grid search takes.
-GRID_SLOWER = ". Grid search takes {} times as long as CA-1D"
 # Forms of the kernel that are tried on splice and on other sets.
 TRIED = ("CA-1D", "CA-nD, no penalty", 'CA-nD, penalty="auto"', 'learner="auto"')
 # Uniform weights on such widths.
@@ -62,10 +61,7 @@ def _wrapped(page: str) -> str:
     """Wrap the paragraphs of a page, but neither its headings, tables nor lists."""
     wrap = TextWrapper(120, break_long_words=False, break_on_hyphens=False)
     blocks = page.strip().split("\n\n")
-    kept = ("#", "|", "* ")
-    found = [
-        each if each.startswith(kept) else wrap.fill(" ".join(each.split())) for each in blocks
-    ]
+    found = (each if each[0] in "#|*" else wrap.fill(" ".join(each.split())) for each in blocks)
     return "\n\n".join(found) + "\n"
 
 
@@ -124,11 +120,7 @@ def better_trees(found: Evidence) -> str:
 
 def defaults(found: Evidence) -> str:
     """Compare both default estimators with a cross-validated grid on every data set."""
-    methods = {
-        "default": "`TwoStageClassifier()`",
-        "CA-1D": "CA-1D",
-        "HSIC": "one width by HSIC",
-    }
+    methods = {"default": "`TwoStageClassifier()`", "CA-1D": "CA-1D", "HSIC": "one width by HSIC"}
     rows = []
     for method, label in methods.items():
         wins, ties, losses = win_tie_loss(found.results["defaults"], "error", method, "grid search")
@@ -148,8 +140,7 @@ def isotropic(found: Evidence) -> str:
     """Return errors of methods with one width for all features."""
     methods = ("CA-1D", "CR-1D", 'learner="auto"', "grid search")
     rows = [[method, *(found.error(name, method) for name in SIZES)] for method in methods]
-    uniform = [found.error(name, method) for name, method in READ_OFF.items()]
-    rows.append([UNIFORM, *uniform])
+    rows.append([UNIFORM, *(found.error(name, method) for name, method in READ_OFF.items())])
     return table(["method", *SIZES.values()], rows)
 
 
@@ -182,7 +173,9 @@ def compared(found: Evidence) -> str:
 
 
 kernels_of_letters = _mean("letters", "CA-1D", "kernels")
-slower_grid = _times(GRID_SLOWER, "letters", "grid search", "CA-1D")
+slower_grid = _times(
+    ". Grid search takes {} times as long as CA-1D", "letters", "grid search", "CA-1D"
+)
 
 
 def hsic(found: Evidence) -> str:
@@ -245,15 +238,12 @@ def relevance(found: Evidence) -> str:
 def forms(found: Evidence) -> str:
     """Return errors of several forms of kernel on splice, and on the other sets."""
     others = [p for p in found.shared("miscellany", *TRIED) if p != "splice"]
+    problems = {"splice": ["splice"], "other data sets": others}
     rows = [
-        [
-            name,
-            found.error("miscellany", name, "splice"),
-            found.error("miscellany", name, *others),
-        ]
+        [name, *(found.error("miscellany", name, *each) for each in problems.values())]
         for name in TRIED
     ]
-    return table(["method", "splice", "other data sets"], rows)
+    return table(["method", *problems], rows)
 
 
 def _ard_sets(found: Evidence) -> list[str]:
@@ -287,6 +277,12 @@ def alignf_better(found: Evidence) -> str:
     )
 
 
+def _by_method(methods: Mapping[str, str], **columns: Callable[[str], str]) -> str:
+    """Return a table with a row for each method, by its name in the records and its label."""
+    rows = [[label, *(of(name) for of in columns.values())] for name, label in methods.items()]
+    return table(["method", *columns], rows)
+
+
 def finite(found: Evidence) -> str:
     """Return errors on finite dictionaries."""
     methods = {
@@ -296,11 +292,8 @@ def finite(found: Evidence) -> str:
         "DU, widths read off": "uniform weights, widths taken from the data",
         "CA-1D": "CA-1D, without a list of widths",
     }
-    rows = [
-        [label, *(found.error(sets, method) for sets in ("digits", "letters"))]
-        for method, label in methods.items()
-    ]
-    return table(["method", "MNIST", "letters"], rows)
+    digits, letters = (partial(found.error, sets) for sets in ("digits", "letters"))
+    return _by_method(methods, MNIST=digits, letters=letters)
 
 
 def bigrams(found: Evidence) -> str:
@@ -311,8 +304,7 @@ def bigrams(found: Evidence) -> str:
         "alignf": "alignf",
         "one-stage": "kernel and predictor at once",
     }
-    rows = [[label, found.error("bigrams", m, BOOKS)] for m, label in methods.items()]
-    return table(["method", "error"], rows)
+    return _by_method(methods, error=lambda method: found.error("bigrams", method, BOOKS))
 
 
 kernels_of_bigrams = _mean("bigrams", "alignf", "kernels", BOOKS)
@@ -357,8 +349,7 @@ def sines(found: Evidence) -> str:
         "DA, step 0.1": "alignf, list of frequencies in steps of 0.1",
         "√2 + √12 + √60": "the three true frequencies",
     }
-    rows = [[label, found.error("sine", method)] for method, label in methods.items()]
-    return table(["method", "error"], rows)
+    return _by_method(methods, error=partial(found.error, "sine"))
 
 
 def log_losses(found: Evidence) -> str:
@@ -369,10 +360,8 @@ def log_losses(found: Evidence) -> str:
         "MAP": "joint MAP (maximum a posteriori) with the best jitter",
         "MKL": "multiple kernel learning with the best penalty",
     }
-    rows = []
-    for name, label in objectives.items():
-        found_mean = found.mean("taxonomy", name, measure="log_loss", only=classes, pick=np.min)
-        rows.append([label, f"{found_mean:.3f}"])
+    mean = partial(found.mean, "taxonomy", measure="log_loss", only=classes, pick=np.min)
+    rows = [[label, f"{mean(name):.3f}"] for name, label in objectives.items()]
     return table(["objective", "log-loss"], rows)
 
 
@@ -395,9 +384,8 @@ def clusters(found: Evidence) -> str:
         ]
         for method in results.methods
     ]
-    header = ["adjusted Rand index, %", *results.problems, "mean"]
-    header.append("data sets with the highest index")
-    return table(header, rows)
+    last = ("mean", "data sets with the highest index")
+    return table(["adjusted Rand index, %", *results.problems, *last], rows)
 
 
 ard_alignment = _mean("letters", "CA-nD, no penalty", "alignment")
