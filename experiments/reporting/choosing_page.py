@@ -60,8 +60,8 @@ def choosing(results: Mapping[str, Results]) -> str:
 def _wrapped(page: str) -> str:
     """Wrap the paragraphs of a page, but neither its headings, tables nor lists."""
     wrap = TextWrapper(120, break_long_words=False, break_on_hyphens=False)
-    blocks = page.strip().split("\n\n")
-    found = (each if each[0] in "#|*" else wrap.fill(" ".join(each.split())) for each in blocks)
+    blocks, kept = page.strip().split("\n\n"), ("#", "|", "* ")
+    found = (b if b.startswith(kept) else wrap.fill(" ".join(b.split())) for b in blocks)
     return "\n\n".join(found) + "\n"
 
 
