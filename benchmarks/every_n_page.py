@@ -85,9 +85,10 @@ def _range(cells: dict[tuple[str, int], dict[str, Record]]) -> str:
         if CATBOOST in methods and methods[STACK]["task"] == "regression"
     ]
     low, high = (
-        f"{r:.2f} (data set `{table}`, {size} rows)" for r, table, size in (min(found), max(found))
+        f"{r:.2f} times (data set `{table}`, {size} rows)"
+        for r, table, size in (min(found), max(found))
     )
-    return f"The ratio error / CatBoost varies from {low} to {high}."
+    return f"mercer's error is {low} to {high} that of CatBoost."
 
 
 def means(records: Sequence[Record]) -> dict[tuple[str, int], dict[str, Record]]:
