@@ -84,11 +84,12 @@ def _range(cells: dict[tuple[str, int], dict[str, Record]]) -> str:
         for (table, _), methods in cells.items()
         if CATBOOST in methods and methods[STACK]["task"] == "regression"
     ]
-    low, high = (
-        f"{r:.2f} times (data set `{table}`, {size} rows)"
-        for r, table, size in (min(found), max(found))
+    (best, *at_best), (worst, *at_worst) = min(found), max(found)
+    at_best, at_worst = (f"`{table}`, {size} rows" for table, size in (at_best, at_worst))
+    return (
+        f"mercer's error is at best {best:.2f} times CatBoost's error ({at_best}), and at worst "
+        f"{worst:.2f} times CatBoost's error ({at_worst})."
     )
-    return f"mercer's error is {low} to {high} that of CatBoost."
 
 
 def means(records: Sequence[Record]) -> dict[tuple[str, int], dict[str, Record]]:
