@@ -87,8 +87,8 @@ def _range(cells: dict[tuple[str, int], dict[str, Record]]) -> str:
     (best, *at_best), (worst, *at_worst) = min(found), max(found)
     at_best, at_worst = (f"`{table}`, {size} rows" for table, size in (at_best, at_worst))
     return (
-        f"mercer's error is at best {best:.2f} times CatBoost's error ({at_best}), and at worst "
-        f"{worst:.2f} times CatBoost's error ({at_worst})."
+        f"For numbers as targets, mercer's error is at best {best:.2f} times CatBoost's error "
+        f"({at_best}), and at worst {worst:.2f} times ({at_worst})."
     )
 
 
