@@ -246,7 +246,7 @@ def _later(cells: dict[tuple[str, int], dict[str, Record]], others: list[str]) -
 def _tuned(records: Sequence[Record]) -> str:
     """Ratios to tuned methods, on the splits for which these are measured."""
     header = ["training rows", "tuned method", "target", "data sets", "splits"]
-    header += ["error / tuned error"]
+    header += ["error / tuned error", "median of the error ratio"]
     header += ["error ratio without the best data set", "error ratio without the worst data set"]
     header += ["log-loss / tuned log-loss", "fit time / tuned fit time"]
     header += ["tuned error / default error"]
@@ -258,7 +258,7 @@ def _tuned(records: Sequence[Record]) -> str:
             for table in tables
         ]
         logs = np.sort([np.mean(of_table) for of_table in errors])
-        numbers = [logs, logs[1:], logs[:-1]]
+        numbers = [logs, np.median(logs, keepdims=True), logs[1:], logs[:-1]]
         numbers.append([np.log(ratio(s, m, "log_loss")) for s, m, _ in found if "log_loss" in m])
         numbers.append([np.log(ratio(s, m, "fit")) for s, m, _ in found])
         numbers.append([np.log(ratio(m, d, "error")) for _, m, d in found])
