@@ -17,14 +17,13 @@ import platform
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from textwrap import fill
 
 from common import THREADS, command_line
 from peer_comparisons import COMPARISONS, gpml_values
 from peer_problems import REACHED, Comparison
 from threadpoolctl import threadpool_limits
 
-from experiments.reporting.section import named_texts, table
+from experiments.reporting.section import named_texts, table, wrapped
 
 PAGE = Path(__file__).parents[1] / "docs" / "peers.md"
 
@@ -36,9 +35,6 @@ PACKAGES = {
     "xRFM": "xrfm",
 }
 """Peers, and the names of their distributions."""
-
-WIDTH = 120
-"""Length of lines."""
 
 TEXTS = named_texts(Path(__file__).with_suffix(".md"))
 
@@ -90,7 +86,7 @@ def summary(comparisons: Sequence[Comparison]) -> str:
         f"the optimum, or give the same numbers. On {len(same) - len(slower)} of these problems, "
         "mercer takes no longer than the other package."
     )
-    text = fill(text, WIDTH)
+    text = wrapped(text)
     if slower:
         named = [
             f"{c.problem} ({c.own_time / c.peer_time:.2g} times the time of {c.peer})"
@@ -106,8 +102,7 @@ def summary(comparisons: Sequence[Comparison]) -> str:
 
 
 def _bullets(texts: Sequence[str]) -> str:
-    lines = [fill(text, WIDTH, initial_indent="* ", subsequent_indent="  ") for text in texts]
-    return "\n".join(lines)
+    return "\n".join(wrapped(text, "* ") for text in texts)
 
 
 def page(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from textwrap import fill
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.reporting.section import line, named_texts
+from experiments.reporting.section import line, named_texts, wrapped
 
 Record = dict[str, Any]
 TEXTS = named_texts(Path(__file__).with_suffix(".md"))
@@ -38,8 +37,6 @@ PRIOR = "class frequencies"
 PEERS = ("SVC()", "SVC, grid search")
 SHOWN = {PEERS[1]: "tuned `SVC`", "temperature, one": "temperature with one fit"}
 """What the page calls machines and methods of calibration that have other names in the records."""
-WIDTH = 120
-"""Length of lines."""
 N_RESAMPLES = 10_000
 LEVEL = 0.95
 
@@ -128,7 +125,7 @@ def _worse(found: Comparisons) -> str:
             of_estimator += [f"{title}: {', '.join(factors)}"] * bool(factors)
         if of_estimator:
             text = f"{_code(name)}: {'; '.join(of_estimator)}"
-            lines.append(fill(text, WIDTH, initial_indent="* ", subsequent_indent="  "))
+            lines.append(wrapped(text, "* "))
     return "\n".join(lines) if lines else "* none"
 
 
@@ -153,7 +150,7 @@ def _verdict(found: Comparisons) -> str:
             "following cases. For each case, the list gives the measure, the method of calibration "
             "and the ratio:"
         )
-        texts += [fill(text, WIDTH), _worse(ratios)]
+        texts += [wrapped(text), _worse(ratios)]
     return "\n\n".join(texts)
 
 
@@ -234,12 +231,10 @@ def _noise(records: Sequence[Record], method: str) -> str:
     text = TEXTS["noise_head"].format(
         method=method,
         one=" and ".join(f"{500.0 / r:.1f} at n = {r:,}" for r in sorted({s[0] for s in settings})),
-        verdict=fill(
+        verdict=wrapped(
             "For the following estimators, the log-loss of their own probabilities exceeds the "
             "log-loss of the class frequencies by more than two standard errors in at least one "
-            "column: "
-            f"{_listing(beyond)}.",
-            WIDTH,
+            f"column: {_listing(beyond)}."
         ),
         columns=" | ".join(f"classes {name[7:]}, n = {rows:,}" for rows, name in settings),
         marks=_marks(len(settings)),

@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
-from experiments.reporting.section import line, named_texts
+from experiments.reporting.section import line, named_texts, wrapped
 
 Cell = dict[str, Any]
 TEXTS = named_texts(Path(__file__).with_suffix(".md"))
-WIDTH = 120
-"""Length of the lines of a verdict."""
 
 
 def _with_error(cell: Cell, name: str, form: str = "{:+.3f} ± {:.3f}", *, star: bool = True) -> str:
@@ -50,7 +47,7 @@ def _honesty(cells: Sequence[Cell]) -> str:
         "errors."
     )
     digits = TEXTS["digits"] if any(c["problem"].startswith("digits") for c in cells) else ""
-    lines = [TEXTS["honesty"].format(verdict=fill(verdict, WIDTH), digits=digits)]
+    lines = [TEXTS["honesty"].format(verdict=wrapped(verdict), digits=digits)]
     for c in cells:
         numbers = f"{c['estimate']:.3f}", f"{c['true']:.3f}"
         differences = _with_error(c, "difference"), _with_error(c, "on one scale")
@@ -78,7 +75,7 @@ def _copies(cells: Sequence[Cell]) -> str:
     )
     lines = [
         TEXTS["copies"].format(
-            verdict=fill(verdict, WIDTH), n=" or ".join(sorted({str(c["rows"]) for c in cells}))
+            verdict=wrapped(verdict), n=" or ".join(sorted({str(c["rows"]) for c in cells}))
         )
     ]
     for c in cells:
@@ -104,7 +101,7 @@ def _coverage(cells: Sequence[Cell]) -> str:
         )
     else:
         verdict += " MAPIE was not installed."
-    lines = [TEXTS["coverage"].format(verdict=fill(verdict, WIDTH))]
+    lines = [TEXTS["coverage"].format(verdict=wrapped(verdict))]
     for c in cells:
         numbers = _percent(c, "coverage"), _percent(c, _least(c, "decile")), f"{c['width']:.3f}"
         share = f"{c['learned']:.0%}" if c["method"].endswith("`scale='auto'`") else ""
@@ -136,7 +133,7 @@ def _sets(cells: Sequence[Cell]) -> str:
         )
     else:
         verdict += " MAPIE was not installed."
-    lines = [TEXTS["sets"].format(verdict=fill(verdict, WIDTH))]
+    lines = [TEXTS["sets"].format(verdict=wrapped(verdict))]
     for c in cells:
         numbers = _percent(c, "coverage"), _percent(c, _least(c, "class"))
         sizes = f"{c['size']:.3f}", f"{c['empty']:.1%}"
@@ -163,7 +160,7 @@ def _families(cells: Sequence[Cell]) -> str:
     )
     used = [name for name in CLASSIFIERS if any(c["learner"] == name for c in cells)]
     names = "".join(f'\n* The classifier "{name}" is `{CLASSIFIERS[name]}`.' for name in used)
-    lines = [TEXTS["families"].format(verdict=fill(verdict, WIDTH), names=names)]
+    lines = [TEXTS["families"].format(verdict=wrapped(verdict), names=names)]
     for c in cells:
         setting = c["problem"], c["rows"], c["learner"], c["method"], c["draws"]
         numbers = _percent(c, "coverage"), _percent(c, _least(c, "class"))
@@ -176,7 +173,7 @@ def _cost(cells: Sequence[Cell]) -> str:
     ratios = [c[f"{name}, ratio"] for c in cells for name in names]
     dear = sum(ratio > 1.1 for ratio in ratios)
     verdict = f"Groups lengthen {dear} of {len(ratios)} fits by more than a tenth."
-    lines = [TEXTS["cost"].format(verdict=fill(verdict, WIDTH))]
+    lines = [TEXTS["cost"].format(verdict=wrapped(verdict))]
     form = "{:.2f} ({:.2f} ± {:.2f})"
     for c in cells:
         ways = [form.format(c[name], c[f"{name}, ratio"], c[f"{name}, error"]) for name in names]

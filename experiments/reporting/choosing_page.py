@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from textwrap import TextWrapper
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from experiments.reporting import table_parts
 from experiments.reporting import table_results as grouped
 from experiments.reporting.evidence import SIZES, Evidence
 from experiments.reporting.results import Results, compare_entries, win_tie_loss
-from experiments.reporting.section import listed, table, text_of
+from experiments.reporting.section import listed, table, text_of, wrapped
 from experiments.reporting.table_results import REFERENCE
 from experiments.tabular.table_files import TIMED_SIZE
 
@@ -54,14 +53,13 @@ def choosing(results: Mapping[str, Results]) -> str:
     results : dict of str to Results
         The results of all experiments that are `NEEDED`.
     """
-    return _wrapped(text_of(sys.modules[__name__], Evidence(results)))
+    return _paragraphs_wrapped(text_of(sys.modules[__name__], Evidence(results)))
 
 
-def _wrapped(page: str) -> str:
+def _paragraphs_wrapped(page: str) -> str:
     """Wrap the paragraphs of a page, but neither its headings, tables nor lists."""
-    wrap = TextWrapper(120, break_long_words=False, break_on_hyphens=False)
     blocks, kept = page.strip().split("\n\n"), ("#", "|", "* ")
-    found = (b if b.startswith(kept) else wrap.fill(" ".join(b.split())) for b in blocks)
+    found = (b if b.startswith(kept) else wrapped(" ".join(b.split())) for b in blocks)
     return "\n\n".join(found) + "\n"
 
 

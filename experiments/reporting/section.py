@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import wraps
 from inspect import getdoc
 from pathlib import Path
+from textwrap import fill
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec
 
@@ -266,6 +267,18 @@ def _with_spread(numbers: Array, spread: float, digits: int) -> str:
 def rough(value: float) -> str:
     """Format a small number by its order of magnitude, and zero as 0."""
     return "0" if value == 0.0 else f"{value:.0e}"
+
+
+def wrapped(text: str, bullet: str = "") -> str:
+    """Break the lines of a paragraph, or of an item of a list behind its bullet."""
+    return fill(
+        text,
+        120,
+        initial_indent=bullet,
+        subsequent_indent=" " * len(bullet),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def listed(items: Iterable[str], otherwise: str = "none") -> str:
