@@ -1,6 +1,6 @@
 """Time, memory and error of fits to many rows, relative to scikit-learn, on two threads.
 
-    MERCER_DATA=/path/to/sets python benchmarks/large.py [NAME ...] [--rows N] [--repeats R]
+    python benchmarks/large.py [NAME ...] [--rows N] [--repeats R]
 
 one_kernel
     One Gaussian kernel, 1,000 centers, 20 features: the whole fit to N rows, with its choice of
