@@ -69,7 +69,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     cv : int, cross-validation generator, iterable or None, default=None
         Folds by which alpha is chosen, and also the kernel unless a learner is given. A number
         stands for that many folds, which are shuffled with a fixed seed. A splitter, or pairs of
-        training and held-out samples, can be given instead. Samples that several folds hold out
+        training and held-out indices, can be given instead. Samples that several folds hold out
         count in each of them. None stands for exact leave-one-out errors of samples or groups, and
         for five folds if the kernel is learned again in each fold. Kernels with more than 10
         learned parameters, such as kernels with one width per feature, are learned again, because
@@ -89,10 +89,10 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         Number of centers of the Nyström features. "auto" takes all samples if their kernel values
         in single precision fit in scikit-learn's `working_memory` (16,384 samples in 1 GB) or, for
         up to 20,000 samples, in a quarter of the available memory. Otherwise, it takes 1,500, or
-        1,000 for more than 50,000 samples, unless the kernel between all pairs of samples has a
-        lower error. This kernel is used for up to 40,000 samples, or for as many as fit in memory.
+        1,000 for more than 50,000 samples. A fit to all pairs of as many samples as fit in memory
+        then replaces the features if its error is clearly lower.
     random_state : int, RandomState instance or None, default=0
-        Draws the samples from which the kernel is learned, and the centers.
+        Seed or generator that draws the centers, and the samples from which the kernel is learned.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where large matrices are computed: on the processor, or on a graphics card by PyTorch
         (``pip install "mercer[gpu]"``). "auto" uses a card if there is one. See :doc:`/machines`.
