@@ -40,7 +40,7 @@ from mercer.kernels._conversion import KernelFamily, OutputKernelSource
 
 @dataclass(eq=False, repr=False)
 class ContinuousAlignment(CrossValidatedLearner):
-    """Learn a sum of kernels, with their widths, one kernel at a time ("CA").
+    """Learn a sum of kernels and their widths, adding one kernel at a time ("CA").
 
     A family is a kernel with free parameters, such as all Gaussian kernels with widths between two
     bounds. Each step adds the kernel of the family along which the centered alignment with the
@@ -106,7 +106,7 @@ class ContinuousAlignment(CrossValidatedLearner):
         whole numbers with more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses that the learned kernel is aligned with, such as
-        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
+        `"balanced"` or `"gaussian"`, or a matrix of similarities between classes. None stands for
         `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
         of the :doc:`glossary </glossary>` lists all options.
     random_state : int, RandomState instance or None, default=0
