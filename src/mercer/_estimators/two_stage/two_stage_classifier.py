@@ -61,11 +61,11 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     predictor : estimator, default=None
         A classifier of precomputed kernels to use instead of the support vector machine, such as
         ``NuSVC(kernel="precomputed")`` or a grid search over one. It is fitted to the uncentered
-        Gram matrix. It cannot be combined with `C`, nor with both `cv` and a given learner.
+        Gram matrix. It cannot be combined with `C`, or with `cv` if a learner is given.
     C : "auto", float or sequence of float, default="auto"
-        Penalty on margin violations, for a kernel at unit scale (see Notes). "auto" searches
-        `C_GRID` by cross-validation, and beyond an end of the grid if the best value is there. A
-        sequence lists the values to try. If several values are equally good, the smallest is
+        Penalty on margin violations, for a kernel at unit scale (see Notes). "auto" compares five
+        values from 1/2 to 128 by cross-validation, and further values if the best one is at an end.
+        A sequence lists the values to try. If several values are equally good, the smallest is
         chosen. A number is used as it is.
     cv : int, cross-validation generator, iterable or None, default=None
         Folds in which C is searched and probabilities are calibrated, and by which the kernel is

@@ -58,14 +58,14 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     predictor : estimator, default=None
         A regressor of precomputed kernels to use instead of kernel ridge regression, such as
         ``SVR(kernel="precomputed")``. It is fitted to the uncentered Gram matrix. It cannot be
-        combined with `alpha`, nor with both `cv` and a given learner.
+        combined with `alpha`, or with `cv` if a learner is given.
     alpha : "auto", float or sequence of float, default="auto"
-        Penalty of the ridge regression, for a kernel at unit scale (see Notes). "auto" tries
-        `ALPHA_GRID`. If alpha is chosen by leave-one-out errors, values beyond an end of the grid
-        are tried as well if the best value is there. With more than 2,000 samples, the search
-        starts at the best value for 1,000 of them, and continues while the error falls. A sequence
-        lists the values to try. If several values are equally good, the largest is chosen. A number
-        is used as it is.
+        Penalty of the ridge regression, for a kernel at unit scale (see Notes). "auto" tries values
+        from 1e-6 to 1e5, in steps of half a power of ten. If alpha is chosen by leave-one-out
+        errors, further values are tried if the best one is at an end. With more than 2,000 samples,
+        the search starts at the best value for 1,000 of them, and continues while the error falls.
+        A sequence lists the values to try. If several values are equally good, the largest is
+        chosen. A number is used as it is.
     cv : int, cross-validation generator, iterable or None, default=None
         Folds by which alpha is chosen, and also the kernel unless a learner is given. A number
         stands for that many folds, which are shuffled with a fixed seed. A splitter, or pairs of
