@@ -64,14 +64,14 @@ class ContinuousAlignment(CrossValidatedLearner):
         feature (an ARD kernel). Infinity makes all widths of a kernel equal. `"auto"` selects the
         strength on held-out samples.
     width_penalty_on : {"widths", "log_widths", "inverse_widths"}, default="widths"
-        With `"widths"`, lambda sum_z (s_z - mean s)^2 over the widths s_z, in their own unit, is
-        subtracted from <F', K>, as published (eq. 4). F' is the gradient of the alignment at the
-        learned kernel. It grows as the weights of this kernel shrink. It is largest in the first
-        step, at eps I, so that lambda has to be large there. "auto" then selects the strength whose
-        kernel aligns best with held-out samples. The other penalties are relative to the best
-        single width, as in :class:`KernelOptimization`. "auto" then selects the strength that
-        predicts held-out samples best. It selects infinity unless a finite strength is better by
-        more than a standard error.
+        With `"widths"`, the penalty lambda sum_z (s_z - mean s)^2 is subtracted from <F', K>, as
+        published (eq. 4). Here lambda is the strength, s_z are the widths in their own unit, and F'
+        is the gradient of the alignment at the learned kernel. This gradient grows as the weights
+        of the learned kernel shrink. It is largest in the first step, at eps I, so that lambda has
+        to be large there. A strength of "auto" selects the lambda whose kernel aligns best with
+        held-out samples. The other penalties are relative to the best single width, as in
+        :class:`KernelOptimization`. For them, "auto" selects the strength that predicts held-out
+        samples best, or infinity unless a finite strength is better by more than a standard error.
     scaling : None, array-like of shape (n_features,) or KernelOptimization, default=None
         Lengths by which features are divided before families with a single width are searched. The
         widths of all kernels then have the same ratios, and their common factor is searched
