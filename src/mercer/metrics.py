@@ -118,8 +118,8 @@ def alignment(
 ) -> float:
     """Measure the similarity of two Gram matrices without centering, <A, B> / (|A| |B|).
 
-    This is the kernel alignment; |A| is the Frobenius norm. It is large for any two kernels that
-    are mostly positive, and therefore a poor measure of dependence, unlike the centered alignment.
+    This is the kernel alignment; |A| is the Frobenius norm. Any two kernels with mostly positive
+    values have a large alignment, which therefore measures dependence poorly.
 
     Parameters
     ----------

@@ -35,8 +35,8 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = Tr
     complete : bool, default=True
         Whether to compute the left-out predictions of stacks before saving, if they have not been
         computed yet. This takes one to four times as long as the fit. Without these predictions, a
-        loaded model has no `loo_predictions_`, `loo_score_`, intervals, prediction sets or updates
-        of responses.
+        loaded stack has no `loo_predictions_`, `loo_score_`, intervals or prediction sets, and a
+        regressor cannot be updated.
 
     Raises
     ------

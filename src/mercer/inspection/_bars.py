@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 class KernelWeightsDisplay(Display):
     """Bar plot of the share that each kernel has in a learned sum of kernels.
 
-    A share is the kernel's part of the trace of the weighted sum on the training set. The weights
-    themselves depend on the scale of the base kernels, so that a large weight may have little
-    effect.
+    A share is the fraction that the kernel contributes to the trace of the learned Gram matrix. The
+    weights themselves depend on the scale of the base kernels, so that a large weight may have
+    little effect.
 
     Parameters
     ----------

@@ -260,10 +260,9 @@ def sobol_indices(
 ) -> SobolIndices:
     """Compute how much of a model's variation is due to each column and each pair of columns.
 
-    Sobol indices are shares of the variance of the function that predicts. Each column takes its
-    values in the background rows, independently of the other columns. The shares are therefore a
-    property of the function. If columns depend on each other, the shares do not hold for the
-    predictions of the background rows.
+    Sobol indices are shares of the variance of the model's prediction function if each column takes
+    its values from the background rows, independently of the other columns. If columns depend on
+    each other, the shares do not hold for the predictions of the background rows.
 
     Parameters
     ----------

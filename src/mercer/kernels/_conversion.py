@@ -273,7 +273,7 @@ class SklearnKernel(Kernel):
 
 @dataclass(eq=False, repr=False)
 class Precomputed(Kernel):
-    """Kernel that reads its Gram matrix from a stack, which is passed in place of features.
+    """Kernel that takes its values from a stack of Gram matrices, passed in place of features.
 
     Parameters
     ----------

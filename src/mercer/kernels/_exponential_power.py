@@ -37,8 +37,8 @@ class ExponentialPower(Stationary):
     ard : bool, default=False
         One width per feature: the distance is (sum_z |(x_z - x'_z) / s_z|^p)^(1/p).
     bounds : "data" or (float, float), default="data"
-        Interval in which widths are searched, in the unit of the features. With `"data"`, the
-        interval is derived from the distances between samples in the kernel's norm.
+        Interval in which widths are searched, in the unit of the features. `"data"` derives it from
+        the distances between the training samples, in the kernel's norm.
     power : float, default=1.0
         Exponent q of the distance, in (0, norm]. Smaller powers give rougher functions.
     norm : float, default=1.0
@@ -174,7 +174,8 @@ class Laplacian(ExponentialPower):
     ard : bool, default=False
         One width per feature.
     bounds : "data" or (float, float), default="data"
-        Interval in which widths are searched, in the unit of the features.
+        Interval in which widths are searched, in the unit of the features. `"data"` derives it from
+        the distances between the training samples, in the kernel's norm.
 
     Notes
     -----

@@ -34,10 +34,10 @@ class Kernel(OwnFormula):
     """Base class of kernels, which measure how similar two samples are.
 
     They are positive semi-definite and differentiable in the logarithms of their parameters.
-    ``kernel(X)`` returns the Gram matrix of a table, and ``kernel(X, Z)`` the values between two.
-    They hold no data, never change, and can be added and multiplied:
-    `Gaussian(2.0) + 0.5 * Linear()` is a `WeightedSum`, `Gaussian() * Linear()` a `Product`. Your
-    own kernel has `values`, and for parameters `theta`, `with_theta`, `log_bounds`, `contract`.
+    ``kernel(X)`` returns the Gram matrix of a table, and ``kernel(X, Z)`` the values between two
+    tables. Kernels hold no data and never change. Sums such as `Gaussian(2.0) + 0.5 * Linear()` and
+    products such as `Gaussian() * Linear()` are kernels, too. To define a kernel, implement
+    `values` and, for its parameters, `theta`, `with_theta`, `log_bounds` and `contract`.
 
     Examples
     --------

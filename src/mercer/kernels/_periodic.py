@@ -14,7 +14,7 @@ from mercer.kernels._categorical import OfColumns
 
 @dataclass(eq=False, repr=False)
 class Periodic(OfColumns):
-    """Periodic kernel, exp(-4 sum_z sin^2(pi (x_z - x'_z) / p_z) / s_z^2), as for hours or angles.
+    """Periodic kernel, exp(-4 sum_z sin^2(pi (x_z - x'_z) / p_z) / s_z^2), for hours or angles.
 
     Parameters
     ----------

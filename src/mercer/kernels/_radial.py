@@ -363,7 +363,8 @@ class Gaussian(Stationary):
     ard : bool, default=False
         One width per feature: exp(-sum_z (x_z - x'_z)^2 / s_z^2).
     bounds : "data" or (float, float), default="data"
-        Interval in which widths are searched, in the unit of the features.
+        Interval in which widths are searched, in the unit of the features. `"data"` derives it from
+        the distances between the training samples.
 
     Notes
     -----

@@ -22,8 +22,8 @@ from mercer.kernels._kernel import Kernel
 class Spectrum(Kernel):
     """Kernel of strings, such as DNA, that compares their counts of k-letter substrings.
 
-    It is the spectrum kernel, an inner product of counts, or with mismatches the mismatch kernel.
-    The columns of the table are the letters of a string, in order, as codes, which
+    It is the spectrum kernel, an inner product of counts, or, if mismatches are allowed, the
+    mismatch kernel. The columns of the table are the letters of a string, in order, as codes, which
     :class:`mercer.preprocessing.LetterCodes` computes from strings. A negative number stands for no
     letter, such as after the end of a string.
 

@@ -15,7 +15,8 @@ from mercer.kernels._radial import Radial, Stationary
 class Matern(Stationary):
     """Matern kernel of smoothness 1/2, 3/2 or 5/2, between the Laplacian and the Gaussian kernel.
 
-    With a = sqrt(2 nu) |x - x'| / s, it is exp(-a), (1 + a) exp(-a) or (1 + a + a^2 / 3) exp(-a).
+    With a = sqrt(2 nu) |x - x'| / s, it is exp(-a) for nu = 1/2, (1 + a) exp(-a) for nu = 3/2, and
+    (1 + a + a^2 / 3) exp(-a) for nu = 5/2.
 
     Parameters
     ----------
@@ -24,7 +25,8 @@ class Matern(Stationary):
     ard : bool, default=False
         One width per feature.
     bounds : "data" or (float, float), default="data"
-        Interval in which widths are searched, in the unit of the features.
+        Interval in which widths are searched, in the unit of the features. `"data"` derives it from
+        the distances between the training samples.
     nu : {0.5, 1.5, 2.5}, default=1.5
         Smoothness.
 
@@ -113,7 +115,8 @@ class RationalQuadratic(Stationary):
     ard : bool, default=False
         One width per feature.
     bounds : "data" or (float, float), default="data"
-        Interval in which widths are searched, in the unit of the features.
+        Interval in which widths are searched, in the unit of the features. `"data"` derives it from
+        the distances between the training samples.
     alpha : float, default=1.0
         Dimensionless shape parameter. The smaller it is, the more the widths of the mixture differ.
         It is learned as well, in the interval from 0.01 to 100.

@@ -14,7 +14,7 @@ from mercer.kernels._minkowski import minkowski_powers
 
 @dataclass(eq=False, repr=False)
 class Tanimoto(Kernel):
-    """Tanimoto kernel of fingerprints, such as of molecules, and of counts.
+    """Tanimoto kernel of counts and of fingerprints, such as the fingerprints of molecules.
 
     Fingerprints are sets, given as zeros and ones. Their kernel is the size of the intersection
     divided by the size of the union. Features must not be negative. Zeros of sparse tables take no

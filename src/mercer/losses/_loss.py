@@ -21,7 +21,7 @@ from mercer._gram.tiles import n_threads
 
 @dataclass(frozen=True)
 class Machine:
-    """Dual variables and intercept of a kernel machine, which is what `Loss.fit` returns.
+    """Dual variables and intercept of a kernel machine, as returned by `Loss.fit`.
 
     Attributes
     ----------
@@ -123,8 +123,8 @@ class QuadraticModel:
 class Loss(ABC):
     """Base class of convex losses, for example to define a loss for `MKLClassifier`.
 
-    A loss is multiplied by its weight relative to the norm of the function. The kernel machine of
-    the loss minimizes the sum of both.
+    The kernel machine of a loss minimizes 1/2 |f|^2 plus the sum of the losses of its predictions.
+    The losses include their weight relative to the norm, such as `C`.
 
     Attributes
     ----------

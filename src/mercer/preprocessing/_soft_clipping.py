@@ -18,7 +18,7 @@ _LARGEST = float(np.finfo(float).max)
 
 
 class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    r"""Standardize columns in a way that outliers do not disturb, by clipping them softly.
+    r"""Standardize columns robustly, and clip outliers softly.
 
     Each column is centered by its median and divided by a robust standard deviation. Values z
     beyond t of these deviations are brought closer,

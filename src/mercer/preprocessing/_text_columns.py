@@ -27,7 +27,7 @@ Cells: TypeAlias = "pd.Series[Any]"
 
 @dataclass(frozen=True)
 class CellReading:
-    """How the cells of a column of text are read, as `cell_readings` finds it.
+    """How the cells of a column of text are read, as returned by `cell_readings`.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class CellReading:
 
 
 def is_text(column: Cells) -> bool:
-    """Return whether a column is text: all known cells are, and its dtype is not categorical.
+    """Return whether all known cells of a column are text, and its dtype is not categorical.
 
     Parameters
     ----------

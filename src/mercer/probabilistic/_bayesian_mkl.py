@@ -205,7 +205,7 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
         maximizes the joint density of latent values and weights, and gives sparser weights. "mkl"
         penalizes the size of the weights, and is convex.
     weight_penalty : float, default=1.0
-        Used by "mkl" only, which adds weight_penalty sum weights^norm to the objective. Larger
+        Used by "mkl" only, which adds weight_penalty * sum(weights^norm) to the objective. Larger
         penalties give smoother functions. The penalty applies to the weights of the kernels as
         given, so that a kernel with larger values costs less. Divide kernels by their mean
         diagonals to treat them equally.
@@ -216,8 +216,8 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
         diagonals of the kernels. As the jitter vanishes, the objective of joint MAP decreases
         without bound. If the jitter is so small that no kernel is found, a warning is issued.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which the weights of their samples are multiplied. With
-        `"balanced"`, the samples of all classes have the same total weight.
+        Weight of each class, by label, which multiplies the weights of its samples. `"balanced"`
+        gives all classes the same total weight.
     learn_parameters : bool, default=False
         Whether "vb" also learns the parameters of the kernels, within their bounds. The search
         starts from the best of three scales of the kernel widths.

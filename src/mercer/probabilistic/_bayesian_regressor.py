@@ -22,7 +22,7 @@ from mercer.probabilistic._bayesian_mkl import BayesianMKL
 
 @dataclass(eq=False, repr=False)
 class BayesianMKLRegressor(Regressor, BayesianMKL):
-    """Gaussian process regressor, with uncertainties, whose kernel is a learned sum of kernels.
+    """Gaussian process regressor whose kernel is a learned sum of given kernels.
 
     The covariance of the Gaussian process is the kernel K = sum weights_m K_m. Nothing has to be
     tuned: the weights and the variance of the noise maximize the marginal likelihood, or a bound on
@@ -48,7 +48,7 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
         "map" and "mkl" it is then learned by "vb", because their own objectives decrease without
         bound as the noise vanishes.
     weight_penalty : float, default=1.0
-        Used by "mkl" only, which adds weight_penalty sum weights^norm to the objective. Larger
+        Used by "mkl" only, which adds weight_penalty * sum(weights^norm) to the objective. Larger
         penalties give smoother functions. The penalty applies to the weights of the kernels as
         given, so that a kernel with larger values costs less. Divide kernels by their mean
         diagonals to treat them equally.
@@ -62,9 +62,9 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
     normalize_y : bool, default=True
         Whether the responses are first normalized to mean zero and variance one, because latent
         functions have mean zero. Otherwise, a single response is left as it is. Several responses
-        share kernel and noise, and each is divided by its root mean square, or all by a common one
-        if `noise` is given. Predictions and `log_marginal_likelihood_` are in the unit of the
-        responses in either case; `objective_` refers to the normalized responses.
+        share kernel and noise, and each is divided by its root mean square, or all by their common
+        root mean square if `noise` is given. Predictions and `log_marginal_likelihood_` are in the
+        unit of the responses in either case; `objective_` refers to the normalized responses.
     learn_parameters : bool, default=False
         Whether "marginal_likelihood" and "vb" also learn the parameters of the kernels, within
         their bounds. The search starts from the best of three scales of the kernel widths.

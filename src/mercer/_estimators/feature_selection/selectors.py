@@ -119,11 +119,11 @@ class DependenceSelector(SelectorMixin, FittedAttributesMixin, BaseEstimator):
 
 @dataclass(eq=False, repr=False)
 class BAHSIC(DependenceSelector):
-    """Select features by eliminating step by step the least informative ones (BAHSIC).
+    """Select features by eliminating the least informative ones step by step (BAHSIC).
 
     The search starts from all features. Dependence on the target is measured by the Hilbert-Schmidt
-    independence criterion (HSIC). Each iteration eliminates the features without which the kernel
-    on the remaining features depends most on the target.
+    independence criterion (HSIC). Each iteration eliminates the features whose removal lowers this
+    dependence least.
 
     Parameters
     ----------
@@ -141,9 +141,9 @@ class BAHSIC(DependenceSelector):
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` contains labels or responses; inferred from its values for `"auto"`.
     output_kernel : str, array-like, kernel or None, default=None
-        The kernel on labels or responses for which dependence is measured; the section "Output
-        kernels" of the :doc:`glossary </glossary>` lists all options. None stands for `"balanced"`
-        for labels and `"gaussian"` for responses.
+        Kernel that measures the similarity of two labels or responses; the section "Output kernels"
+        of the :doc:`glossary </glossary>` lists all options. None stands for `"balanced"` for
+        labels and `"gaussian"` for responses.
 
     Attributes
     ----------
@@ -250,9 +250,9 @@ class HSICLasso(DependenceSelector):
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` contains labels or responses; inferred from its values for `"auto"`.
     output_kernel : str, array-like, kernel or None, default=None
-        The kernel on labels or responses for which dependence is measured; the section "Output
-        kernels" of the :doc:`glossary </glossary>` lists all options. None stands for `"balanced"`
-        for labels and `"gaussian"` for responses.
+        Kernel that measures the similarity of two labels or responses; the section "Output kernels"
+        of the :doc:`glossary </glossary>` lists all options. None stands for `"balanced"` for
+        labels and `"gaussian"` for responses.
 
     Attributes
     ----------

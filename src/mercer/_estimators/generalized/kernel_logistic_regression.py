@@ -24,11 +24,11 @@ from mercer.kernels._conversion import KernelDictionary
 
 @dataclass(eq=False, repr=False)
 class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedKernelMachine):
-    """Logistic regression on a kernel, which selects the kernel and the penalty.
+    """Kernel logistic regression, which selects its kernel and its penalty.
 
     The log-odds of two classes are an intercept plus a function in the space of the kernel. Kernel
     and penalty are selected by the leave-one-out deviance (twice the log-loss), which is
-    approximated without refits. For more than two classes, one machine is fitted for each class
+    approximated without refits. For more than two classes, one regression is fitted for each class
     against the rest, all with the same penalty.
 
     Parameters
@@ -36,17 +36,17 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
     kernels : list, None or "precomputed", default=None
         Kernels, names, callables or scikit-learn Gaussian-process kernels. The kernel with the
         lowest leave-one-out deviance is selected. None compares a Gaussian and a product Laplacian
-        kernel, each with the width selected for ridge regression on class indicators. With
-        `"precomputed"`, X is a Gram matrix of shape (n_samples, n_samples), or a stack of shape
-        (n_samples, n_samples, n_kernels).
+        (exp(-|x - x'|_1 / s)) kernel, each with the width selected for ridge regression on class
+        indicators. With `"precomputed"`, X is a Gram matrix of shape (n_samples, n_samples), or a
+        stack of shape (n_samples, n_samples, n_kernels).
     alpha : "auto", float or sequence of float, default="auto"
         Penalty: the machine minimizes the sum of log-losses plus alpha / 2 |f|^2, for a kernel at
         unit scale (see Notes). "auto" searches in steps of half a power of ten, as long as the
         deviance falls. A sequence lists the values to try. If several values are equally good, the
         largest is selected.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which the weights of their samples are multiplied. With
-        `"balanced"`, the samples of all classes have the same total weight.
+        Weight of each class, by label, which multiplies the weights of its samples. `"balanced"`
+        gives all classes the same total weight.
     verbose : bool, default=False
         Whether to print a line after each kernel.
     device : {"cpu", "cuda", "auto"}, default="cpu"

@@ -39,9 +39,9 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
     kernels : list, None or "precomputed", default=None
         Kernels, names, callables or scikit-learn Gaussian-process kernels. The kernel with the
         lowest leave-one-out deviance is selected. None compares a Gaussian and a product Laplacian
-        kernel, each with the width selected for ridge regression on ranks. With `"precomputed"`, X
-        is a Gram matrix of shape (n_samples, n_samples), or a stack of shape (n_samples, n_samples,
-        n_kernels).
+        (exp(-|x - x'|_1 / s)) kernel, each with the width selected for ridge regression on ranks.
+        With `"precomputed"`, X is a Gram matrix of shape (n_samples, n_samples), or a stack of
+        shape (n_samples, n_samples, n_kernels).
     alpha : "auto", float or sequence of float, default="auto"
         Penalty: the machine minimizes the sum of log-losses plus alpha / 2 |f|^2, for a kernel at
         unit scale (see Notes). "auto" searches in steps of half a power of ten, as long as the
@@ -51,8 +51,8 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         The grades, from the lowest to the highest. None for numeric grades, which are sorted.
         Grades that do not occur in `y` are ignored.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which the weights of their samples are multiplied. With
-        `"balanced"`, the samples of all classes have the same total weight.
+        Weight of each class, by label, which multiplies the weights of its samples. `"balanced"`
+        gives all classes the same total weight.
     verbose : bool, default=False
         Whether to print a line after each kernel.
     device : {"cpu", "cuda", "auto"}, default="cpu"

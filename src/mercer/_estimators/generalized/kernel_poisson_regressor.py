@@ -28,7 +28,7 @@ from mercer.kernels._distances import check_squares
 
 @dataclass(eq=False, repr=False)
 class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
-    """Poisson regression of counts on a kernel, which selects the kernel and the penalty.
+    """Kernel Poisson regression of counts, which selects its kernel and its penalty.
 
     The logarithm of a sample's expected count is a function in the space of the kernel, plus an
     intercept, plus the logarithm of the sample's exposure. Kernel and penalty are selected by the
@@ -39,9 +39,9 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
     kernels : list, None or "precomputed", default=None
         Kernels, names, callables or scikit-learn Gaussian-process kernels. The kernel with the
         lowest leave-one-out deviance is selected. None compares a Gaussian and a product Laplacian
-        kernel, each with the width selected for ridge regression on square roots of rates. With
-        `"precomputed"`, X is a Gram matrix of shape (n_samples, n_samples), or a stack of shape
-        (n_samples, n_samples, n_kernels).
+        (exp(-|x - x'|_1 / s)) kernel, each with the width selected for ridge regression on square
+        roots of rates. With `"precomputed"`, X is a Gram matrix of shape (n_samples, n_samples), or
+        a stack of shape (n_samples, n_samples, n_kernels).
     alpha : "auto", float or sequence of float, default="auto"
         Penalty: the machine minimizes half the sum of deviances plus alpha / 2 |f|^2, for a kernel
         at unit scale (see Notes). "auto" searches in steps of half a power of ten, as long as the

@@ -53,7 +53,7 @@ class AlignmentMaximization(DictionaryLearner):
         whole numbers with more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses that the learned kernel is aligned with, such as
-        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
+        `"balanced"` or `"gaussian"`, or a matrix of similarities between classes. None stands for
         `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
         of the :doc:`glossary </glossary>` lists all options.
 

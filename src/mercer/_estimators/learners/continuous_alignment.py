@@ -40,7 +40,7 @@ from mercer.kernels._conversion import KernelFamily, OutputKernelSource
 
 @dataclass(eq=False, repr=False)
 class ContinuousAlignment(CrossValidatedLearner):
-    """Learn a sum of kernels, with their widths, one kernel at a time ("CA").
+    """Learn a sum of kernels and their widths, adding one kernel at a time ("CA").
 
     A family is a kernel with free parameters, such as all Gaussian kernels with widths between two
     bounds. Each step adds the kernel of the family along which the centered alignment with the
@@ -64,14 +64,14 @@ class ContinuousAlignment(CrossValidatedLearner):
         feature (an ARD kernel). Infinity makes all widths of a kernel equal. `"auto"` selects the
         strength on held-out samples.
     width_penalty_on : {"widths", "log_widths", "inverse_widths"}, default="widths"
-        With `"widths"`, lambda sum_z (s_z - mean s)^2 over the widths s_z, in their own unit, is
-        subtracted from <F', K>, as published (eq. 4). F' is the gradient of the alignment at the
-        learned kernel. It grows as the weights of this kernel shrink. It is largest in the first
-        step, at eps I, so that lambda has to be large there. "auto" then selects the strength whose
-        kernel aligns best with held-out samples. The other penalties are relative to the best
-        single width, as in :class:`KernelOptimization`. "auto" then selects the strength that
-        predicts held-out samples best. It selects infinity unless a finite strength is better by
-        more than a standard error.
+        With `"widths"`, the penalty lambda sum_z (s_z - mean s)^2 is subtracted from <F', K>, as
+        published (eq. 4). Here lambda is the strength, s_z are the widths in their own unit, and F'
+        is the gradient of the alignment at the learned kernel. This gradient grows as the weights
+        of the learned kernel shrink. It is largest in the first step, at eps I, so that lambda has
+        to be large there. A strength of "auto" selects the lambda whose kernel aligns best with
+        held-out samples. The other penalties are relative to the best single width, as in
+        :class:`KernelOptimization`. For them, "auto" selects the strength that predicts held-out
+        samples best, or infinity unless a finite strength is better by more than a standard error.
     scaling : None, array-like of shape (n_features,) or KernelOptimization, default=None
         Lengths by which features are divided before families with a single width are searched. The
         widths of all kernels then have the same ratios, and their common factor is searched
@@ -106,7 +106,7 @@ class ContinuousAlignment(CrossValidatedLearner):
         whole numbers with more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses that the learned kernel is aligned with, such as
-        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
+        `"balanced"` or `"gaussian"`, or a matrix of similarities between classes. None stands for
         `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
         of the :doc:`glossary </glossary>` lists all options.
     random_state : int, RandomState instance or None, default=0

@@ -82,7 +82,7 @@ class UniformCombination(ScaledDictionaryLearner):
         whole numbers with more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses that the learned kernel is aligned with, such as
-        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
+        `"balanced"` or `"gaussian"`, or a matrix of similarities between classes. None stands for
         `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
         of the :doc:`glossary </glossary>` lists all options.
 
@@ -159,7 +159,7 @@ class IndependentAlignment(ScaledDictionaryLearner):
         whole numbers with more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses that the learned kernel is aligned with, such as
-        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
+        `"balanced"` or `"gaussian"`, or a matrix of similarities between classes. None stands for
         `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
         of the :doc:`glossary </glossary>` lists all options.
 
@@ -245,7 +245,7 @@ class HSICWeights(ScaledDictionaryLearner):
         whole numbers with more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses that the learned kernel is aligned with, such as
-        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
+        `"balanced"` or `"gaussian"`, or a matrix of similarities between classes. None stands for
         `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
         of the :doc:`glossary </glossary>` lists all options.
 

@@ -26,8 +26,7 @@ class EvidenceMaximization(KernelLearner):
 
     The learned widths, or other parameters of a kernel, maximize the marginal likelihood (the
     evidence) of Gaussian process regression with Gaussian noise, on responses or on indicators of
-    classes. With one width per feature, a fit takes a second or two, and distinguishes features
-    that alignment does not distinguish.
+    classes. Irrelevant features get large widths, so that they hardly change the kernel.
 
     Parameters
     ----------
@@ -48,7 +47,7 @@ class EvidenceMaximization(KernelLearner):
         whole numbers with more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses whose factor is the Gaussian process's target, such as
-        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
+        `"balanced"` or `"gaussian"`, or a matrix of similarities between classes. None stands for
         `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
         of the :doc:`glossary </glossary>` lists all options.
 
@@ -181,16 +180,16 @@ class GradientOuterProduct(CrossValidatedLearner):
         Number of iterations after the first ridge regression.
     diagonal : bool, default=True
         Whether features are only scaled, by the root mean squares of the partial derivatives. If
-        False, they are multiplied by a matrix. The kernel can then depend on differences between
-        features, as they occur in products and in categories, but it needs more samples.
+        False, they are multiplied by a matrix. The kernel can then depend on linear combinations of
+        features, such as differences, but learning it takes more samples.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
         whole numbers with more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
-        The kernel on labels or responses whose factor the regressions predict, such as
-        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
-        `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
-        of the :doc:`glossary </glossary>` lists all options.
+        The kernel on labels or responses whose factor the regressions predict, such as `"balanced"`
+        or `"gaussian"`, or a matrix of similarities between classes. None stands for `"labels"` in
+        classification and for `"linear"` in regression. The section "Output kernels" of the
+        :doc:`glossary </glossary>` lists all options.
     random_state : int, RandomState instance or None, default=0
         Seed of the folds on which iterations are compared.
 

@@ -75,8 +75,8 @@ class ForestKernel(KernelLearner):
     max_leaf_nodes : int or None, default=31
         Maximum number of leaves of a tree; None for no limit.
     min_samples_leaf : int, default=None
-        Minimum number of samples in a leaf, regardless of their weights. None for 20 in boosted
-        trees and 3 in others.
+        Minimum number of samples in a leaf, regardless of their weights. None stands for 20 in
+        boosted trees, and for 3 in other trees.
     learning_rate : float, default=0.1
         Factor by which the leaf values of boosted trees are multiplied.
     task : {"auto", "classification", "regression"}, default="auto"

@@ -46,9 +46,9 @@ class KernelOptimization(CrossValidatedLearner):
     start : None, float or array-like of shape (n_widths,), default=None
         Widths from which plain BFGS starts, without bounds; 1 / n_features is the published start.
         Other parameters start from the kernel's own values. BFGS finds a local maximum, and does
-        not move on a plateau, as it exists for very narrow kernels. If None, one width is searched
-        globally, and several widths are searched from there, within the bounds. With a start, an
-        ARD kernel needs ``width_penalty=0.0``.
+        not move if the criterion is flat, as for very narrow kernels. If None, a single width is
+        searched globally within the bounds, and a search for several widths starts from it. With a
+        start, an ARD kernel needs ``width_penalty=0.0``.
     width_penalty : "auto" or float, default="auto"
         Strength of a penalty on differences between the widths of an ARD kernel, relative to the
         criterion of the best single width. Zero means no penalty, as published, and infinity a
@@ -74,7 +74,7 @@ class KernelOptimization(CrossValidatedLearner):
         whole numbers with more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses that the learned kernel is aligned with, such as
-        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`. None stands for
+        `"balanced"` or `"gaussian"`, or a matrix of similarities between classes. None stands for
         `"labels"` in classification and for `"linear"` in regression. The section "Output kernels"
         of the :doc:`glossary </glossary>` lists all options.
     random_state : int, RandomState instance or None, default=0

@@ -109,8 +109,8 @@ class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
     C : float, default=1.0
         Weight of a loss that is given by name, as in scikit-learn's SVC.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which the weights of their samples are multiplied. With
-        `"balanced"`, the samples of all classes have the same total weight.
+        Weight of each class, by label, which multiplies the weights of its samples. `"balanced"`
+        gives all classes the same total weight.
     step : {"corrective", "stagewise"}, default="corrective"
         With `"corrective"`, all weights are optimized again after each new kernel. With
         `"stagewise"`, a line search mixes the new kernel with the learned kernel, as published

@@ -96,10 +96,10 @@ class FiniteMKL(KernelMachines):
 class MKLClassifier(MachineClassifier, FiniteMKL):
     """Classifier that also learns the weights of a sum of given kernels ("D1", "D2").
 
-    This is multiple kernel learning (MKL) with an lp-norm on the weights. A support vector machine,
-    or another kernel machine, reaches its lowest objective with these weights. If there are more
-    than two classes, all of them share one kernel. Some papers call the method D1 and D2 for the
-    norms 1 and 2.
+    This is multiple kernel learning (MKL) with a bound on the lp-norm of the weights. Under this
+    bound, the learned weights give a support vector machine, or another kernel machine, its lowest
+    objective. If there are more than two classes, all of them share one kernel. Some papers call
+    the method D1 and D2 for the norms 1 and 2.
 
     Parameters
     ----------
@@ -109,17 +109,16 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
         kernels whose widths are chosen from the data. With `"precomputed"`, X is a stack of Gram
         matrices of shape (n_samples, n_samples, n_kernels).
     norm : float, default=1.0
-        The p of the lp-norm of the weights; this norm of the weights is at most one. A `norm` of 1
-        selects few kernels, a larger value keeps all kernels, and infinity weights all kernels
-        equally.
+        The p of the lp-norm. The lp-norm of the weights is at most one. A `norm` of 1 selects few
+        kernels, a larger value keeps all kernels, and infinity weights all kernels equally.
     loss : {"hinge", "squared", "logistic"} or Loss, default="hinge"
         The loss of a support vector machine, of ridge regression on labels -1 and 1, or of
         logistic regression. An object of `mercer.losses` has its own weight instead of `C`.
     C : float, default=1.0
         Weight of a loss that is given by name, as in scikit-learn's SVC.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which the weights of their samples are multiplied. With
-        `"balanced"`, the samples of all classes have the same total weight.
+        Weight of each class, by label, which multiplies the weights of its samples. `"balanced"`
+        gives all classes the same total weight.
     normalize : {"trace", None}, default="trace"
         With `"trace"`, every kernel is first divided by the mean diagonal of its Gram matrix, which
         is centered if there is an intercept. All traces are then n_samples, not one as in the
@@ -235,9 +234,9 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
 class MKLRegressor(MachineRegressor, FiniteMKL):
     """Regressor that also learns the weights of a sum of given kernels.
 
-    This is multiple kernel learning (MKL) with an lp-norm on the weights. Kernel ridge regression,
-    or support vector regression, reaches its lowest objective with these weights. Several responses
-    share one kernel.
+    This is multiple kernel learning (MKL) with a bound on the lp-norm of the weights. Under this
+    bound, the learned weights give kernel ridge regression, or support vector regression, its
+    lowest objective. Several responses share one kernel.
 
     Parameters
     ----------
@@ -247,9 +246,8 @@ class MKLRegressor(MachineRegressor, FiniteMKL):
         kernels whose widths are chosen from the data. With `"precomputed"`, X is a stack of Gram
         matrices of shape (n_samples, n_samples, n_kernels).
     norm : float, default=2.0
-        The p of the lp-norm of the weights; this norm of the weights is at most one. A `norm` of 1
-        selects few kernels, a larger value keeps all kernels, and infinity weights all kernels
-        equally.
+        The p of the lp-norm. The lp-norm of the weights is at most one. A `norm` of 1 selects few
+        kernels, a larger value keeps all kernels, and infinity weights all kernels equally.
     loss : {"squared", "epsilon_insensitive"} or Loss, default="squared"
         The loss of kernel ridge regression or of support vector regression. An object of
         `mercer.losses` has its own weight instead of `alpha`.

@@ -33,8 +33,8 @@ class L1SVM(MKLClassifier):
         Weight of the loss. The centered Gram matrix of the learned kernel has a trace of n_samples.
         In [1]_, kernels have a trace of one, so that C is the paper's value divided by n_samples.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which the weights of their samples are multiplied. With
-        `"balanced"`, the samples of all classes have the same total weight.
+        Weight of each class, by label, which multiplies the weights of its samples. `"balanced"`
+        gives all classes the same total weight.
     solver : {"auto", "newton", "interior_point", "alternating"}, default="auto"
         How weights and machines are found; see `MKLClassifier`.
     tol : float, default=1e-3

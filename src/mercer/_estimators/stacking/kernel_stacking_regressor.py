@@ -45,10 +45,10 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     combined by weights chosen from their leave-one-out predictions [1]_. By default, the kernels
     are
 
-    * Gaussian, Laplacian and product Laplacian kernels with their best widths, on the scaled
-      features and on their normal quantiles;
-    * a Gaussian kernel and a sum of these kernels, with one width per feature learned by the
-      marginal likelihood;
+    * Gaussian, Laplacian and product Laplacian (exp(-|x - x'|_1 / s)) kernels with their best
+      widths, on scaled features and on features mapped to normal quantiles;
+    * a Gaussian kernel and a sum of all three kernels, with one width per feature, learned by
+      maximizing the marginal likelihood;
     * a Gaussian kernel on projections of the features, learned from the gradients of predictions.
 
     Parameters
@@ -56,7 +56,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     candidates : list of kernels or learners, default=None
         Candidates to combine in place of the default ones, or in addition to them if the list
         contains "default": kernels, names of kernels, or kernel learners such as
-        `GradientOuterProduct()`. They are evaluated on the features as given. A candidate that
+        `GradientOuterProduct()`. They use the features as given, without scaling. A candidate that
         fails on the table is left out with a warning.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Whether the kernels that are kept are fitted to all samples exactly, or approximately on
@@ -66,33 +66,33 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         Number of centers of the Nyström features. "auto" takes all samples if their kernel values
         in single precision fit in scikit-learn's `working_memory` (16,384 samples in 1 GB) or, for
         up to 20,000 samples, in a quarter of the available memory. Otherwise, it takes 1,500, or
-        1,000 from 50,000 samples on, unless the kernel between all pairs of samples has a lower
-        error. This kernel is used for as many samples as fit in memory, or for all of up to 40,000.
+        1,000 for more than 50,000 samples. A fit to all pairs of as many samples as fit in memory
+        then replaces the features if its error is clearly lower.
     max_samples : int, default=1000
-        Largest number of samples on which candidates are compared. Candidates are learned from the
-        other samples if there are at least as many of them and samples are left out one at a time;
-        on Nyström features, from up to twice as many of them, or up to 6,000 of more than 15,000.
+        Maximum number of samples on which candidates are compared. Kernels are learned from the
+        other samples if there are at least as many of them and samples are left out one at a time.
+        On Nyström features, only up to twice as many are used, or up to 6,000 of more than 15,000.
     max_tree_samples : int or "auto", default="auto"
-        Maximum number of samples on which trees are grown; the leaves of trees are a candidate from
-        3,000 samples on. Each sample takes about 8 (5 n_features + 100) bytes of memory. "auto"
-        stands for 500,000, or for as many as fit scikit-learn's `working_memory`. Ridge regression
-        on the leaves is fitted to all samples if two matrices with a row and a column for each leaf
-        also fit this memory: up to 410 MB, times k^2 for k responses.
+        Maximum number of samples on which trees are grown. Their leaves are a candidate on Nyström
+        features, by default for more than 3,000 samples. Each sample takes about 8 (5 n_features +
+        100) bytes of memory. "auto" stands for 500,000, or for fewer if that many do not fit in
+        scikit-learn's `working_memory`. Ridge regression on the leaves is fitted to all samples if
+        two square matrices with a row for each leaf also fit in this memory: up to 410 MB, times
+        k^2 for k responses.
     cv : int, cross-validation generator, iterable or None, default=None
         How samples are left out to choose kernels, penalties and weights, and for
         `loo_predictions_`. None leaves out one sample, or one group, at a time. A number stands for
-        that many folds of samples, or groups, in random order. A splitter, or pairs of training and
-        held-out samples, may also predict a sample from only some of the others, such as those
-        before it. Only held-out samples count, and predictions of a sample that several folds hold
-        out are averaged. See Notes for Nyström features.
+        that many random folds of samples, or of groups. A splitter, or pairs of training and
+        held-out indices, can be given instead, for example to predict each sample from earlier
+        samples only. Samples that no fold holds out do not count. If several folds hold out a
+        sample, its predictions are averaged. See Notes for Nyström features.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn or its name, such as "neg_mean_absolute_error", by which candidates
         are ranked. None ranks them by the squared error. With a scorer, and if all responses are
         positive, a stack is also fitted to their logarithms. It is kept if its left-out predictions
         have a higher score; intervals then use logarithms, too. See Notes.
     random_state : int, RandomState instance or None, default=0
-        Draws samples and centers, and divides samples into parts for learning and for evaluating
-        relevance.
+        Seed or generator that draws samples and centers, and divides samples into folds.
     verbose : bool, default=False
         Whether to print a line after each step.
     device : {"cpu", "cuda", "auto"}, default="cpu"

@@ -61,16 +61,16 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     predictor : estimator, default=None
         A classifier of precomputed kernels to use instead of the support vector machine, such as
         ``NuSVC(kernel="precomputed")`` or a grid search over one. It is fitted to the uncentered
-        Gram matrix. It cannot be combined with `C`, nor with both `cv` and a given learner.
+        Gram matrix. It cannot be combined with `C`, or with `cv` if a learner is given.
     C : "auto", float or sequence of float, default="auto"
-        Penalty on margin violations, for a kernel at unit scale (see Notes). "auto" searches
-        `C_GRID` by cross-validation, and beyond an end of the grid if the best value is there. A
-        sequence lists the values to try. If several values are equally good, the smallest is
+        Penalty on margin violations, for a kernel at unit scale (see Notes). "auto" compares five
+        values from 1/2 to 128 by cross-validation, and further values if the best one is at an end.
+        A sequence lists the values to try. If several values are equally good, the smallest is
         chosen. A number is used as it is.
     cv : int, cross-validation generator, iterable or None, default=None
         Folds in which C is searched and probabilities are calibrated, and by which the kernel is
         chosen unless a learner is given. A number stands for that many folds, which are stratified
-        and shuffled with a fixed seed. A splitter, or pairs of training and held-out samples, can
+        and shuffled with a fixed seed. A splitter, or pairs of training and held-out indices, can
         be given instead. Samples that several folds hold out count in each of them. None stands for
         five folds, and for leave-one-out errors in the choice of the kernel. Kernels with more than
         10 learned parameters, such as kernels with one width per feature, are learned again in each
@@ -83,8 +83,8 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         Notes). An error is raised with a `predictor` or several labels, or if the scorer would have
         no effect.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which the weights of their samples are multiplied. With
-        "balanced", the samples of all classes have the same total weight.
+        Weight of each class, by label, which multiplies the weights of its samples. "balanced"
+        gives all classes the same total weight.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Whether the second stage is fitted to all samples exactly, or approximately on Nyström
         features: kernel values at a limited number of centers, in one pass over blocks of rows. On
@@ -94,10 +94,10 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         Number of centers of the Nyström features. "auto" takes all samples if their kernel values
         in single precision fit in scikit-learn's `working_memory` (16,384 samples in 1 GB) or, for
         up to 20,000 samples, in a quarter of the available memory. Otherwise, it takes 1,500, or
-        1,000 for more than 50,000 samples, unless the kernel between all pairs of samples has a
-        lower error. This kernel is used for up to 40,000 samples, or for as many as fit in memory.
+        1,000 for more than 50,000 samples. A fit to all pairs of as many samples as fit in memory
+        then replaces the features if its error is clearly lower.
     random_state : int, RandomState instance or None, default=0
-        Draws the samples from which the kernel is learned, and the centers.
+        Seed or generator that draws the centers, and the samples from which the kernel is learned.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where large matrices are computed: on the processor, or on a graphics card by PyTorch
         (``pip install "mercer[gpu]"``). "auto" uses a card if there is one. See :doc:`/machines`.

@@ -58,18 +58,18 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     predictor : estimator, default=None
         A regressor of precomputed kernels to use instead of kernel ridge regression, such as
         ``SVR(kernel="precomputed")``. It is fitted to the uncentered Gram matrix. It cannot be
-        combined with `alpha`, nor with both `cv` and a given learner.
+        combined with `alpha`, or with `cv` if a learner is given.
     alpha : "auto", float or sequence of float, default="auto"
-        Penalty of the ridge regression, for a kernel at unit scale (see Notes). "auto" tries
-        `ALPHA_GRID`. If alpha is chosen by leave-one-out errors, values beyond an end of the grid
-        are tried as well if the best value is there. With more than 2,000 samples, the search
-        starts at the best value for 1,000 of them, and continues while the error falls. A sequence
-        lists the values to try. If several values are equally good, the largest is chosen. A number
-        is used as it is.
+        Penalty of the ridge regression, for a kernel at unit scale (see Notes). "auto" tries values
+        from 1e-6 to 1e5, in steps of half a power of ten. If alpha is chosen by leave-one-out
+        errors, further values are tried if the best one is at an end. With more than 2,000 samples,
+        the search starts at the best value for 1,000 of them, and continues while the error falls.
+        A sequence lists the values to try. If several values are equally good, the largest is
+        chosen. A number is used as it is.
     cv : int, cross-validation generator, iterable or None, default=None
         Folds by which alpha is chosen, and also the kernel unless a learner is given. A number
         stands for that many folds, which are shuffled with a fixed seed. A splitter, or pairs of
-        training and held-out samples, can be given instead. Samples that several folds hold out
+        training and held-out indices, can be given instead. Samples that several folds hold out
         count in each of them. None stands for exact leave-one-out errors of samples or groups, and
         for five folds if the kernel is learned again in each fold. Kernels with more than 10
         learned parameters, such as kernels with one width per feature, are learned again, because
@@ -89,10 +89,10 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         Number of centers of the Nyström features. "auto" takes all samples if their kernel values
         in single precision fit in scikit-learn's `working_memory` (16,384 samples in 1 GB) or, for
         up to 20,000 samples, in a quarter of the available memory. Otherwise, it takes 1,500, or
-        1,000 for more than 50,000 samples, unless the kernel between all pairs of samples has a
-        lower error. This kernel is used for up to 40,000 samples, or for as many as fit in memory.
+        1,000 for more than 50,000 samples. A fit to all pairs of as many samples as fit in memory
+        then replaces the features if its error is clearly lower.
     random_state : int, RandomState instance or None, default=0
-        Draws the samples from which the kernel is learned, and the centers.
+        Seed or generator that draws the centers, and the samples from which the kernel is learned.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where large matrices are computed: on the processor, or on a graphics card by PyTorch
         (``pip install "mercer[gpu]"``). "auto" uses a card if there is one. See :doc:`/machines`.
