@@ -41,9 +41,9 @@ of prediction intervals on new rows. The command `python benchmarks/noise_scores
 this page from the measurements in `benchmarks/noise_scores.jsonl`.
 
 The first table compares the `loo_score_` of the estimators `KernelStackingRegressor` and
-`KernelStackingClassifier` with the score of the same model on {n_new} new rows, which have the same
-class frequencies. The estimators have their default parameters. The columns of the tables are
-normally distributed noise.
+`KernelStackingClassifier` with the score of the same model on {n_new} new rows with the same class
+frequencies. The estimators have their default parameters. The columns of the tables are normally
+distributed noise.
 
 Values are means over draws, each of which generates a new table. The difference is the `loo_score_`
 minus the score on new rows, and the last column is the standard error of the mean difference. If
@@ -55,7 +55,7 @@ To compute `loo_score_`, a [stack](glossary.md#stacking) divides the rows into f
 the stack learns how to combine its kernels from the other rows only. There are five folds for up to
 200 rows, three or four folds for 201 to 333 rows, and two folds for more rows. On noise, a
 combination that is learned from half of the rows predicts a rare class more often than a
-combination that is learned from all rows.
+combination that is learned from all rows, so `loo_score_` may be slightly too low.
 
 | rows | columns | target | draws | mean `loo_score_` | mean score on new rows | difference | \
 standard error |
@@ -67,6 +67,10 @@ INTERVALS = """
 The table gives the coverage of prediction intervals: the share of new responses that are inside
 their intervals. All intervals aim at a coverage of {coverage:.0%}. The estimator is
 `KernelStackingRegressor` with its default parameters.
+
+Apart from "noise alone", the responses are a smooth function of the columns plus noise. With "two
+values", the response is one if this sum exceeds a threshold, and zero otherwise. With "half of them
+zero", half of the responses are replaced by zero.
 
 | rows | columns | response | draws | coverage | standard error of the coverage |
 | ---: | ---: | --- | ---: | ---: | ---: |"""
@@ -86,15 +90,15 @@ Tables have one of four structures:
 | alone | Rows are independent. |
 | groups | Rows belong to groups of five. The columns of a group's rows scatter around a common \
 center, and about half of the rows of a group have the same response. |
-| copies | Each row occurs three times, which the estimators find out by themselves. |
+| copies | Each row occurs three times. The estimators find the copies by default. |
 | weights | Rows are independent, and their weights are exponentially distributed. |
 
 The columns of the next table are:
 
 * "Exact" is the expected coverage of intervals whose width is a quantile of exchangeable errors,
-  one for each row, group or set of copies. Some of these errors may be equal. The exact coverage is
-  above {coverage:.0%} if there are only a few errors. For groups, whose rows are neither equal nor
-  independent, the exact coverage is a lower bound.
+  with one error for each row, group or set of copies. The exact coverage is above {coverage:.0%}
+  if there are only a few errors. If some errors are equal, the exact coverage is a lower bound. The
+  exact coverage is also a lower bound for groups, whose rows are neither equal nor independent.
 * The columns `scale=None` and `scale="auto"` give the mean coverage without and with a learned
   [scale](glossary.md#stacking) of the residuals, and the standard error of this mean.
 * "Least" is the lowest coverage of a single fit.
@@ -106,8 +110,8 @@ In {n_under} of the {n_cells} rows of the next table, the coverage with `scale="
 exact coverage by more than two standard errors. With `scale=None`, the coverage is that low in
 {n_under_plain} rows. Of the {n_fits} fits to 100 rows or more, {n_low} fits cover less than
 {low:.0%} of the new responses with `scale="auto"`, and {n_low_plain} fits do so with `scale=None`.
-Of as many fits with exact intervals of independent errors, {n_low_exact:.0f} are expected to cover
-less than {low:.0%}.
+If the same number of fits had exact intervals from independent errors, {n_low_exact:.0f} fits would
+be expected to cover less than {low:.0%}.
 
 | rows | noise | structure | estimator | draws | exact | `scale=None` | least with `scale=None` | \
 `scale="auto"` | least with `scale="auto"` | fits below {low:.0%} | scale used |

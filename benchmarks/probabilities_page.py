@@ -144,11 +144,10 @@ def _verdict(found: Comparisons) -> str:
         better = sum(ratio.high < 1.0 for ratio in ratios.values())
         worse = sum(ratio.low > 1.0 for ratio in ratios.values())
         text = (
-            f"An estimator's own probabilities are compared with {what} in {len(ratios)} ratios. "
+            f"In {len(ratios)} ratios, an estimator's own probabilities are compared with {what}. "
             f"The intervals of {better} ratios are entirely below one, and the intervals of "
-            f"{worse} ratios are entirely above one. The own probabilities are worse in the "
-            "following cases. For each case, the list gives the measure, the method of calibration "
-            "and the ratio:"
+            f"{worse} ratios are entirely above one. The following list gives the ratios whose "
+            "intervals are entirely above one, by estimator, measure and method of calibration:"
         )
         texts += [wrapped(text), _worse(ratios)]
     return "\n\n".join(texts)
@@ -252,10 +251,15 @@ def page(records: Sequence[Record]) -> str:
     """
     public = [r for r in records if r["set"] not in NOISE]
     n_splits = 1 + max(record["split"] for record in public)
+    sizes = sorted({record["rows"] for record in public})
     text = TEXTS["head"].format(
-        n_sets=len({record["set"] for record in public}), n_splits=n_splits, max_columns=MAX_COLUMNS
+        n_sets=len({record["set"] for record in public}),
+        n_splits=n_splits,
+        rows=" or ".join(f"{size:,}" for size in sizes),
+        max_columns=MAX_COLUMNS,
+        larger="\n" + TEXTS["larger"] if len(sizes) > 1 else "",
     )
-    for rows in sorted({record["rows"] for record in public}):
+    for rows in sizes:
         own = [record for record in public if record["rows"] == rows]
         scores = Scores(own)
         text += _ratios(scores, rows) + _by_set(scores, own)

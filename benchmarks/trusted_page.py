@@ -40,11 +40,10 @@ def _honesty(cells: Sequence[Cell]) -> str:
     scaled, of_scaled = _beyond(declared, "on one scale")
     others, of_others = _beyond([c for c in cells if c not in declared], "difference")
     verdict = (
-        f"Of the {known} scores of models that know which rows belong together, {beyond} differ "
-        f'from the true score by more than two standard errors. In the column "difference on one '
-        f'scale", {scaled} of {of_scaled} differences exceed two standard errors. Of the '
-        f"{of_others} other scores, {others} differ from the true score by more than two standard "
-        "errors."
+        "Reported and true scores differ by more than two standard errors for "
+        f"{beyond} of {known} declared scores, and for {others} of {of_others} other scores. The "
+        f'"difference on one scale" exceeds two standard errors for {scaled} of {of_scaled} '
+        "declared scores."
     )
     digits = TEXTS["digits"] if any(c["problem"].startswith("digits") for c in cells) else ""
     lines = [TEXTS["honesty"].format(verdict=wrapped(verdict), digits=digits)]
@@ -119,9 +118,9 @@ def _sets(cells: Sequence[Cell]) -> str:
     of_class = [c for c in own if c["method"].endswith("by class")]
     even = sum(c[_least(c, "class")] >= 0.88 for c in of_class)
     verdict = (
-        f"Of the {len(own)} combinations of a problem and a kind of set, {near} have a coverage of "
-        f"88 to 92 % over all labels. Of the {len(of_class)} combinations with sets by class, "
-        f"{even} have a coverage of at least 88 % in every class."
+        "The coverage over all labels is 88 to 92 % for "
+        f"{near} of {len(own)} combinations of a problem and a kind of set. The coverage in every "
+        f"class is at least 88 % for {even} of {len(of_class)} combinations with sets by class."
     )
     pairs = [
         (c, p) for p in cells for c in own if p["method"] == f"MAPIE, {c['method']}" and _same(c, p)
@@ -129,7 +128,8 @@ def _sets(cells: Sequence[Cell]) -> str:
     if pairs:
         small = sum(c["size"] <= p["size"] for c, p in pairs)
         verdict += (
-            f" In {small} of {len(pairs)} comparisons, sets are on average no larger than MAPIE's."
+            " Sets are on average no larger than MAPIE's sets of the same kind on "
+            f"{small} of {len(pairs)} problems."
         )
     else:
         verdict += " MAPIE was not installed."
@@ -146,7 +146,7 @@ CLASSIFIERS = {
     "logistic": "KernelLogisticRegression()",
     "sums": "MKLClassifier()",
 }
-"""What the names of learners in the table of sets of every classifier stand for."""
+"""What the names of learners in the table of sets of other classifiers stand for."""
 
 
 def _families(cells: Sequence[Cell]) -> str:
@@ -154,9 +154,9 @@ def _families(cells: Sequence[Cell]) -> str:
     enough = sum(c["coverage"] + 2.0 * c["coverage, error"] >= 0.9 for c in cells)
     empty = sum(c["empty"] > 0.0 for c in adaptive)
     verdict = (
-        f"Of the {len(cells)} combinations of a problem and a kind of set, {enough} have a "
-        f"coverage of at least 90 %, or of at most two standard errors less. Of the "
-        f"{len(adaptive)} combinations with adaptive sets, {empty} have empty sets."
+        "The coverage is at least 90 %, or lower by at most two standard errors, for "
+        f"{enough} of {len(cells)} combinations of a problem and a kind of set. No set is empty in "
+        f"{len(adaptive) - empty} of {len(adaptive)} combinations with adaptive sets."
     )
     used = [name for name in CLASSIFIERS if any(c["learner"] == name for c in cells)]
     names = "".join(f'\n* The classifier "{name}" is `{CLASSIFIERS[name]}`.' for name in used)

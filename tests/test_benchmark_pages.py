@@ -68,7 +68,7 @@ def test_a_card_has_a_table_of_its_own() -> None:
     text = machines_page.page([*records("machines"), card])
     assert "### a card, 80 GiB" in text
     assert "| TwoStageRegressor() | 36,000 | 1.50 |  | 0.2500 |  |  |" in text
-    assert "had no card" not in text
+    assert "no times of fits on a card" not in text
 
 
 def test_ratios_of_few_wrong_labels_are_damped() -> None:
