@@ -89,7 +89,7 @@ def summary(comparisons: Sequence[Comparison]) -> str:
     text = wrapped(text)
     if slower:
         named = [
-            f"{c.problem} ({c.own_time / c.peer_time:.2g} times the time of {c.peer})"
+            f"{c.problem} ({c.own_time / c.peer_time:.2g} times as long as {c.peer})"
             for c in slower
         ]
         text += "\n\nmercer takes longer on these problems:\n\n" + _bullets(named)

@@ -34,7 +34,7 @@ SINE_FREQUENCIES: tuple[float, float, float] = (2**0.5, 12**0.5, 60**0.5)
 def make_sine(
     n_samples: int = 500, *, random_state: int | RandomState | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    r"""Draw the sine problem: the sign of a sum of three sines on a line.
+    r"""Draw samples whose label is the sign of a sum of three sines on a line.
 
     The inputs are uniform on [-10, 10], and the label is the sign of
     :math:`\sin(\sqrt{2} x) + \sin(\sqrt{12} x) + \sin(\sqrt{60} x)`. Dirichlet kernels of these

@@ -279,7 +279,7 @@ def alignment_bounds(
     task: Task = "auto",
     largest: float | None = None,
 ) -> AlignmentBounds:
-    """Bound how well a kernel agrees with a target on new samples, and the errors of a predictor.
+    """Bound a predictor's errors, and a kernel's agreement with a target on new samples.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from mercer.kernels._kernel import Kernel
 
 @dataclass(eq=False, repr=False)
 class Spectrum(Kernel):
-    """Kernel of strings, such as DNA, that compares their counts of k-letter substrings.
+    """Kernel on strings, such as DNA, which compares their counts of k-letter substrings.
 
     It is the spectrum kernel, an inner product of counts, or, if mismatches are allowed, the
     mismatch kernel. The columns of the table are the letters of a string, in order, as codes, which

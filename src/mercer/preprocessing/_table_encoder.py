@@ -40,8 +40,8 @@ def table_encoder(extrapolate_dates: bool = False) -> TableEncoder:
     * Dates and durations: days since 1970, or days, encoded as numbers. Dates outside the range of
       the training rows count as the nearest date in this range. The season, weekday and time of day
       of dates, if they vary, are points on circles, with two features each.
-    * Text with more than 20 distinct values, if these are more than half as many as the rows: at
-      most 30 directions of its counts of letter sequences (latent semantic analysis).
+    * Text with more than 20 distinct values, and more than one distinct value for every two rows:
+      latent semantic analysis of its counts of letter sequences, with at most 30 components.
     * Columns without any known value, and identifiers, are left out. Identifiers are text that
       differs in every row and does not consist of several words. In data frames, whole numbers that
       number the rows (:func:`numbers_rows`) are identifiers as well, unless no other column

@@ -24,7 +24,7 @@ from mercer.kernels._conversion import KernelDictionary
 
 @dataclass(eq=False, repr=False)
 class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedKernelMachine):
-    """Kernel logistic regression, which selects its kernel and its penalty.
+    """Kernel logistic regression that selects its kernel and its penalty.
 
     The log-odds of two classes are an intercept plus a function in the space of the kernel. Kernel
     and penalty are selected by the leave-one-out deviance (twice the log-loss), which is

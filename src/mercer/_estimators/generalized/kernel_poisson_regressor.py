@@ -28,7 +28,7 @@ from mercer.kernels._distances import check_squares
 
 @dataclass(eq=False, repr=False)
 class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
-    """Kernel Poisson regression of counts, which selects its kernel and its penalty.
+    """Kernel Poisson regression of counts that selects its kernel and its penalty.
 
     The logarithm of a sample's expected count is a function in the space of the kernel, plus an
     intercept, plus the logarithm of the sample's exposure. Kernel and penalty are selected by the

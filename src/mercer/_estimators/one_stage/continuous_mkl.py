@@ -91,11 +91,11 @@ class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
     """Classifier that also learns the weights and widths of a sum of kernels ("CR").
 
     This is multiple kernel learning (MKL) over families of kernels, such as all Gaussian kernels
-    with widths between two bounds. The learned kernel is a convex combination of kernels of the
-    families: the one with which a support vector machine, or another kernel machine, reaches the
-    lowest objective. Each step adds the kernel along which the objective falls fastest. If there
-    are more than two classes, all of them share one kernel. Some papers call the method CR, for
-    regularized risk over a continuous set.
+    with widths between two bounds. The learned kernel is the convex combination of kernels from
+    these families that gives a support vector machine, or another kernel machine, its lowest
+    objective. Each step adds the kernel along which the objective falls fastest. If there are more
+    than two classes, all of them share one kernel. Some papers call the method CR, for regularized
+    risk over a continuous set.
 
     Parameters
     ----------
@@ -220,11 +220,10 @@ class ContinuousMKLRegressor(MachineRegressor, ContinuousMKL):
     """Regressor that also learns the weights and widths of a sum of kernels ("CR").
 
     This is multiple kernel learning (MKL) over families of kernels, such as all Gaussian kernels
-    with widths between two bounds. The learned kernel is a convex combination of kernels of the
-    families: the one with which kernel ridge regression, or support vector regression, reaches the
-    lowest objective. Each step adds the kernel along which the objective falls fastest. Several
-    responses share one kernel. Some papers call the method CR, for regularized risk over a
-    continuous set.
+    with widths between two bounds. The learned kernel is the convex combination of kernels from
+    these families that gives kernel ridge regression, or support vector regression, its lowest
+    objective. Each step adds the kernel along which the objective falls fastest. Several responses
+    share one kernel. Some papers call the method CR, for regularized risk over a continuous set.
 
     Parameters
     ----------
