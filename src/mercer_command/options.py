@@ -16,25 +16,27 @@ from mercer_command.names import (
 )
 
 _TASK_HELP = (
-    "auto, classification, regression, ordinal (grades, in order) or count. auto: text, booleans "
-    "and at most 20 distinct whole numbers are classes; dates and other numbers are a response."
+    "auto, classification, regression, ordinal (grades, in order) or count. auto: classification "
+    "for text, booleans and at most 20 distinct whole numbers; regression for dates and other "
+    "numbers."
 )
-_LEARNER_HELP = "How kernels, their widths and their weights are learned. " + "; ".join(
-    f"{name}: {DESCRIPTIONS[name]}" for name in LEARNERS
+_LEARNER_HELP = (
+    "How the kernel is learned (fixed: widths of a list; searched: any widths). "
+    + "; ".join(f"{name}: {DESCRIPTIONS[name]}" for name in LEARNERS)
 )
 _COLUMNS_HELP = (
-    "How columns are read: pairs such as 'StoreID=category,Day=ignored', or a CSV file as mercer "
-    f"columns writes one. Roles: {', '.join(ROLES)}."
+    "How columns are read: pairs such as 'StoreID=category,Day=ignored', or a CSV file that "
+    f"mercer columns --out writes. Roles: {', '.join(ROLES)}."
 )
 _METRIC_HELP = (
-    f"The score that comes first. Of classes: {', '.join(CLASS_METRICS)}. Of responses: "
+    f"Score to show first. For classes: {', '.join(CLASS_METRICS)}. For numbers: "
     f"{', '.join(RESPONSE_METRICS)}."
 )
 
 Table = Annotated[Path, typer.Argument(help="CSV or Parquet file; - for CSV on stdin.")]
 Tables = Annotated[
     Path,
-    typer.Argument(help="CSV or Parquet file, folder of these; - for stdin.", metavar="TABLE"),
+    typer.Argument(help="CSV or Parquet file, or a folder of them; - for stdin.", metavar="TABLE"),
 ]
 Model = Annotated[Path, typer.Argument(help="Model saved by mercer fit.")]
 Report = Annotated[
@@ -45,7 +47,7 @@ Seed = Annotated[int, typer.Option(help="Seed of the random splits.", min=0)]
 Device = Annotated[
     str,
     typer.Option(
-        help="cpu, cuda, or auto: a graphics card, by PyTorch, where there is one.", metavar="NAME"
+        help="cpu, cuda (a graphics card, by PyTorch), or auto: cuda if possible.", metavar="NAME"
     ),
 ]
 Cluster = Annotated[
@@ -59,23 +61,33 @@ Workers = Annotated[
 Repeats = Annotated[int, typer.Option(help="Number of splits.", min=1)]
 Missing = Annotated[
     str | None,
-    typer.Option(help="What missing cells hold, such as '-999,size=unknown'.", metavar="VALUES"),
+    typer.Option(
+        help="Values that mean a missing cell: '-999,size=unknown' is -999 in all columns, and "
+        "unknown in the column size.",
+        metavar="VALUES",
+    ),
 ]
 NoHeader = Annotated[
     bool, typer.Option("--no-header", help="The first line holds data, not names of columns.")
 ]
 Group = Annotated[
     str | None,
-    typer.Option(help="Column of groups, such as patients, held out together.", metavar="COLUMN"),
+    typer.Option(
+        help="Column of groups, such as patients, each held out as a whole.", metavar="COLUMN"
+    ),
 ]
 Time = Annotated[
     str | None,
-    typer.Option(help="Column of times: learn from the past, test on the rest.", metavar="COLUMN"),
+    typer.Option(
+        help="Column of times: learn from earlier rows, test on later rows.", metavar="COLUMN"
+    ),
 ]
 Details = Annotated[bool, typer.Option("--details", help="Show all tables, as the report does.")]
 Split = Annotated[
     Path | None,
-    typer.Option(help="Table that says train, test or nothing for each row.", metavar="FILE"),
+    typer.Option(
+        help="Table with train, test or an empty cell (unused) for each row.", metavar="FILE"
+    ),
 ]
 
 
@@ -135,7 +147,7 @@ class Fit(_Learning):
         bool,
         typer.Option(
             "--refit/--no-refit",
-            help="After the test, the model that is saved learns from all rows.",
+            help="After the test, fit again on all rows, and save this model.",
         ),
     ] = True
     random: Annotated[
@@ -149,7 +161,10 @@ class Fit(_Learning):
     details: Details = False
     cost: Annotated[
         str | None,
-        typer.Option(help="What a false and a missed second class cost.", metavar="FALSE,MISSED"),
+        typer.Option(
+            help="Costs of predicting the second class wrongly, and of missing it.",
+            metavar="FALSE,MISSED",
+        ),
     ] = None
     test_size: Annotated[
         float, typer.Option(help="Share of held-out rows, at most 10,000.", min=0.01, max=0.99)
@@ -168,14 +183,18 @@ class Predict(Options):
 
     model: Model
     table: Tables
-    out: Annotated[Path, typer.Option(help="Write predictions, CSV or Parquet.", metavar="FILE")]
+    out: Annotated[
+        Path, typer.Option(help="Write predictions to this CSV or Parquet file.", metavar="FILE")
+    ]
     interval: Annotated[
         float | None,
         typer.Option(help="Add intervals of this coverage, such as 0.9.", metavar="COVERAGE"),
     ] = None
     keep: Annotated[
         str | None,
-        typer.Option(help="Columns to copy, separated by commas.", metavar="COLUMNS"),
+        typer.Option(
+            help="Columns to copy from the table, separated by commas.", metavar="COLUMNS"
+        ),
     ] = None
     intervals: Annotated[bool, typer.Option("--intervals", help="The same as --interval 0.9.")] = (
         False
@@ -194,19 +213,38 @@ class Explain(Options):
     """Show why a saved model predicts what it does, and which columns matter, for rows of a table.
 
     The largest contributions to each prediction are given in words: how far a column moves the
-    prediction away from the average training row's. If the table has the target, the error
-    comes first. Rows that equal training rows of the model are left out of the error, or are called
-    known rows.
+    prediction away from the prediction for the average training row. If the table has the target,
+    the error is shown first. It leaves out rows that equal training rows; if too few other rows
+    remain, it is computed on all rows, and they are called known rows.
     """
 
     model: Model
     table: Table
     out: Annotated[
-        Path | None, typer.Option(help="Write reasons, CSV or Parquet.", metavar="FILE")
+        Path | None,
+        typer.Option(help="Write the reasons to this CSV or Parquet file.", metavar="FILE"),
     ] = None
-    group: Group = None
-    time: Time = None
-    split: Split = None
+    group: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of groups, such as patients; confidence intervals are for new groups.",
+            metavar="COLUMN",
+        ),
+    ] = None
+    time: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of times, for rows that are all later than the training rows.",
+            metavar="COLUMN",
+        ),
+    ] = None
+    split: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table with train, test or an empty cell for each row; only test rows are used.",
+            metavar="FILE",
+        ),
+    ] = None
     no_header: NoHeader = False
     report: Report = None
     details: Details = False
@@ -221,7 +259,8 @@ class Columns(Options):
     missing: Missing = None
     no_header: NoHeader = False
     out: Annotated[
-        Path | None, typer.Option(help="Write a file for --columns, to edit, CSV.", metavar="FILE")
+        Path | None,
+        typer.Option(help="Write a CSV file to edit and to pass to --columns.", metavar="FILE"),
     ] = None
 
 
@@ -230,9 +269,10 @@ class Compare(_Learning):
     """Compare methods on the same splits by test error, test alignment, time to fit, and rank.
 
     Methods of other packages, with their default settings, are compared with the methods that learn
-    kernels. Each split holds out a quarter of the rows; with --time, it holds out a sixth, and
-    trains on all earlier rows. The fastest methods come first. What would not be done in time is
-    left out, also of the methods that --methods names; --minutes gives more time.
+    kernels. Each split holds out a quarter of the rows; with --time, each of the five default
+    splits holds out a sixth, and trains on all earlier rows. The fastest methods run first. Methods
+    that would not finish in time are left out, even if --methods names them; --minutes sets the
+    time limit.
     """
 
     methods: Annotated[
@@ -242,16 +282,17 @@ class Compare(_Learning):
     repeats: Repeats = 5
     minutes: Annotated[
         float,
-        typer.Option(help="Time; methods that would not be done by then are left out.", min=0.01),
+        typer.Option(help="Time limit; methods that would not finish are left out.", min=0.01),
     ] = 2.0
     csv: Annotated[
-        Path | None, typer.Option(help="Write results, CSV or Parquet.", metavar="FILE")
+        Path | None,
+        typer.Option(help="Write the results to this CSV or Parquet file.", metavar="FILE"),
     ] = None
 
 
 @dataclass(frozen=True)
 class Demo(Options):
-    """Learn how far a robot's hand is from a cup, from a made table, in half a minute."""
+    """Learn the distance of a robot's hand to a cup from a generated table, in half a minute."""
 
     out: Out = None
     report: Report = None

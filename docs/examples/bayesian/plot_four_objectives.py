@@ -34,8 +34,8 @@ objectives = {
 weights = np.geomspace(1e-3, 10.0, 12)
 
 # %%
-# Each panel has its own levels, above its own minimum, which is marked. Joint maximum a posteriori
-# and multiple kernel learning have penalties that were set by hand.
+# Each panel has its own color scale, and a star marks its minimum. The penalties of joint maximum a
+# posteriori and of multiple kernel learning are set by hand.
 figure, axes = plt.subplots(2, 2, figsize=(8, 6.4), sharex=True, sharey=True)
 for ax, (name, (likelihood, settings)) in zip(axes.flat, objectives.items(), strict=True):
     values = np.array(

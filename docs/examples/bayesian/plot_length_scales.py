@@ -20,9 +20,10 @@ from mercer import EvidenceMaximization, TwoStageRegressor
 
 # %%
 # The response depends on five of fifteen features. Both methods maximize the marginal likelihood
-# over one length scale for each feature, the amplitude and the noise. scikit-learn warns that ten
-# length scales grow to their bound. With a given penalty, mercer learns the kernel once; a search
-# for the penalty would learn it again in each fold.
+# over one length scale for each feature, the amplitude and the noise. mercer also has a weak normal
+# prior on the logarithms of the length scales; scikit-learn has none, and warns that some length
+# scales reach their bound. With a given penalty, mercer learns the kernel once; a search for the
+# penalty would learn it again in each fold.
 simplefilter("ignore", ConvergenceWarning)
 X, y = make_friedman1(200, n_features=15, noise=0.5, random_state=0)
 X_test, y_test = make_friedman1(1000, n_features=15, random_state=1)

@@ -4,7 +4,7 @@ Probabilities by a variational bound, and by Platt's method
 
 A support vector machine has no probabilities; Platt's method fits them to held-out decision values.
 The Gaussian process integrates over the latent function, and needs no held-out samples. Far from
-the training samples, only its probabilities become uncertain.
+the training samples, its probabilities return to one half; Platt's tend to another constant.
 """
 
 import matplotlib.pyplot as plt

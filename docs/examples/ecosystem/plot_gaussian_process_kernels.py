@@ -35,7 +35,7 @@ model = BayesianMKLRegressor(kernels, learn_parameters=True).fit(X, y)
 print("shares:", model.shares_.round(2), "noise variance:", round(float(model.noise_variance_), 2))
 
 # %%
-# The learned parts, each with the other held at one value.
+# Each picture shows one learned part, with the columns of the other part held constant.
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.8), width_ratios=[1.3, 1])
 days = np.linspace(0.0, 730.0, 200)
 mean, std = model.predict(np.column_stack([days, np.full((200, 2), 0.8)]), return_std=True)

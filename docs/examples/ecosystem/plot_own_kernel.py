@@ -16,7 +16,8 @@ from mercer.kernels import Gaussian, Kernel
 # %%
 # The kernel is ``exp(-sin²(π |x - x'| / p))`` on a single feature; the period p is learned.
 # ``theta`` is the logarithm of the period, ``log_bounds`` the interval in which it is searched, and
-# ``contract`` returns <P, K> and its derivative in ``theta``.
+# ``contract`` returns the sum of all entries of ``P * K`` and its derivative with respect to
+# ``theta``.
 class Periodic(Kernel):
     def __init__(self, period=1.0, bounds=(0.1, 10.0)):
         self.period, self.bounds = period, bounds
@@ -56,7 +57,8 @@ print(f"{(high - low) / (2 * step):.6f} {kernel.vjp(X, P)[1][0]:.6f}")
 
 
 # %%
-# A learner finds the period in the presence of a trend, for which it has Gaussian kernels.
+# The data also have a trend. The learner fits the trend by Gaussian kernels, and still finds the
+# period.
 def truth(x):
     """A trend and a wave that is not a sine."""
     return np.exp(np.sin(2.0 * np.pi * x / 1.7)) + 0.15 * x

@@ -38,14 +38,14 @@ print("root mean squared error of contributions", (found.values - truth).std(axi
 print("strongest pairs", pairs.strongest(2))
 
 # %%
-# The variance of the function is 9/3 + 16/9. x₀ alone has .63 of it; x₁ and x₂ together have the
-# other .37, and nothing alone.
+# The variance of the function is 9/3 + 16/9. x₀ alone explains 0.63 of it. x₁ and x₂ together
+# explain the other 0.37, and neither of them explains anything alone.
 shares = sobol_indices(model, X)
 print("alone", shares.first_order.round(2), "x₁ and x₂", round(shares.second_order[1, 2], 2))
 
 # %%
-# Left and middle: what is found, against the truth. Right: a curve of x₁ alone would not show what
-# it does, but the picture of two columns does.
+# Left and middle: what is found, against the truth. Right: the mean prediction by x₁ and x₂; a
+# curve over x₁ alone would be flat.
 figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.4), width_ratios=[1.0, 1.0, 1.2])
 for name, column in (("x₀", 0), ("x₁", 1), ("x₃, no influence", 3)):
     axes[0].plot(truth[:, column], found.values[:, column], ".", label=name)

@@ -37,7 +37,7 @@ score += 3.0 * ((table["weather"] == "rain") & (table["line"] == "coast"))
 late = np.where(random.random(n) < 1.0 / (1.0 + np.exp(-score)), "late", "in time")
 
 # %%
-# The kernels of this stack are products over columns, so values are exact.
+# The kernels of this stack are products over columns, so Shapley values are exact.
 X_train, X_test, y_train, y_test = train_test_split(table, late, random_state=0)
 kernels = [Gaussian("median"), Laplacian("median", norm=1.0), EvidenceMaximization()]
 model = make_pipeline(table_encoder(), KernelStackingClassifier(kernels)).fit(X_train, y_train)

@@ -12,8 +12,8 @@ import numpy as np
 from mercer import KernelLogisticRegression, KernelOrdinalClassifier
 
 # %%
-# Five grades of a product depend on two measurements. We read their order from the names; the
-# estimator reads it from `categories`.
+# Five grades of a product depend on two measurements. The estimator cannot tell their order from
+# the names, so `categories` lists them in order.
 rng = np.random.default_rng(0)
 names = np.array(["poor", "fair", "good", "very good", "excellent"])
 

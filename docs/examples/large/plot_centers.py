@@ -3,7 +3,8 @@ Centers against error
 =====================
 
 Nyström features replace the kernel between all rows by the kernel with a few rows, the centers.
-More centers take more time and lower the error. The picture shows by how much.
+More centers take more time. The picture shows how the error falls with the number of centers, until
+further centers do not help.
 """
 
 import matplotlib.pyplot as plt
@@ -12,7 +13,7 @@ from mercer import TwoStageClassifier
 from mercer.datasets import make_ringnorm
 
 # %%
-# Two Gaussian classes of twenty features, one of which surrounds the other.
+# There are two Gaussian classes in twenty features; one class surrounds the other.
 X, y = make_ringnorm(4000, random_state=0)
 X_test, y_test = make_ringnorm(2000, random_state=1)
 centers = [10, 30, 100, 300]

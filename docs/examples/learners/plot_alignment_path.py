@@ -18,8 +18,8 @@ from mercer import ContinuousAlignment
 
 # %%
 # The corrective step solves for all weights again, and moves all widths together; the stagewise
-# step, as published, chooses the newest weight only. A tiny tolerance lets both continue, and the
-# stagewise fit warns that it has not converged after twelve kernels.
+# step, as published, chooses the newest weight only. Even with a tiny tolerance, the corrective fit
+# stops after two kernels. The stagewise fit has not converged after twelve, and warns.
 simplefilter("ignore", ConvergenceWarning)
 X, y = load_breast_cancer(return_X_y=True)
 X = scale(X)

@@ -4,8 +4,8 @@ A kernel of trees
 
 To a forest, two samples are as similar as the share of its trees that send them to the same leaf,
 :math:`k(x, z) = \frac{1}{T} \sum_t [\mathrm{leaf}_t(x) = \mathrm{leaf}_t(z)]`. A Gaussian kernel
-has the same width everywhere. Leaves are small where the response changes, and ignore uninformative
-features.
+has the same width everywhere. Leaves, in contrast, are small where the response changes, and ignore
+uninformative features.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Relevance among noise
 =====================
 
-The response depends on five of twenty features. Learners with one width for each feature find them;
-the picture compares the relevance that each learner assigns to every feature.
+The response depends on five of twenty features. Four learners learn one width for each feature; the
+picture compares the relevance that they assign to the features.
 """
 
 import matplotlib.pyplot as plt
@@ -28,7 +28,8 @@ for name, learner in learners.items():
     relevance[name] = found / found.max()
 
 # %%
-# Each row is one learner. A relevance of zero means that the kernel ignores the feature. HSIC
+# Each row is one learner. A relevance of zero means that the kernel ignores the feature. Marginal
+# likelihood and the gradient outer product give the five features the highest relevance. HSIC
 # without a penalty keeps a single feature. With its penalty, which held-out samples choose, it
 # finds no clear evidence for unequal widths, and gives all features the same width.
 figure, ax = plt.subplots(figsize=(8, 2.8))

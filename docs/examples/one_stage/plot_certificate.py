@@ -14,9 +14,9 @@ from mercer import ContinuousMKLClassifier
 from mercer.kernels import Gaussian
 
 # %%
-# With dual variables c of the fitted machine and its kernel K, the ratio c'K(s)c / c'Kc of a kernel
-# of width s measures how fast the objective would fall if this kernel were added. At the optimum,
-# no ratio exceeds one, and every selected kernel has a ratio of one.
+# Let c be the dual variables of the fitted machine, and K its kernel. For a kernel K(s) of width s,
+# the ratio c'K(s)c / c'Kc measures how fast the objective would fall if this kernel were added. At
+# the optimum, no ratio exceeds one, and every selected kernel has a ratio of one.
 X, y = make_moons(200, noise=0.25, random_state=0)
 family = Gaussian(bounds=(0.2, 20.0))
 model = ContinuousMKLClassifier(family, C=1.0).fit(X, y)
@@ -47,7 +47,7 @@ for kernel in model.kernel_.kernels:
 ax.set(
     xscale="log",
     yscale="log",
-    title="No width exceeds one: the learned kernel is optimal",
+    title="No ratio exceeds one: the learned kernel is optimal",
     xlabel="Width of a Gaussian kernel (unit of the features)",
     ylabel="Gain by adding the kernel, c'K(s)c / c'Kc",
 )

@@ -2,8 +2,8 @@
 Sparse or dense weights: the norm
 =================================
 
-The norm of the weights decides how many kernels multiple kernel learning keeps. Near one, few
-kernels remain; the larger the norm, the more equal the weights.
+The norm of the weights decides how many kernels multiple kernel learning keeps. With a norm of one,
+few kernels remain; the larger the norm, the more equal the weights.
 """
 
 import matplotlib.pyplot as plt

@@ -4,8 +4,8 @@ Molecules: fingerprints, and a kernel on objects of any kind
 
 Chemists describe a molecule by a fingerprint, the counts of its small substructures, and compare
 two of them by the Tanimoto kernel. Any other function of two molecules is a kernel as well, if its
-matrix is positive semi-definite; a column then holds the molecules' numbers. In this example,
-alignment weights both kernels and that of a measured property.
+matrix is positive semi-definite; a column then holds the number of each molecule. In this example,
+alignment weights both kernels and a kernel on the temperature of the measurement.
 """
 
 from collections import Counter
@@ -20,8 +20,8 @@ from mercer.kernels import Gaussian, Lookup, OnColumns, Tanimoto
 
 # %%
 # The molecules are made up: trees of 6 to 14 atoms of carbon, nitrogen, oxygen and sulfur, with at
-# most three bonds per atom. A molecule is a list of its atoms and of the atom that each is bound
-# to.
+# most three bonds per atom. A molecule consists of the elements of its atoms and, for each atom,
+# the atoms that it is bound to.
 random = np.random.default_rng(0)
 
 
@@ -70,13 +70,13 @@ y = np.minimum(fingerprints[:, active].sum(axis=1), 2) - 2.0 * share + np.sin(3.
 y += random.normal(scale=0.2, size=len(y))
 
 # %%
-# A second kernel compares two molecules as objects: the number of pairs of atoms, one of each
-# molecule, of the same element and the same number of bonds. It is computed once for all molecules,
-# and `Lookup` finds its values by the molecules' numbers.
+# A second kernel compares two molecules as objects. It is the share of pairs of atoms, one from
+# each molecule, that have the same element and the same number of bonds. It is computed once for
+# all molecules, and `Lookup` finds its values by the molecules' numbers.
 
 
 def same_atoms(one, other):
-    """Number of pairs of atoms of the same element and number of bonds, of the possible ones."""
+    """Share of pairs of atoms that have the same element and the same number of bonds."""
     kinds = [
         Counter((element, len(bonds)) for element, bonds in zip(*molecule, strict=True))
         for molecule in (one, other)

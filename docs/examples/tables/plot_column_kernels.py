@@ -3,8 +3,9 @@ A kernel for each column: hours, grades, categories and gaps
 ============================================================
 
 Each kind of column has its own kernel: hours repeat every day, grades have an order, categories are
-the same or different, and a missing value is like no other. The product of these kernels is one
-kernel for the whole table, and the marginal likelihood finds the width of each column.
+the same or different, and missing values have a learned similarity to known ones. The product of
+these kernels is one kernel for the whole table, and the marginal likelihood finds the width of each
+column.
 """
 
 import matplotlib.pyplot as plt
@@ -82,8 +83,9 @@ learned = models["hour repeats"][-1].learner_.kernels_[0]
 print(learned.describe().replace(") x (", ")\nx ("))
 
 # %%
-# Left: the learned kernel of the hour, between noon and other hours, and of the grade, between the
-# lane and other streets. Right: the variance of new counts that the models do not explain.
+# Left: the learned kernel of the hour, between noon and other hours. Middle: the learned kernels of
+# the other columns, between pairs of values. Right: the share of the variance of new counts that
+# the models do not explain.
 hours = np.linspace(0.0, 24.0, 200)[:, None]
 periodic, temperature, ordinal, categories = (part.kernel for part in learned.kernels)
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11.0, 3.2))

@@ -22,14 +22,15 @@ model = KernelStackingRegressor().fit(X[train], y[train])
 
 # %%
 # Without a scale, all intervals have nearly the same width, so its deciles are not informative. The
-# right picture therefore has the deciles of the learned width.
+# right picture therefore uses the deciles of the widths with a learned scale.
 low, high = model.predict_interval(X[test], scale=None).T
 learned = np.ptp(model.predict_interval(X[test]), axis=1)
 print(f"widths from {np.min(high - low):.2f} to {np.max(high - low):.2f} without a scale")
 print(f"widths from {np.min(learned):.2f} to {np.max(learned):.2f} with a learned scale")
 
 # %%
-# A report on the model has the same figures as a table, and a sentence on the overall coverage.
+# A report on the model has the coverage by decile as a table, and a sentence on the overall
+# coverage, which is printed here.
 found = report(model, X[test], y[test])
 for section in found.sections():
     if section.title.startswith("Coverage"):

@@ -26,7 +26,8 @@ train, test = slice(0, 300), slice(300, None)
 
 # %%
 # **1. Views.** Distances need comparable columns. One view scales each column and clips heavy tails
-# softly, another takes ranks. Every kernel is tried on both.
+# softly; another takes the normal quantiles of its ranks. Kernels of a single width are tried on
+# both.
 scaled = SoftClippingScaler().fit_transform(X)
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.2))
 axes[0].hist(X[:, 0], bins=40, color="C0")
@@ -64,7 +65,7 @@ ax.set(
 
 # %%
 # **4. Weights.** The stack combines left-out predictions of the candidates, with non-negative
-# weights. Most candidates get none; those that capture different things share the rest.
+# weights. Here, most candidates get a weight of zero.
 model = KernelStackingRegressor().fit(X[train], y[train])
 used = [candidate for candidate in model.candidates_ if candidate.weight > 0.0]
 used.sort(key=lambda candidate: candidate.weight)

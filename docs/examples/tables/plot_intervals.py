@@ -22,8 +22,8 @@ model = KernelStackingRegressor().fit(X_train, y_train)
 print(f"R² of the test set {model.score(X_test, y_test):.2f}, estimated {model.loo_score_:.2f}")
 
 # %%
-# Both scores are uncertain, as the table is small. An interval of coverage 0.9 should hold nine in
-# ten of the new responses.
+# Both scores are uncertain because the table is small. An interval of coverage 0.9 should hold nine
+# in ten of the new responses.
 predicted = model.predict(X_test)
 low, high = model.predict_interval(X_test, coverage=0.9).T
 inside = (low <= y_test) & (y_test <= high)

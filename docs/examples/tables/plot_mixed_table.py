@@ -43,8 +43,8 @@ print(f"R² of the test set {model.score(X_test, y_test):.2f}, estimated {model[
 
 # %%
 # A category becomes one column for each of its values, the date several, and a further column marks
-# where the area is missing. Contributions are those of the columns of the table: what is made of a
-# column counts with it.
+# where the area is missing. Contributions refer to the columns of the table: all columns that
+# encode a column count as that column.
 found = shapley_values(model, X_test)
 for name, importance in zip(found.feature_names, found.importances, strict=True):
     print(f"{name:10} {importance:6.1f}")

@@ -2,8 +2,8 @@
 Partial dependence of a learned model
 =====================================
 
-The relevance of a feature describes the kernel. To see how predictions change with the feature, use
-scikit-learn's own displays, which take every predictor of mercer.
+The relevance of a feature describes the kernel, not the predictions. To see how predictions change
+with the feature, use scikit-learn's own displays, which accept every predictor of mercer.
 """
 
 import matplotlib.pyplot as plt

@@ -21,7 +21,7 @@ print(f"accuracy {model.score(X_test, y_test):.3f}, estimated {model.loo_score_:
 
 # %%
 # The `loo_error` of a kernel is its leave-one-out error relative to that of the class frequencies.
-# The weight is how much the kernel moves the combination; most candidates have none.
+# The weight is how much the kernel moves the combination; candidates of weight zero are not used.
 candidates = sorted(model.candidates_, key=lambda candidate: -candidate.loo_error)
 position = np.arange(len(candidates))
 labels = [candidate.description for candidate in candidates]

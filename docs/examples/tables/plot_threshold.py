@@ -3,8 +3,8 @@ Thresholds from left-out probabilities
 ======================================
 
 Missing a rare case may cost more than a false alarm, or less. To find the best threshold, use the
-probabilities of `held_out_classifier`, in which the labels of the rows had no part: no rows are
-held back, and nothing is fitted again.
+left-out probabilities of `held_out_classifier`: the probability of each training row is computed
+without its label. No rows are held back, and nothing is fitted again.
 """
 
 import matplotlib.pyplot as plt
@@ -33,9 +33,9 @@ def mean_cost(labels, predicted, alarm, miss):
 
 # %%
 # scikit-learn's search for a threshold takes the held-out probabilities as a fitted classifier,
-# whose samples are row numbers. The same search on the stack and the training rows would use
+# whose samples are row numbers. The same search on the stack and the training rows uses
 # probabilities that were fitted to the labels. It promises far lower costs than new rows have, and
-# its threshold separates the training labels rather than suiting the costs.
+# its threshold is nearly the same for both pairs of costs.
 chosen = {}
 for alarm, miss in ((1, 10), (4, 1)):
     costs = {"alarm": alarm, "miss": miss}
@@ -56,8 +56,8 @@ for alarm, miss in ((1, 10), (4, 1)):
         print(f"  by {name}, a threshold of {found.best_threshold_:.2f}: {promised}")
 
 # %%
-# The curves of left-out rows are close to those of new ones. With
-# ``cv=5`` in place of ``"prefit"``, `TunedThresholdClassifierCV(model)` fits five more stacks.
+# The curves of left-out rows are closer to those of new rows than the curves of training rows are.
+# With ``cv=5`` in place of ``"prefit"``, `TunedThresholdClassifierCV(model)` fits five more stacks.
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 curves = {
     "left-out rows": (y_train, held_out.predict_proba(held_out.samples_)[:, 1]),

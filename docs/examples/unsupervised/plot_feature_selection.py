@@ -13,8 +13,8 @@ from sklearn.feature_selection import SelectKBest, f_regression
 from mercer import BAHSIC, HSICLasso
 
 # %%
-# Among 24 features, 0 and 1 act alone, the second without any correlation; 2 is feature 0 in
-# another unit; and 3 and 4 matter only by the sign of their product. The others are noise.
+# Among 24 features, 0 and 1 act alone, and 1 is not correlated with the target; 2 is feature 0 in
+# another unit; 3 and 4 matter only by the sign of their product. The others are noise.
 random = np.random.default_rng(0)
 X = random.normal(size=(400, 24))
 X[:, 2] = 2.54 * X[:, 0]
