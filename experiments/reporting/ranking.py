@@ -108,8 +108,8 @@ def gap_table(
 
 # The text above a `gap_table`.
 GAPS = (
-    "Differences in error in percentage points; in brackets on how many tasks the row's error is\n"
-    "lower, and the p-value of Wilcoxon's test over tasks:"
+    "The next table shows differences in error, in percentage points. The brackets contain the\n"
+    "number of tasks on which the row has the lower error, and the p-value of Wilcoxon's test:"
 )
 
 

@@ -101,8 +101,8 @@ def times(results: Results) -> str:
 errors = ranking.error_table
 
 TIMES = """\
-Times are those of one kernel and one machine, C being known, as in the paper; means over tasks and
-their standard errors.
+Each time is for learning one kernel and training one predictor with a known C, as in the paper.
+The table shows means over tasks and their standard errors.
 """
 
 

@@ -113,7 +113,7 @@ def raw(results: Results) -> list[str]:
 
 def raw_sets(results: Results) -> str:
     """Name the sets that were also tried with raw features."""
-    return " and ".join(name.removesuffix(", raw").capitalize() for name in raw(results))
+    return ", ".join(name.removesuffix(", raw") for name in raw(results))
 
 
 def errors(results: Results) -> str:
