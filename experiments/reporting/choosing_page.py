@@ -214,9 +214,9 @@ def uncentered(found: Evidence) -> str:
     *first, last = (f"`{name}`" for name in MANY_CLASSES)
     sets = f"{listed(first)} and {last}"
     return (
-        f"\n\nAvoid uncentered alignment (`ka`) on data sets such as {sets}. On "
-        f"these data sets, the mean error of uncentered alignment is {plain:.1f} %, and the mean "
-        f"error of centered alignment is {centered:.1f} %."
+        f"\n\nAvoid uncentered alignment (`ka`) if there are more than two classes. On {sets}, "
+        f"the mean error of uncentered alignment is {plain:.1f} %, and the mean error of centered "
+        f"alignment is {centered:.1f} %."
         * (plain > centered)
         + " If the target kernel has the values 0 and 1 instead of -1 and 1, the error of "
         f"uncentered alignment is {repaired:.1f} %." * (plain > max(centered, repaired))
@@ -312,7 +312,7 @@ def sparse_is_worse(found: Evidence) -> str:
     """Say that sparse weights lose something, where they err more."""
     align, alignf = (found.mean("bigrams", m, only=[BOOKS]) for m in ("align", "alignf"))
     return (
-        ". If every feature carries a little information, leaving out kernels is perhaps a loss"
+        ". If every feature carries a little information, leaving out kernels may raise the error"
         * (alignf > align)
     )
 

@@ -14,7 +14,7 @@ from experiments.reporting.results import (
     compare_methods,
     win_tie_loss,
 )
-from experiments.reporting.section import mean_and_deviation, table
+from experiments.reporting.section import listed, mean_and_deviation, table
 from experiments.reporting.verdicts import Compared
 
 
@@ -157,13 +157,16 @@ def grid_ends(results: Results) -> str:
             continue
         counts = {method: at_ends(results, measure, method) for method in results.methods}
         often = [
-            f"{method} {smallest} and {largest} of {size}"
+            f"{method} (smallest in {smallest}, largest in {largest} of {size} runs)"
             for method, (smallest, largest, size) in counts.items()
             if size and smallest + largest >= NAMED * size
         ]
         if any(size for *_, size in counts.values()):
+            ends = "the smallest or the largest value of the grid of "
+            ends += measure if measure == "C" else f"the {measure}"
             sentences.append(
-                f"Of the grid of {measure}, the smallest and the largest value are chosen in a "
-                f"tenth of the runs or more by: {'; '.join(often) or 'no method'}."
+                f"These methods choose {ends} in at least a tenth of their runs: {listed(often)}."
+                if often
+                else f"No method chooses {ends} in a tenth of its runs or more."
             )
     return " ".join(sentences)

@@ -103,13 +103,13 @@ def gap_table(
             for other, each in zip(others, gaps, strict=True)
         ]
         rows.append([one, *cells])
-    return f"{GAPS}\n\n{table(['row less column', *others], rows)}"
+    return f"{GAPS}\n\n{table(['row minus column', *others], rows)}"
 
 
 # The text above a `gap_table`.
 GAPS = (
-    "Differences in error in percentage points; in brackets on how many tasks the row's error is\n"
-    "lower, and the p-value of Wilcoxon's test over tasks:"
+    "The next table shows differences in error, in percentage points. The brackets contain the\n"
+    "number of tasks on which the row has the lower error, and the p-value of Wilcoxon's test:"
 )
 
 
@@ -169,7 +169,7 @@ def error_table(
         less = [100.0 * np.mean(one - other) for one, other in pairs if one.size]
         gaps = "" if method == reference else mean_and_error(np.array(less), digits=2)
         rows.append([method, *cells, f"{np.nanmean(means):.2f}", gaps])
-    return table(["error, %", *tasks, "mean", f"less {reference}"], rows)
+    return table(["error, %", *tasks, "mean", f"minus {reference}"], rows)
 
 
 def rank_table(results: Results, name: str, problems: Sequence[str] | None = None) -> str:

@@ -18,7 +18,7 @@ from experiments.reporting.choosing_page import NEEDED, choosing
 from experiments.reporting.error_tables import grid_ends
 from experiments.reporting.ranking import COLUMNS, table_2
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, section_of, table
+from experiments.reporting.section import Claim, Section, named_texts, section_of, table
 from experiments.reporting.verdicts import Verdict
 from experiments.running import Archive, Record
 
@@ -28,20 +28,8 @@ IMAGES = "images/reproduction"
 # The folder of the pages of experiments, to which the page of claims leads.
 DETAILS = "reproduction_details"
 
-# The beginning of the page of claims.
-HEAD = """# The papers' experiments, run again
-
-What four papers on kernel learning claim, and whether experiments with `mercer` show it. Claims are
-judged by the algorithm that the paper describes; what this package's own variant gives stands
-beside. A claim holds if all of its conditions are met, in part if at least half of them are, and a
-claim of several statements has the counts of each. "Clearly" means significant at the 5 % level,
-and a tie is a difference that is not: it may be zero, or the runs may be too few to show it. A
-claim on means of which no difference is significant cannot be judged, nor can one whose runs
-stopped at their limit of steps. A claim is not measured if no run has the quantity that it is
-about. The number of a claim leads to the experiment that tests it, with its measures, tables and
-pictures, all from records of runs.
-
-"""
+# The beginnings of the page of claims and of the page of verdicts that changed.
+TEXTS = named_texts(Path(__file__).with_suffix(".md"))
 
 # The commands that measure and write the pages.
 COMMANDS = """```bash
@@ -165,7 +153,8 @@ def claims_page(chapters: Sequence[Chapter], *, small: bool = False) -> str:
     every = Counter(claim.verdict for _, claim in claims)
     counts.append(["all", str(len(claims)), *(str(every.get(v, 0)) for v in Verdict)])
     header = ["paper", "claims", *(str(verdict) for verdict in Verdict)]
-    parts = [HEAD, table(header, counts), *listed] if claims else [HEAD]
+    head = f"{TEXTS['head']}\n"
+    parts = [head, table(header, counts), *listed] if claims else [head]
     parts += [data_note(), experiments_list(chapters), further(chapters, small=small)]
     return "\n".join(part.rstrip("\n") + "\n" for part in parts if part)
 
@@ -173,15 +162,18 @@ def claims_page(chapters: Sequence[Chapter], *, small: bool = False) -> str:
 def data_note() -> str:
     """Say how the data sets can be fetched, and which have no public source."""
     missing = [
-        f"{name} ({PUBLIC[name]['missing']})" for name in PUBLIC if "missing" in PUBLIC[name]
+        f" The data set {name} has no public source: {PUBLIC[name]['missing']}."
+        for name in PUBLIC
+        if "missing" in PUBLIC[name]
     ]
     return (
-        f"## Data\n\nThe experiments use {len(PUBLIC)} data sets, and problems that are drawn. "
-        f"`python -m experiments fetch --data FOLDER` fetches {len(public_names())} of them from "
-        "OpenML and from the archive of Rätsch's benchmarks, checks their shapes and classes, and "
-        "says whose values differ from those of the records; `MERCER_DATA=FOLDER` then names them "
-        "to the experiments. Rows may come in another order, so that random divisions differ from "
-        f"those of the records. Without a public source: {'; '.join(missing)}.\n"
+        f"## Data\n\nThe experiments use {len(PUBLIC)} data sets and synthetic data. The command "
+        f"`python -m experiments fetch --data FOLDER` downloads {len(public_names())} of the data "
+        "sets from OpenML and from the archive of Rätsch's benchmarks. The command checks shapes "
+        "and classes, and names each data set whose values differ from the values that the "
+        "experiments used. Before you run the experiments, set the environment variable "
+        "`MERCER_DATA` to the folder. The rows of a downloaded data set may have another order, so "
+        f"random splits may differ from the recorded ones.{''.join(missing)}\n"
     )
 
 
@@ -243,10 +235,10 @@ def effort(chapters: Sequence[Chapter]) -> str:
     cpu = sum(record.cpu_seconds for record in shared) / 60.0
     wall = sum(record.seconds for record in alone) / 60.0
     return (
-        f"The pages rest on {len(shared) + len(alone)} runs: {len(shared)} that shared the machine "
-        f"with others and took {minutes(cpu)} of a processor core in all, and {len(alone)}, for "
-        f"their times, one at a time, which took {minutes(wall)}. Every number comes from a record "
-        "of a run; the pages are written by\n"
+        f"All numbers come from the records of {len(shared) + len(alone)} runs. To measure times, "
+        f"{len(alone)} runs ran one at a time, and took {minutes(wall)}. The other {len(shared)} "
+        f"runs shared the machine, and took {minutes(cpu)} of processor time. The following "
+        "commands run the experiments and write the pages:\n"
     )
 
 
@@ -261,10 +253,11 @@ def median_ranks(chapters: Sequence[Chapter]) -> str:
     if not found:
         return ""
     return (
-        "# Median ranks\n\nTable 2 of Afkanpour et al. 2013: the median over tasks of each "
-        "method's rank by mean\nerror on test data, and mean seconds of one training, with the "
-        "paper's figures in\nbrackets. CA takes this package's corrective steps; the claims give "
-        f"the ranks with the\npublished ones.\n\n{table_2(found)}"
+        "# Median ranks\n\nThis table repeats Table 2 of Afkanpour et al. 2013, whose numbers are "
+        "in brackets. On each task, the methods are\nranked by mean test error; the table shows "
+        "each method's median rank over tasks, and the mean time of one training\nrun. Here, CA "
+        "takes mercer's corrective steps; the claims on the pages of the experiments state the "
+        f"ranks with the\npublished steps.\n\n{table_2(found)}"
     )
 
 
@@ -276,8 +269,10 @@ def cell(content: str) -> str:
 def own_page(chapter: Chapter) -> str:
     """Return the page of an experiment that has one."""
     name = chapter.name
-    command = f"`python -m experiments run {name}`"
-    written = f"Written by `python -m experiments report` from the records of {command}.\n"
+    written = (
+        "The command `python -m experiments report` writes this page from the records of "
+        f"`python -m experiments run {name}`.\n"
+    )
     return f"# {chapter.experiment.title}\n\n{written}\n{with_figures(chapter, IMAGES)}"
 
 
@@ -290,8 +285,9 @@ def chapter_page(chapter: Chapter, first: int) -> str:
     """Return the page of an experiment, with claims numbered from `first`."""
     parts = [
         f"# {chapter.experiment.title}\n",
-        f"*{plain_year(chapter.experiment.source)}; `python -m experiments run {chapter.name}`; "
-        f"{repeats(chapter)}. [All claims and verdicts](../reproduction.md)*\n",
+        f"*Source: {plain_year(chapter.experiment.source)}. Command: `python -m experiments run "
+        f"{chapter.name}`. Repeats: {repeats(chapter)}. "
+        "[All claims and verdicts](../reproduction.md)*\n",
         with_figures(chapter, f"../{IMAGES}"),
     ]
     if ends := grid_ends(chapter.results):
@@ -317,20 +313,23 @@ def plain_year(source: str) -> str:
 def repeats(chapter: Chapter) -> str:
     """State the number of repeats, and which pairs of method and problem have fewer."""
     counts = Counter((record.run.problem, record.run.method) for record in chapter.records)
-    most = max(counts.values())
+    most, every = max(counts.values()), {method for _, method in counts}
     fewer: dict[int, dict[str, list[str]]] = {}
     for (problem, method), number in sorted(counts.items(), key=lambda entry: entry[0]):
         if number < most:
             fewer.setdefault(number, {}).setdefault(method, []).append(problem)
-    said = f"{most} repeat{'s' * (most > 1)}"
+    said = f"{most}{', except' * bool(fewer)}"
     problems = list(chapter.experiment.problems)
     for number, methods in sorted(fewer.items(), reverse=True):
         together: dict[tuple[str, ...], list[str]] = {}
         for method, found in methods.items():
             together.setdefault(tuple(found), []).append(method)
-        named = [methods_on(each, found, problems) for found, each in together.items()]
-        said += f"; {number} of {'; '.join(named)}"
-    return said
+        named = [
+            methods_on(["all methods"] if every <= {*each} else each, found, problems)
+            for found, each in together.items()
+        ]
+        said += f" {number} for {'; '.join(named)};"
+    return said.rstrip(";")
 
 
 def methods_on(methods: Sequence[str], found: Sequence[str], problems: Sequence[str]) -> str:
@@ -344,26 +343,13 @@ def methods_on(methods: Sequence[str], found: Sequence[str], problems: Sequence[
 EARLIER = Path(__file__).parents[1] / "records" / "earlier_verdicts.json"
 
 
-def summary(counts: Mapping[Verdict, int]) -> str:
-    """Say how many claims have each verdict, without the last ones if there are none."""
-    several = {
-        Verdict.HOLDS: "hold",
-        Verdict.IN_PART: "hold in part",
-        Verdict.FAILS: "do not hold",
-        Verdict.UNMEASURED: "are not measured",
-        Verdict.UNDECIDED: "cannot be judged",
-    }
-    seen = [*several][:3] + [verdict for verdict in [*several][3:] if counts.get(verdict, 0)]
-    return ", ".join(f"{counts.get(verdict, 0)} {several[verdict]}" for verdict in seen)
-
-
 def statement_of(claim: Claim) -> str:
     """Return the statement of a claim in one line, without a full stop."""
     return " ".join(claim.statement.split()).rstrip(".")
 
 
 def verdict_changes(claims: Sequence[Claim]) -> str:
-    """Return the numbers of verdicts before and now, and a table of those that have changed.
+    """Return the page of verdicts that changed: their numbers before and now, and the reasons.
 
     Raises
     ------
@@ -385,13 +371,13 @@ def verdict_changes(claims: Sequence[Claim]) -> str:
                 f"{statement}"
             )
         rows.append([str(number), statement, before, claim.verdict, known[statement]["reason"]])
-    body = (
-        "# Verdicts that changed\n\nTests over random divisions of the same rows are corrected "
-        "for the rows that they share (Nadeau & Bengio 2003). On an earlier page any condition "
-        "sufficed for a claim to hold in part, all statements of a claim were counted together, "
-        "some claims were judged by this package's variant of an algorithm or by another quantity, "
-        "tests were not corrected, and the penalty of CA-nD was on a scale of its own. Then, "
-        f"of {len(earlier)} claims, {summary(Counter(earlier.values()))}; now, of {len(claims)}, "
-        f"{added} of them new, {summary(Counter(claim.verdict for claim in claims))}.\n\n"
-    )
-    return body + table(["", "claim", "before", "now", "why"], rows, text=True)
+    header = ["verdicts", "claims", *(str(verdict) for verdict in Verdict)]
+    counts = [
+        [when, str(len(judged)), *(str(judged.count(verdict)) for verdict in Verdict)]
+        for when, judged in (
+            ("before", [*earlier.values()]),
+            (f"now, with {added} more claims", [claim.verdict for claim in claims]),
+        )
+    ]
+    changed = table(["", "claim", "before", "now", "why"], rows, text=True)
+    return f"{TEXTS['changes']}\n{table(header, counts)}\n{changed}"

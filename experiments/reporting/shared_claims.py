@@ -46,7 +46,7 @@ def outperforms(
             if one != other
         }
         conditions += [found.clear for found in gaps.values()]
-        texts.append(f"{one} less {listed(map(brief, gaps, gaps.values()))}")
+        texts.append(f"{one} minus {listed(map(brief, gaps, gaps.values()))}")
     return conditions, "; ".join(texts)
 
 
@@ -87,7 +87,7 @@ def continuous_over_finite(
         "significant at 5 %",
         conditions,
         f"{sum(map(bool, conditions))} of {len(conditions)} differences are clear: {text} "
-        f"({MARKED}). With this package's corrective steps and kernels of unit trace "
+        f"({MARKED}). With mercer's corrective steps and kernels of unit trace "
         f"{sum(map(bool, own))} of {len(own)} are: {own_text}",
         why=why,
         explained=True,
@@ -147,7 +147,7 @@ def over_uniform(
         f"errors. With corrective steps, {corrective}",
         why=(
             "The paper adds that the advantage seems to come from the right set of kernels."
-            + " It does not name its dictionary for these sets; both are this page's."
+            + " It does not name its dictionary for these sets; both are our choice."
             * (len(others) > 1)
             + f" Over uniform weights of 20 widths read off the data it is: {own} ({MARKED})."
             * bool(present(results, [beside]))
@@ -176,11 +176,11 @@ def dictionary_over_weights(results: Results, sets: str, widths: str) -> Claim |
         "for both (changes of means, not tested)",
         conditions,
         f"the dictionary moves DA by {by_dictionary[0]:.2f} points and DU by "
-        f"{by_dictionary[1]:.2f}; DA less DU is {by_weights[0]:+.2f} on the paper's widths and "
+        f"{by_dictionary[1]:.2f}; DA minus DU is {by_weights[0]:+.2f} on the paper's widths and "
         f"{by_weights[1]:+.2f} on those read off",
         why=(
             "Learned weights depend less on the dictionary than uniform ones. " * less_dependent
-            + f"Mean errors less CA-1D's, in points: {by_name(less, '+.2f')}."
+            + f"Mean errors minus CA-1D's, in points: {by_name(less, '+.2f')}."
         ),
     )
 

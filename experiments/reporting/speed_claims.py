@@ -94,8 +94,7 @@ def _one_stage_claim(
             "D1 and D2": [means[name] > means["DA"] for name in ("D1", "D2")],
             "published CA and CR": [known[1] > max(known[0], means["DA"])] if known else [],
         },
-        f"{listed}. With this package's steps {sum(slower)} of D1, D2 and CR-1D are slower than "
-        "CA-1D",
+        f"{listed}. With mercer's steps {sum(slower)} of D1, D2 and CR-1D are slower than CA-1D",
         why=(
             f"{UNTIMED}. "
             * (not known)
@@ -120,7 +119,7 @@ def _dimension_claim(sets: str, means: Mapping[str, float]) -> Claim | None:
         "ratio of mean times, that of CA-nD with published steps and the choice of its penalty; at "
         "least 2 (CR-nD has no published steps here)",
         {"CA": [known[0] / known[1] >= 2.0] if known else [], "CR": []},
-        f"with this package's corrective steps CA {ratios[0]:.1f} times (paper: {770 / 9:.0f}), CR "
+        f"with mercer's corrective steps CA {ratios[0]:.1f} times (paper: {770 / 9:.0f}), CR "
         f"{ratios[1]:.1f} times (paper: {1550 / 590:.1f})",
         why=(
             f"{UNTIMED}; with corrective steps both ratios are "

@@ -17,7 +17,7 @@ from experiments.tabular.table_files import TIMED_SIZE
 def ratio_table(groups: Mapping[str, grouped.Group], methods: Sequence[str]) -> str:
     """Return geometric means of the ratio of errors to the reference's, by method and group."""
     return table_of(
-        f"error / {grouped.REFERENCE}'s",
+        f"error / error of {grouped.REFERENCE}",
         methods,
         list(groups),
         lambda method, title: mean_ratio(groups[title], method),
@@ -123,7 +123,7 @@ def time_table(groups: Mapping[str, grouped.Group], methods: Sequence[str], grid
         for found in groups.values()
     ]
     rows.append([f"{grid}: mean seconds", *seconds])
-    return table(["fit time / the grid's", *groups], rows)
+    return table([f"fit time / fit time of {grid}", *groups], rows)
 
 
 def split_table(groups: Mapping[str, grouped.Group]) -> str:
@@ -234,49 +234,55 @@ class Outcome:
 NOTHING = Outcome("-", None)
 
 
+def bounds(values: Sequence[float]) -> str:
+    """Name the bounds of both sizes."""
+    pairs = zip(TARGET_SIZES, values, strict=True)
+    return " and ".join(f"{value:.2f} (n = {size})" for size, value in pairs)
+
+
 def targets(results: Results) -> str:
     """Return the table of targets and of what was found."""
     rows = []
     for classes, what in ((False, "regression"), (True, "classification")):
         error = "(error + 0.5 %)" if classes else "RMSE"
-        wanted = " and ".join(f"{value:.2f}" for value in RATIOS[classes])
+        mean = f"{what}: geometric mean of {error}, relative to {grouped.REFERENCE}"
+        more = f"{what}: more wins than losses against each other method"
         groups = [grouped.group(results, size, classes=classes) for size in TARGET_SIZES]
         rows.append(
-            [f"{what}: geometric mean of {error} / {grouped.REFERENCE}'s, at most {wanted}"]
+            [f"{mean}, at most {bounds(RATIOS[classes])}"]
             + [ratio(found, RATIOS[classes][k]).cell for k, found in enumerate(groups)]
         )
         rows.append(
-            [f"{what}: more wins than losses against each; no significant loss to the grid"]
-            + [wins(found).cell for found in groups]
+            [f"{more}; no significant loss to {GRID}"] + [wins(found).cell for found in groups]
         )
     both = [
         [grouped.group(results, size, classes=classes) for classes in (False, True)]
         for size in TARGET_SIZES
     ]
     rows.append(
-        [f"fit time / the grid's, at most {TIME_RATIO:g}"]
+        [f"fit time / fit time of {GRID}, at most {TIME_RATIO:g}"]
         + [times(found, OURS, TIME_RATIO).cell for found in both]
     )
     larger = [grouped.group(results, TIMED_SIZE, classes=classes) for classes in (False, True)]
-    rows.append([f"the same at n = {TIMED_SIZE}", times(larger, OURS, TIME_RATIO).cell, ""])
+    rows.append([f"the same, but for n = {TIMED_SIZE}", times(larger, OURS, TIME_RATIO).cell, ""])
     rows.append(
-        ["90 % intervals: coverage 88-92 % on average, at least 80 % on each"]
+        ["90 % intervals: coverage 88-92 % on average, and at least 80 % on each table"]
         + [coverage(found[0]).cell for found in both]
     )
     rows.append(
-        [f"log-loss above {grouped.REFERENCE}'s on at most a fifth of the tables"]
+        [f"log-loss above the log-loss of {grouped.REFERENCE} on at most a fifth of the tables"]
         + [log_loss(found[1]).cell for found in both]
     )
     sets = [grouped.group(results, None, classes=classes) for classes in (False, True)]
     rows.append(
-        ["two-stage: no significant loss to the grid, here and on the sets of numbers"]
+        [f"two-stage: no significant loss to {GRID}, also on the sets of numbers"]
         + [no_losses(found, DEFAULT).cell for found in ([*both[0], *sets], both[1])]
     )
     rows.append(
-        [f"two-stage: fit time / the grid's, at most {DEFAULT_TIME_RATIO:g}"]
+        [f"two-stage: fit time / fit time of {GRID}, at most {DEFAULT_TIME_RATIO:g}"]
         + [times(found, DEFAULT, DEFAULT_TIME_RATIO).cell for found in both]
     )
-    header = ["to be reached", *(f"n = {size}" for size in TARGET_SIZES)]
+    header = ["target", *(f"n = {size}" for size in TARGET_SIZES)]
     return table(header, rows, text=True)
 
 
@@ -302,7 +308,7 @@ def wins(found: grouped.Group) -> Outcome:
         reached &= won > lost
     losses = found.losses(OURS, GRID)
     few = found.untested(OURS, GRID)
-    said.append(f"significant losses to the grid: {listed(losses)}{too_few(few)}")
+    said.append(f"significant losses to {GRID}: {listed(losses)}{too_few(few)}")
     reached &= not losses
     return Outcome("; ".join(said), None if few and reached else reached)
 

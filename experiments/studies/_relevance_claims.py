@@ -136,8 +136,8 @@ def coping_of(
 
 @claim(
     SOURCE,
-    f"error less CA-1D's, with published steps of CA: at least {DRASTIC} percentage points without "
-    f"the penalty, at most one with it, for each gamma up to {SMALL:g} (means, not tested)",
+    f"error minus CA-1D's error, with published steps of CA: at least {DRASTIC} percentage points "
+    f"without the penalty, at most one with it, for each gamma up to {SMALL:g} (means, not tested)",
 )
 def overfitting(results: Results, places: Axis) -> Finding | None:
     """Without regularization CA-nD and CR-nD drastically overfit for small gamma; with it CA-nD

@@ -179,7 +179,7 @@ def fastest(results: Results, places: Axis) -> Finding | None:
     }
     return (
         conditions,
-        f"with this package's corrective steps {'; '.join(parts)}",
+        f"with mercer's corrective steps {'; '.join(parts)}",
         "The published steps were not timed here. "
         * (not any(conditions.values()))
         + f"Seconds, from the smallest training set to the largest: CA-1D {ends['CA-1D']}, DU "

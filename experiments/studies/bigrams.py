@@ -114,7 +114,7 @@ def differences(
     alignment = compare_entries(results, "alignment", problem, first, second)
     factor, digits = scale(problem)
     text = (
-        f"{problem}: {first} less {second}, error {factor * error.difference:+.{digits}f} (p = "
+        f"{problem}: {first} minus {second}, error {factor * error.difference:+.{digits}f} (p = "
         f"{error.p_value:.2g}), alignment {alignment.difference:+.4f} (p = {alignment.p_value:.2g})"
     )
     return error, alignment, text

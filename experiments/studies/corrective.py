@@ -127,12 +127,14 @@ def summary(results: Results) -> str:
     least = np.concatenate([reached(results, problem) for problem in problems])
     less, same, more = win_tie_loss(results, "error", FULL, STAGEWISE)
     return (
-        "Corrective steps reach the alignment that stagewise ones end with in "
+        "Corrective steps reach the final alignment of stagewise steps in "
         f"{np.isfinite(least).sum()} of {least.size} runs, and end {gain.min():+.4f} to "
-        f"{gain.max():+.4f} above it, with {kernels[1].mean():.1f} kernels in the mean against "
-        f"{kernels[0].mean():.1f}. Errors, stagewise less corrective: {errors.difference:+.2f} "
-        f"percentage points (paired over all runs, p = {errors.p_value:.2f}); corrective steps err "
-        f"significantly less on {less} sets, more on {more}, neither on {same}."
+        f"{gain.max():+.4f} above it. They end with {kernels[1].mean():.1f} kernels on average, "
+        f"and stagewise steps with {kernels[0].mean():.1f}. The error of stagewise steps minus the "
+        f"error of corrective steps is {errors.difference:+.2f} percentage points (paired over all "
+        f"runs, p = {errors.p_value:.2f}). The error of corrective steps is significantly lower on "
+        f"{less} of {len(problems)} data sets, significantly higher on {more}, and neither on "
+        f"{same}."
     )
 
 

@@ -160,7 +160,8 @@ def invex(results: Results) -> Finding | None:
         f"{rough(max(spreads))} at most, relatively",
         "For a single vector u there is no minimum, as ln det K is unbounded from below on "
         "matrices that approach uu'; here S is the mean over several vectors. In weights of given "
-        "kernels there can be several stationary points, which is a claim of the section before.",
+        "kernels there can be several stationary points, which is a claim in [Shapes of the "
+        "objectives](objectives_in_detail.md).",
     )
 
 

@@ -105,7 +105,7 @@ def experiment(small: bool) -> Experiment:
     }
     return Experiment(
         title="Two-stage defaults beside a grid search",
-        source="beyond the papers",
+        source="not in the papers",
         problems={name: partial(draw, name, sizes) for name in names},
         methods=methods,
         limits=at_most(3, names, ["grid search"]),
@@ -141,14 +141,15 @@ def summary(results: Results) -> str:
     for method in OURS:
         wins, ties, losses = win_tie_loss(results, "error", method, "grid search")
         text = (
-            f"{method} is significantly better than the grid search on {wins} sets, worse on "
-            f"{losses}, neither on {ties} ({gap(results, method, 'grid search').description})"
+            f"* *{method}* is significantly better than the grid search on {wins} data sets, worse "
+            f"on {losses}, and neither on {ties} "
+            f"({gap(results, method, 'grid search').description})."
         )
         ratios = list(results.ratios("seconds", "grid search", method).values())
         if ratios:
-            text += f"; the grid search takes {np.median(ratios):.3g} times as long (median)"
+            text += f" The grid search takes {np.median(ratios):.3g} times as long (median)."
         said.append(text)
-    return "; ".join(said) + "."
+    return "\n".join(said)
 
 
 def figure(results: Results) -> Figure:

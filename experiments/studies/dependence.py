@@ -208,11 +208,11 @@ def on_isotropic_kernels(found: Errors) -> Claims:
     )
     size = (
         "A target of -1 and 1 is not far from centered where two classes are of like size; "
-        "perhaps KA's width (widths are in the section on starts) suits these sets better."
+        "perhaps KA's width ([widths](starts_in_detail.md)) suits these sets better."
     )
     norm = (
-        "The norm of the kernel matrix, which HSIC leaves out, moves the best width (widths are in "
-        "the section on starts)."
+        "The norm of the kernel matrix, which HSIC leaves out, moves the best width "
+        "([widths](starts_in_detail.md))."
     )
     return [
         never(found, comparable, "HSIC", "KA", -1, why=size),
@@ -245,10 +245,11 @@ def on_centering(found: Errors) -> Finding | None:
         NOT_MEASURED,
         f"win-tie-loss in error of CKA against KA: {found.tally('CKA', 'KA')}, better on "
         f"{', '.join(better) or 'none'}",
-        "The correlation is measured in the section on centering in the definition of alignment, "
-        "on other sets. With several classes the uncentered target of -1 and 1 is mostly -1, and "
-        "tiny widths come nearest to it. Errors in %, where CKA is better, of KA and of KA with a "
-        f"target of 0 and 1, still uncentered: {'; '.join(mended) or 'there is no such set'}.",
+        "The correlation is measured on other data sets, in [Centering in the definition of "
+        "alignment](class_balance_in_detail.md). With several classes the uncentered target of -1 "
+        "and 1 is mostly -1, and tiny widths come nearest to it. Errors in %, where CKA is better, "
+        "of KA and of KA with a target of 0 and 1, still uncentered: "
+        f"{'; '.join(mended) or 'there is no such set'}.",
     )
 
 
@@ -259,7 +260,7 @@ def on_ard_kernels(found: Errors) -> Claims:
         f"When its search converges, HSIC ARD has an effective number of {effective(found, hsic)} "
         f"features on average (by relevance 1 / s^2, CKA's {effective(found, 'CKA ARD')} and KA's "
         f"{effective(found, 'KA ARD')}): perhaps because nothing in HSIC asks for a kernel matrix "
-        "of large norm. Searches from other starts are in the section on starts."
+        "of large norm. [Starts](starts_in_detail.md) shows searches from other starts."
     )
     comparable = "ARD kernels: HSIC is better than KA or comparable on all sets."
     alike = "ARD kernels: CKA and HSIC give nearly the same results on all sets."
@@ -280,7 +281,7 @@ def effective(found: Errors, method: str) -> str:
 def on_forms(found: Errors) -> Claims:
     """Return the claims on one width against one per feature, Figure 1."""
     preferred = "Isotropic kernels must be preferred: they perform comparably."
-    why = "ARD kernels are not regularized; on the sets where they differ, see the first table."
+    why = "ARD kernels are not regularized. The third table shows on which data sets they differ."
     return [
         lower_errors(found),
         overfitting(found),

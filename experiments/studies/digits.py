@@ -101,8 +101,8 @@ def times(results: Results) -> str:
 errors = ranking.error_table
 
 TIMES = """\
-Times are those of one kernel and one machine, C being known, as in the paper; means over tasks and
-their standard errors.
+Each time is for learning one kernel and training one predictor with a known C, as in the paper.
+The table shows means over tasks and their standard errors.
 """
 
 
@@ -118,10 +118,10 @@ def claims(results: Results) -> Claims:
     why = (
         f"Mean errors are {means[own]:.2f} % with the published steps and {means['CA-1D']:.2f} % "
         f"with corrective ones. With 20 widths read off the data in place of the paper's, {own} "
-        f"less DA is {read_off.description}. {own} less CR-1D, which differ in the objective and "
+        f"minus DA is {read_off.description}. {own} minus CR-1D, which differ in the objective and "
         f"in that CR's C is chosen for the kernel too, is {objective.description}. CR minimizes "
-        "one convex objective by either step: with the published line search less with corrective "
-        f"steps, {search.description}. D1 and D2 with kernels as they are err "
+        "one convex objective by either step; the published line search minus corrective "
+        f"steps is {search.description}. D1 and D2 with kernels as they are err "
         f"{means['D1, raw kernels']:.2f} and {means['D2, raw kernels']:.2f} %, with unit traces "
         f"{means['D1']:.2f} and {means['D2']:.2f} %; the paper does not say which it has."
     )
@@ -170,13 +170,13 @@ def best_ranks(results: Results) -> Finding | None:
     kernels = [ranking.of_tasks(results, "kernels", name).mean() for name in names]
     return (
         conditions,
-        f"{by_name(found, 'g')}. With this package's corrective steps and kernels of unit trace, "
+        f"{by_name(found, 'g')}. With mercer's corrective steps and kernels of unit trace, "
         f"{by_name(corrective, 'g')}",
-        f"{own} less CR-1D: {pair.description}. CR is fitted to the machine's own objective "
+        f"{own} minus CR-1D: {pair.description}. CR is fitted to the machine's own objective "
         "and its C to the validation error; CA maximizes the alignment. On test data "
         f"alignments are {aligned} and errors, in %, {erring}. Corrective steps end with "
         f"{kernels[0]:.1f} kernels on average, the published ones with {kernels[1]:.1f}; published "
-        f"less corrective: {stagewise.description}.",
+        f"minus corrective: {stagewise.description}.",
     )
 
 

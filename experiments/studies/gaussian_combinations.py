@@ -148,7 +148,7 @@ def error_table(results: Results, problems: list[str]) -> str:
                     f" of {position.size}",
                 ]
             )
-    header = ["set, method", "error", "paper", "less unif", "alignment", "paper", "C at an end"]
+    header = ["set, method", "error", "paper", "minus unif", "alignment", "paper", "C at an end"]
     return table(header, rows)
 
 
@@ -241,13 +241,13 @@ def improvement(results: Results, raw: list[str], other: list[str], rival: str) 
     return judged(
         f"Alignment improves on {NAMES[rival]} in all datasets",
         f"{SOURCE}, Table 1",
-        f"mean differences in error of alignf and of align less {rival}, paired by fold; true for "
+        f"mean differences in error of alignf and of align minus {rival}, paired by fold; true for "
         "each method and set where it is negative, significant or not",
         [Compared.lower(found) for found in both],
         f"alignf: {text}; align: lower on {align_lower} of {len(of_align)}, "
         f"significantly on {align_significant}; of {len(both)} differences {lower} are negative, "
         f"{significant} of them significantly (corrected resampled t-test)",
-        why=f"align less {rival}: {align_words}. Features standardized, alignf: {again_words}; "
+        why=f"align minus {rival}: {align_words}. Features standardized, alignf: {again_words}; "
         f"lower on {counts(again)[0]} of {len(again)}. Where differences have no mark they are "
         "within the noise of the folds; the paper's own, kinematics aside, are within about one of "
         f"its standard deviations. {one_width(results, raw)}",
@@ -307,7 +307,7 @@ def best_alignment(results: Results, raw: list[str], other: list[str]) -> Findin
 
 @claim(
     f"{SOURCE}, Table 1",
-    "mean differences of align less unif, paired by fold; true for each set and each of both "
+    "mean differences of align minus unif, paired by fold; true for each set and each of both "
     "measures of the right sign",
 )
 def heuristic(results: Results, raw: list[str], other: list[str]) -> Finding | None:

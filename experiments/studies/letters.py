@@ -157,10 +157,10 @@ def claims(results: Results) -> Claims:
             ("CA-1D", "CR-1D", "CR-nD"),
             SETS,
             PUBLISHED,
-            f"With 20 widths read off the data in place of the paper's, {OWN} less DA is "
-            f"{read_off.description}. CR minimizes one convex objective by either step: with the "
-            f"published line search less with corrective steps, {search.description}. D1 and D2 "
-            f"with kernels as they are err {means['D1, raw kernels']:.2f} and "
+            f"With 20 widths read off the data in place of the paper's, {OWN} minus DA is "
+            f"{read_off.description}. CR minimizes one convex objective by either step; the "
+            f"published line search minus corrective steps is {search.description}. D1 and D2 with "
+            f"kernels as they are err {means['D1, raw kernels']:.2f} and "
             f"{means['D2, raw kernels']:.2f} %, with unit traces {means['D1']:.2f} and "
             f"{means['D2']:.2f} %; the paper does not say which it has.",
         ),
@@ -190,20 +190,22 @@ def best(results: Results) -> Finding | None:
     own, own_less = shared.outperforms(results, ["CA-1D"], ranking.METHODS)
     stagewise = ranking.gap(results, "CA-1D, stagewise", "CA-1D")
     ahead = [
-        f"{OWN} less {name}, {each.description}" for name, each in gaps.items() if each.points > 0.0
+        f"{OWN} minus {name}, {each.description}"
+        for name, each in gaps.items()
+        if each.points > 0.0
     ]
     return (
         {
             "no rank is less": [bool(found[OWN] == found.min())],
             "errs clearly less": [each.clear for each in gaps.values()],
         },
-        f"ranks: {by_name(found, 'g')}. {less} ({shared.MARKED}). With this package's corrective "
+        f"ranks: {by_name(found, 'g')}. {less} ({shared.MARKED}). With mercer's corrective "
         f"steps and kernels of unit trace, {sum(map(bool, own))} of {len(own)} are clear: "
         f"{own_less}",
         f"The methods that err less than CA-1D on average: {'; '.join(ahead) or 'none'}. "
         "Perhaps CR is served better here than in the paper: every step solves for all weights "
         "anew, and its search over one width is global, where the paper's is a local solver's. "
-        f"CA-1D with published steps less CA-1D with corrective ones: {stagewise.description}; "
+        f"CA-1D with published steps minus CA-1D with corrective ones: {stagewise.description}; "
         "with corrective steps and kernels of unit trace, ranks are "
         f"{ranking.ranks_with(results, {})}.",
     )
@@ -248,7 +250,7 @@ def ard_errs_more(results: Results) -> Finding | None:
     ]
     return (
         conditions,
-        f"median rank {found[OWN_ARD]:g} of {len(found)} methods; CA-nD less CA-1D, as published: "
+        f"median rank {found[OWN_ARD]:g} of {len(found)} methods; CA-nD minus CA-1D, as published: "
         f"{pair.description}; with corrective steps: {own.description}",
         variants(results),
     )
@@ -285,15 +287,16 @@ def capacity(results: Results) -> Finding | None:
             "better than without penalty": [unpenalized.clear],
             "no worse than one width": [Compared(not worse, -worse.sign, by_mean=False)],
         },
-        f"less no penalty: {unpenalized.description}; less CA-1D: {isotropic.description}; the "
-        f"penalty is {described(results, 'penalty', OWN_ARD)}. With corrective steps: less no "
-        f"penalty, {own[0].description}; less CA-1D, {own[1].description}",
+        f"CA-nD minus no penalty: {unpenalized.description}; CA-nD minus CA-1D: "
+        f"{isotropic.description}; the penalty is {described(results, 'penalty', OWN_ARD)}. With "
+        f"corrective steps: CA-nD minus no penalty, {own[0].description}; CA-nD minus CA-1D, "
+        f"{own[1].description}",
         "The paper shows it on the data of its Figure 3 ([claims](relevance_in_detail.md)); on "
         "Letter its own CA-nD, penalty and all, has a median rank of "
         f"{ranking.RANKS['letters']['CA-nD']:g}. The penalty is chosen by alignment on validation "
-        "data, and alignment and error are two measures, as the figures below show. With the "
-        'form of kernel chosen by predictions instead, `TwoStageClassifier("auto")` errs, '
-        f"less CA-1D, {automatic.description}. {variants(results)}",
+        "data, and alignment and error are two measures, as the figures above show. "
+        'If predictions choose the form of the kernel instead, `TwoStageClassifier("auto")` minus '
+        f"CA-1D is {automatic.description}. {variants(results)}",
     )
 
 

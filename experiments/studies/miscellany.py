@@ -113,7 +113,7 @@ def raw(results: Results) -> list[str]:
 
 def raw_sets(results: Results) -> str:
     """Name the sets that were also tried with raw features."""
-    return " and ".join(name.removesuffix(", raw").capitalize() for name in raw(results))
+    return ", ".join(name.removesuffix(", raw") for name in raw(results))
 
 
 def errors(results: Results) -> str:
@@ -168,7 +168,7 @@ def ard_ranks_first(results: Results, tasks: list[str]) -> Finding | None:
             "no rank is less": [bool(found[OWN_ARD] == found.min())],
             "errs clearly less": [each.clear for each in gaps.values()],
         },
-        f"ranks: {by_name(found, 'g')}. {text} ({shared.MARKED}). With this package's corrective "
+        f"ranks: {by_name(found, 'g')}. {text} ({shared.MARKED}). With mercer's corrective "
         f"steps, ranks {ranking.ranks_with(results, {}, tasks)}, and {sum(map(bool, own))} of "
         f"{len(own)} differences are clear: {own_text}",
         why_not_first(results, tasks),
@@ -207,7 +207,7 @@ def why_not_first(results: Results, tasks: list[str]) -> str:
         f"points are: {listed} (raw: features on their own scales; the paper does not mention "
         "scaling). Mean errors in % of the settings tried: "
         f'{means}. `TwoStageClassifier("auto")`, which decides between the two on training data, '
-        f"has, less {OWN}, {automatic.description}."
+        f"minus {OWN} is {automatic.description}."
     )
 
 
@@ -227,7 +227,7 @@ def equal_ranks(results: Results, tasks: list[str]) -> Finding | None:
             "three rank alike": [bool(max(alike) - min(alike) <= 1.0)],
             "D2 and DU come last": [bool(rank > max(alike)) for rank in last],
         },
-        f"{by_name(found, 'g')}. With this package's corrective steps, "
+        f"{by_name(found, 'g')}. With mercer's corrective steps, "
         f"{ranking.ranks_with(results, {}, tasks)}",
         "Mean differences between methods of one width for all features: "
         f"{shared.outperforms(results, [OWN], ('CR-1D', 'DA', 'D1', 'D2', 'DU'), tasks)[1]} "

@@ -260,8 +260,8 @@ def sparsity(results: Results) -> Finding | None:
         "Here u is drawn from a mixture with both weights positive. MKL's penalty is the same for "
         "both kernels, but ln det K rises more with the weight of the narrow one, which has more "
         "eigenvalues above the noise: sparsity at a penalty of 1 is a matter of scale, and only "
-        "the comparison with the tangent is independent of that scale. Learned dictionaries are "
-        "compared in the section before.",
+        "the comparison with the tangent is independent of that scale. [Four objectives and the "
+        "bounds between them](taxonomy_in_detail.md) compares learned dictionaries.",
     )
 
 

@@ -200,7 +200,7 @@ def searches(found: pd.DataFrame) -> dict[str, Array]:
     widths = np.stack(list(found["from_widths"]))
     logarithms = np.stack(list(found["from_logarithms"]))
     return {
-        "global search of the package": found["global"].to_numpy(dtype=float),
+        "global search of mercer": found["global"].to_numpy(dtype=float),
         "best of nine starts, in the width": widths.min(axis=1),
         "best of nine starts, in its logarithm": logarithms.min(axis=1),
         "one start, in the width": widths.ravel(),

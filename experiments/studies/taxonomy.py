@@ -185,7 +185,7 @@ def chain(results: Results) -> Finding | None:
     return (
         {"joint MAP above VB": above, "VB above MLM": []},
         f"least differences: {'; '.join(texts)}",
-        "Joint MAP by itself bounds nothing: it is this value less ln det(K^-1 + Gamma^-1)."
+        "Joint MAP by itself bounds nothing: it is this value minus ln det(K^-1 + Gamma^-1)."
         + loose,
     )
 
