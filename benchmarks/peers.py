@@ -83,7 +83,7 @@ def summary(comparisons: Sequence[Comparison]) -> str:
     inexact = [c for c in comparisons if c.same and not c.reached]
     text = (
         f"On {len(same)} problems, mercer and the other package both come within {REACHED:.1%} of "
-        f"the optimum, or give the same numbers. On {len(same) - len(slower)} of these problems, "
+        f"the optimum, or agree with each other. On {len(same) - len(slower)} of these problems, "
         "mercer takes no longer than the other package."
     )
     text = wrapped(text)

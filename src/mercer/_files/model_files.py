@@ -76,8 +76,8 @@ def load(path: str | PathLike[str]) -> BaseEstimator:
     """Load a model that was saved by `save` or ``mercer fit --out``.
 
     A file that was written by skops itself is rejected: if you trust it, load it with
-    ``skops.io.load``, and save its model with `save`. Only objects of mercer and trusted objects of
-    scikit-learn are created, and the loader of skops is not used.
+    ``skops.io.load``, and save its model with `save`. `load` creates only mercer's own objects and
+    trusted scikit-learn objects, and does not use the loader of skops.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ def has_heavy_tail(y: Array) -> bool:
 
 
 def default_metric(y: PerSample, task: Task, kind: str = "", unequal: float = 3.0) -> str:
-    """Return the score that suits given targets, which :func:`report` shows first.
+    """Return the score that suits given targets, and that :func:`report` shows first.
 
     Parameters
     ----------

@@ -94,8 +94,8 @@ class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
     with widths between two bounds. The learned kernel is the convex combination of kernels from
     these families that gives a support vector machine, or another kernel machine, its lowest
     objective. Each step adds the kernel along which the objective falls fastest. If there are more
-    than two classes, all of them share one kernel. Some papers call the method CR, for regularized
-    risk over a continuous set.
+    than two classes, all of them share one kernel. Some papers call the method CR: continuous
+    set, regularized risk.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ class ContinuousMKLRegressor(MachineRegressor, ContinuousMKL):
     with widths between two bounds. The learned kernel is the convex combination of kernels from
     these families that gives kernel ridge regression, or support vector regression, its lowest
     objective. Each step adds the kernel along which the objective falls fastest. Several responses
-    share one kernel. Some papers call the method CR, for regularized risk over a continuous set.
+    share one kernel. Some papers call the method CR: continuous set, regularized risk.
 
     Parameters
     ----------
