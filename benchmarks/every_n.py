@@ -3,17 +3,19 @@
     MERCER_DATA=/path/to/sets python benchmarks/every_n.py measure --rows 1000 3000 10000 all
     MERCER_DATA=/path/to/sets python benchmarks/every_n.py measure --tables pol --splits 1
     MERCER_DATA=/path/to/sets python benchmarks/every_n.py measure --tuned --rows 1000 --splits 1
+    MERCER_DATA=/path/to/sets python benchmarks/every_n.py measure --threads 8 --splits 1
     python benchmarks/every_n.py page
 
-The first three write a line to every_n.jsonl, or the file that `--output` names, for each fit of a
+The first four write a line to every_n.jsonl, or the file that `--output` names, for each fit of a
 method to a split of a table, and leave out those that are there; the last writes docs/every_n.md,
 its figure, and the table of README.md and docs/index.md.
 The tables have more than 14,000 rows. Training rows are stratified by class; the test has up to
 10,000 of the other rows, a tenth of them where all others are for training. Two tables in order of
 time are also split by time: the last tenth is the test. LightGBM and CatBoost take categories as
 they are, the stack what `table_encoder` makes of them. All methods have their defaults and one
-thread; `--tuned` measures those of tuned_trees.py instead. Methods whose package is missing are
-skipped.
+thread; `--tuned` measures those of tuned_trees.py instead. With several threads, records have the
+wall time of fits in place of errors and processor times, so the machine should be idle and have as
+many cores. Methods whose package is missing are skipped.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from common import Record, read_records, write_records
-from every_n_page import CATBOOST, LATER, LIGHTGBM, TUNED, claim, figure, page
+from every_n_page import CATBOOST, LATER, LIGHTGBM, STACK, TUNED, claim, figure, page
+from machines_page import machine_name
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -46,7 +49,7 @@ RECORDS = Path(__file__).with_suffix(".jsonl")
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "every_n.md"
 FIGURE = PAGE.parent / "images" / "every_n.png"
-CLAIM = re.compile(r"^\| Training rows \|.*\n(\|.*\n)+\nFor numbers .*\n", flags=re.MULTILINE)
+CLAIM = re.compile(r"^\| Training rows \|.*\n(\|.*\n)+\nFor numeric .*\n", flags=re.MULTILINE)
 """The table and the sentence that README.md and the site's first page quote."""
 IN_TIME_ORDER = ("bike", "elec")
 LARGE = (
@@ -67,18 +70,19 @@ ROWS = ("400", "1000", "3000", "10000", "all")
 N_SPLITS = 2
 
 
-def lightgbm(task: str, n_trees: int) -> Any:
-    """LightGBM with one thread; categories of data frames are its own."""
+def lightgbm(task: str, n_trees: int, threads: int) -> Any:
+    """LightGBM; categories of data frames are its own."""
     library = import_module("lightgbm")
     kind = library.LGBMRegressor if task == "regression" else library.LGBMClassifier
-    return kind(n_estimators=n_trees, n_jobs=1, verbose=-1)
+    return kind(n_estimators=n_trees, n_jobs=threads, verbose=-1)
 
 
-def catboost(task: str, categories: list[str]) -> Any:
-    """CatBoost with one thread, and the names of the columns that hold categories."""
+def catboost(task: str, categories: list[str], threads: int) -> Any:
+    """CatBoost, and the names of the columns that hold categories."""
     library = import_module("catboost")
     kind = library.CatBoostRegressor if task == "regression" else library.CatBoostClassifier
-    return kind(thread_count=1, verbose=0, cat_features=categories, allow_writing_files=False)
+    options = {"thread_count": threads, "verbose": 0, "allow_writing_files": False}
+    return kind(cat_features=categories, **options)
 
 
 def stacking(task: str) -> Any:
@@ -87,15 +91,16 @@ def stacking(task: str) -> Any:
     return make_pipeline(table_encoder(), kind())
 
 
-def methods(task: str, categories: list[str], tuned: bool = False) -> dict[str, Any]:
+def methods(task: str, categories: list[str], threads: int, tuned: bool) -> dict[str, Any]:
     """Unfitted estimators whose packages are installed, by name."""
-    found = {} if tuned else {"stacking": stacking(task)}
+    found = {} if tuned else {STACK: stacking(task)}
     if find_spec("lightgbm") and tuned:
-        found[LIGHTGBM + TUNED] = Tuned(lightgbm(task, 100), lightgbm_draw)
+        found[LIGHTGBM + TUNED] = Tuned(lightgbm(task, 100, threads), lightgbm_draw)
     elif find_spec("lightgbm"):
-        found |= {LIGHTGBM: lightgbm(task, 100), f"{LIGHTGBM}, 300 trees": lightgbm(task, 300)}
+        numbers = {LIGHTGBM: 100, f"{LIGHTGBM}, 300 trees": 300}
+        found |= {name: lightgbm(task, number, threads) for name, number in numbers.items()}
     if find_spec("catboost"):
-        default = catboost(task, categories)
+        default = catboost(task, categories, threads)
         found[CATBOOST + TUNED * tuned] = Tuned(default, catboost_draw) if tuned else default
     return found
 
@@ -134,42 +139,58 @@ def later_split(X: pd.DataFrame, y: Any, rows: int, seed: int) -> list[Any]:
     return [X.iloc[train], X.iloc[n_earlier:], y[train], y[n_earlier:]]
 
 
-def measure(
-    tables: list[str], sizes: list[str], n_splits: int, output: Path, tuned: bool = False
-) -> None:
+def wall_time(estimator: Any, method: str, split: list[Any]) -> float:
+    """Seconds of a fit by the clock."""
+    X, _, y, _ = split
+    X = inputs(method, X)
+    start = time.perf_counter()
+    estimator.fit(X, y)
+    return time.perf_counter() - start
+
+
+def split_of(table: Any, rows: int, seed: int, later: bool) -> list[Any]:
+    """Training and test rows of a table, and their targets; responses have unit variance."""
+    target, classes = table.target, table.task == "classification"
+    if not classes:
+        target = (target - target.mean()) / target.std()
+    if later:
+        return later_split(table.frame, target, rows, seed)
+    return train_test_split(  # type: ignore[no-any-return]
+        table.frame,
+        target,
+        train_size=rows,
+        test_size=min(len(target) - rows, MOST_TEST_ROWS),
+        random_state=seed,
+        stratify=target if classes else None,
+    )
+
+
+def measure(given: argparse.Namespace) -> None:
     """Fit every method to every split that has no record."""
-    names = ("table", "rows", "split", "method")
-    done = {tuple(record[name] for name in names) for record in read_records(output)}
-    for name, size, seed in product(tables, sizes, range(n_splits)):
+    keys = ("table", "rows", "split", "method", "threads")
+    done = {tuple(record.get(key, 1) for key in keys) for record in read_records(given.output)}
+    for name, size, seed in product(given.tables, given.rows, range(given.splits)):
         table, whole = load_table(name.removesuffix(LATER)), size == "all"
         n_rows = len(table.target)
         rows = n_rows - n_rows // 10 if whole else int(size)
-        target, classes = table.target, table.task == "classification"
-        if not classes:
-            target = (target - target.mean()) / target.std()
+        split = split_of(table, rows, seed, name.endswith(LATER))
         categories = list(table.frame.select_dtypes("category").columns)
-        for method, estimator in methods(table.task, categories, tuned).items():
-            key = (name, rows, seed, method)
+        estimators = methods(table.task, categories, given.threads, given.tuned)
+        for method, estimator in estimators.items():
+            key = (name, rows, seed, method, given.threads)
             if key in done:
                 continue
-            if name.endswith(LATER):
-                split = later_split(table.frame, target, rows, seed)
-            else:
-                split = train_test_split(
-                    table.frame,
-                    target,
-                    train_size=rows,
-                    test_size=min(len(target) - rows, MOST_TEST_ROWS),
-                    random_state=seed,
-                    stratify=target if classes else None,
-                )
-            with warnings.catch_warnings(), threadpool_limits(1):
-                warnings.simplefilter("ignore")
-                found = measured(estimator, method, split, table.task)
-            record: Record = dict(zip(names, key, strict=True)) | {"task": table.task}
+            record: Record = dict(zip(keys[:4], key, strict=False)) | {"task": table.task}
             record |= {"whole": True} if whole else {}
+            with warnings.catch_warnings(), threadpool_limits(given.threads):
+                warnings.simplefilter("ignore")
+                if given.threads > 1:
+                    record |= {"threads": given.threads, "machine": machine_name()}
+                    found = {"wall": wall_time(estimator, method, split)}
+                else:
+                    found = measured(estimator, method, split, table.task)
             record |= {name: round(value, 5) for name, value in found.items()}
-            write_records(output, [*read_records(output), record])
+            write_records(given.output, [*read_records(given.output), record])
             print(record, flush=True)
 
 
@@ -180,11 +201,12 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", default=LARGE)
     parser.add_argument("--rows", nargs="+", default=ROWS)
     parser.add_argument("--splits", type=int, default=N_SPLITS)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--tuned", action="store_true")
     parser.add_argument("--output", type=Path, default=RECORDS)
     given = parser.parse_args()
     if given.what == "measure":
-        measure(given.tables, given.rows, given.splits, given.output, given.tuned)
+        measure(given)
     else:
         records = read_records(given.output)
         PAGE.write_text(page(records))

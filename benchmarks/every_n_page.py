@@ -36,18 +36,20 @@ def page(records: Sequence[Record]) -> str:
     ----------
     records : sequence of dict
     """
-    cells = means(records)
-    methods = list(dict.fromkeys(record["method"] for record in records))
+    on_one, on_all = by_threads(records)
+    cells = means(on_one)
+    methods = list(dict.fromkeys(record["method"] for record in on_one))
     others = [method for method in methods if method != STACK and not method.endswith(TUNED)]
     later = {key: found for key, found in cells.items() if key[0].endswith(LATER)}
     drawn = {key: found for key, found in cells.items() if key not in later}
     parts = {"ratios": _ratios(drawn, others), "spread": _spread(drawn), "losses": _losses(drawn)}
-    parts["later"], parts["tuned"] = _later(later, others), _tuned(records)
+    parts["later"], parts["tuned"] = _later(later, others), _tuned(on_one)
+    parts |= {"machine": on_all[0]["machine"], "wall": _wall(means(on_all))}
     return TEXTS["page"].format(offset=100 * OFFSET, errors=_errors(cells, methods), **parts)
 
 
 def claim(records: Sequence[Record]) -> str:
-    """The table of README.md and docs/index.md, and a sentence on the range over tables.
+    """The table of README.md and docs/index.md, the range over tables, and the number of cores.
 
     Ratios are geometric means over tables and, in parentheses, over all but the table with the
     lowest ratio.
@@ -56,8 +58,9 @@ def claim(records: Sequence[Record]) -> str:
     ----------
     records : sequence of dict
     """
-    cells = {key: found for key, found in means(records).items() if not key[0].endswith(LATER)}
-    others = (LIGHTGBM, CATBOOST)
+    on_one, on_all = by_threads(records)
+    cells = {key: found for key, found in means(on_one).items() if not key[0].endswith(LATER)}
+    timed, others = means(on_all), (LIGHTGBM, CATBOOST)
     header = ["Training rows", "Error / LightGBM", "Error / CatBoost", "Log-loss / LightGBM"]
     header += ["Log-loss / CatBoost", "Fit, s", "Time / LightGBM", "Time / CatBoost"]
     lines = [line(*header), line(*["---:"] * len(header))]
@@ -68,13 +71,29 @@ def claim(records: Sequence[Record]) -> str:
             for other in others:
                 logs = np.sort(np.log([ratio(f[STACK], f[other], name) for f in found]))
                 row.append(f"{np.exp(logs.mean()):.2f} ({np.exp(logs[1:].mean()):.2f})")
-        found = [f for task in TASKS for f in _of_size(cells, size, task, *others)]
-        row.append(f"{np.median([f[STACK]['fit'] for f in found]):.0f}")
-        for other in others:
-            logs = np.log([ratio(f[STACK], f[other], "fit") for f in found])
-            row.append(f"{np.exp(logs.mean()):.0f}")
+        found = [f for task in TASKS for f in _of_size(timed, size, task, *others)]
+        row.append(f"{np.median([f[STACK]['wall'] for f in found]):.0f}")
+        row += [f"{_mean_ratio(found, other, 'wall'):.0f}" for other in others]
         lines.append(line(*row))
-    return "\n".join([*lines, "", _range(cells)])
+    cores = f"Fits were timed on {on_all[0]['threads']} cores."
+    return "\n".join([*lines, "", f"{_range(cells)} {cores}"])
+
+
+def by_threads(records: Sequence[Record]) -> tuple[list[Record], list[Record]]:
+    """The records on one thread, and those on the most threads.
+
+    Parameters
+    ----------
+    records : sequence of dict
+    """
+    most = max(record.get("threads", 1) for record in records)
+    on_one = [record for record in records if "threads" not in record]
+    return on_one, [record for record in records if record.get("threads") == most]
+
+
+def _mean_ratio(found: Sequence[dict[str, Record]], other: str, name: str) -> float:
+    """The geometric mean over tables of a measure of the stack divided by another method's."""
+    return float(np.exp(np.mean([np.log(ratio(f[STACK], f[other], name)) for f in found])))
 
 
 def _range(cells: dict[tuple[str, int], dict[str, Record]]) -> str:
@@ -87,8 +106,8 @@ def _range(cells: dict[tuple[str, int], dict[str, Record]]) -> str:
     (best, *at_best), (worst, *at_worst) = min(found), max(found)
     at_best, at_worst = (f"`{table}`, {size} rows" for table, size in (at_best, at_worst))
     return (
-        f"For numbers as targets, mercer's error is at best {best:.2f} times CatBoost's error "
-        f"({at_best}), and at worst {worst:.2f} times ({at_worst})."
+        "For numeric targets, the ratio of mercer's error to CatBoost's error ranges from "
+        f"{best:.2f} ({at_best}) to {worst:.2f} ({at_worst})."
     )
 
 
@@ -106,7 +125,7 @@ def means(records: Sequence[Record]) -> dict[tuple[str, int], dict[str, Record]]
             }
             | {
                 name: float(np.mean([record[name] for record in found]))
-                for name in ("error", "log_loss", "fit", "predict")
+                for name in ("error", "log_loss", "fit", "predict", "wall")
                 if name in found[0]
             }
             for method, found in groups[key].items()
@@ -122,7 +141,7 @@ def figure(records: Sequence[Record]) -> Figure:
     ----------
     records : sequence of dict
     """
-    cells = means(records)
+    cells = means(by_threads(records)[0])
     points: dict[str, list[tuple[int, float]]] = defaultdict(list)
     by_size: dict[str, list[tuple[int, float]]] = defaultdict(list)
     for (table, rows), found in cells.items():
@@ -161,8 +180,8 @@ def _ratios(cells: dict[tuple[str, int], dict[str, Record]], others: list[str]) 
         of_rows = [found for found in cells.values() if found[STACK]["size"] == size]
         row = [size, str(len(of_rows))]
         for name, other in [(n, o) for n in ("error", "fit") for o in others]:
-            values = [ratio(f[STACK], f[other], name) for f in of_rows if other in f]
-            row.append(f"{np.exp(np.mean(np.log(values))):.3f}" if values else "")
+            beside = [found for found in of_rows if other in found]
+            row.append(f"{_mean_ratio(beside, other, name):.3f}" if beside else "")
         lines.append(line(*row))
     return "\n".join(lines)
 
@@ -223,6 +242,19 @@ def _losses(cells: dict[tuple[str, int], dict[str, Record]]) -> str:
         better = stack - np.minimum(light, cat)
         means_of = ((stack - light).mean(), (stack - cat).mean(), better.mean(), better.max())
         lines.append(line(size, str(len(found)), *(f"{np.exp(m):.3f}" for m in means_of)))
+    return "\n".join(lines)
+
+
+def _wall(timed: dict[tuple[str, int], dict[str, Record]]) -> str:
+    """Medians of the stack's fit times on all cores, and ratios to those of other methods."""
+    others = [LIGHTGBM, CATBOOST]
+    header = ["training rows", "data sets", "median fit time, s", *_headers(("fit time",), others)]
+    lines = [line(*header), line(*["---:"] * len(header))]
+    for size in _sizes(timed):
+        found = [f for task in TASKS for f in _of_size(timed, size, task, *others)]
+        median = np.median([f[STACK]["wall"] for f in found])
+        ratios = (f"{_mean_ratio(found, other, 'wall'):.1f}" for other in others)
+        lines.append(line(size, str(len(found)), f"{median:.1f}", *ratios))
     return "\n".join(lines)
 
 
