@@ -25,9 +25,9 @@ LARGE = 0.2
 INDICATES = -0.5
 # The sign behind a significant gap, and its legend.
 MARK = "*"
-MARKED = f"points, {MARK}: p < {LEVEL:g}"
+MARKED = f"in percentage points; {MARK}: p < {LEVEL:g}"
 # What the judged settings are called in measures.
-AS_PUBLISHED = "CA with its published steps, D1 and D2 with kernels as they are"
+AS_PUBLISHED = "CA with its published steps, D1 and D2 with raw kernels"
 
 
 def outperforms(
@@ -36,7 +36,7 @@ def outperforms(
     second: Sequence[str],
     problems: Sequence[str] | None = None,
 ) -> tuple[list[Compared], str]:
-    """Return whether each method errs clearly less than each other one, and the gaps as text."""
+    """Return whether each method has a clearly lower error than each other one, and the gaps."""
     conditions: list[Compared] = []
     texts = []
     for one in present(results, first):
@@ -82,13 +82,12 @@ def continuous_over_finite(
         f"On {sets}, methods that choose widths from a continuous set outperform those with a "
         "finite set of widths",
         SOURCE,
-        f"differences in error between each of {', '.join(names)} and each of "
-        f"{', '.join(others)} ({AS_PUBLISHED}), Wilcoxon's test over tasks; all negative and "
-        "significant at 5 %",
+        f"The error of each of {', '.join(names)} is significantly lower than that of each of "
+        f"{', '.join(others)} ({AS_PUBLISHED}; Wilcoxon's test over tasks at 5 %)",
         conditions,
         f"{sum(map(bool, conditions))} of {len(conditions)} differences are clear: {text} "
-        f"({MARKED}). With mercer's corrective steps and kernels of unit trace "
-        f"{sum(map(bool, own))} of {len(own)} are: {own_text}",
+        f"({MARKED}). With mercer's corrective steps and kernels of unit trace, "
+        f"{sum(map(bool, own))} of {len(own)} differences are clear: {own_text}",
         why=why,
         explained=True,
     )
@@ -139,17 +138,17 @@ def over_uniform(
         f"On {sets}, kernel learning has a clear advantage over uniform weights, which can be "
         "very large",
         "Afkanpour et al. 2013, sections 1 and 3.2",
-        f"differences in error between each of {listed(names)} and {' or '.join(others)}; each "
-        "negative and significant at 5 % by Wilcoxon's test over tasks, and one of at least "
-        f"{100 * LARGE:.0f} % of the errors",
+        f"The error of each of {listed(names)} is significantly lower than that of "
+        f"{' and of '.join(others)} (Wilcoxon's test over tasks at 5 %), and at least one of these "
+        f"differences is {100 * LARGE:.0f} % or more of the error with uniform weights",
         {"clear": clear, "very large": [large]},
-        f"{text} ({MARKED}); {100 * min(reductions):.0f} to {100 * max(reductions):.0f} % of the "
-        f"errors. With corrective steps, {corrective}",
+        f"{text} ({MARKED}); learning lowers the mean error by {100 * min(reductions):.0f} to "
+        f"{100 * max(reductions):.0f} %. With corrective steps, {corrective}",
         why=(
             "The paper adds that the advantage seems to come from the right set of kernels."
-            + " It does not name its dictionary for these sets; both are our choice."
+            + " It does not name its dictionary for these sets; this experiment chose both."
             * (len(others) > 1)
-            + f" Over uniform weights of 20 widths read off the data it is: {own} ({MARKED})."
+            + f" Relative to uniform weights of 20 widths read off the data: {own} ({MARKED})."
             * bool(present(results, [beside]))
         ),
     )
@@ -171,16 +170,18 @@ def dictionary_over_weights(results: Results, sets: str, widths: str) -> Claim |
     return judged(
         f"On {sets}, the choice of the dictionary matters more than how its kernels are combined",
         "Afkanpour et al. 2013, sections 1 and 4",
-        f"change of the mean error of DA and of DU from the paper's widths ({widths}) to 20 widths "
-        "read off the data, against the mean change between DA and DU on one dictionary; larger "
-        "for both (changes of means, not tested)",
+        f"If 20 widths read off the data replace the paper's widths ({widths}), the mean errors of "
+        "DA and of DU each change by more than the difference between DA and DU on the same "
+        "dictionary, on average over both dictionaries (changes of means, not tested)",
         conditions,
-        f"the dictionary moves DA by {by_dictionary[0]:.2f} points and DU by "
-        f"{by_dictionary[1]:.2f}; DA minus DU is {by_weights[0]:+.2f} on the paper's widths and "
-        f"{by_weights[1]:+.2f} on those read off",
+        f"the dictionary changes the error of DA by {by_dictionary[0]:.2f} points and that of DU "
+        f"by {by_dictionary[1]:.2f}; the error of DA minus that of DU is {by_weights[0]:+.2f} with "
+        f"the paper's widths and {by_weights[1]:+.2f} with widths read off the data",
         why=(
-            "Learned weights depend less on the dictionary than uniform ones. " * less_dependent
-            + f"Mean errors minus CA-1D's, in points: {by_name(less, '+.2f')}."
+            "Errors of learned weights depend less on the dictionary than errors of uniform "
+            "weights. "
+            * less_dependent
+            + f"Mean errors minus that of CA-1D, in points: {by_name(less, '+.2f')}."
         ),
     )
 
@@ -221,19 +222,20 @@ def alignment_indicates(
         f"On {sets}, alignment on test data is generally a good indicator of the error, but a "
         "larger alignment need not mean a smaller error",
         "Afkanpour et al. 2013, sections 3.2 and 4",
-        "Spearman correlation of mean error and mean alignment on test data over methods "
-        f"({settings}), by task, median at most {INDICATES:g}, over all methods and over those "
-        "with one width for all features; and, on each task, another method has the least error "
-        "than has the largest alignment",
+        f"Over methods ({settings}), Spearman's correlation between mean error and mean alignment "
+        f"on test data has a median over tasks of at most {INDICATES:g}, both for all methods and "
+        "for methods with one width for all features; and, on each task, the method with the "
+        "lowest error is not the method with the largest alignment",
         {
             "a good indicator": [value <= INDICATES for value in middle[:2]],
             "larger need not be better": [bool(value) for value in crossed],
         },
-        f"median correlation {middle[0]:.2f} over all, {middle[1]:.2f} over those with one width "
-        f"(negative on {negative[0]} and {negative[1]}); the largest alignment is not the least "
-        f"error on {int(crossed.sum())} of {len(tasks)}",
+        f"the median correlation is {middle[0]:.2f} over all methods and {middle[1]:.2f} over "
+        f"methods with one width (correlations are negative on {negative[0]} and on {negative[1]} "
+        "tasks); the method with the largest alignment does not have the lowest error on "
+        f"{int(crossed.sum())} of {len(tasks)} tasks",
         why=(
-            f"Over two-stage methods with one width alone ({listed(alike)}) the median correlation "
+            f"Over two-stage methods with one width only ({listed(alike)}), the median correlation "
             f"is {middle[2]:.2f}. Mean alignments and errors: {both_of(results, names, tasks)}."
         ),
     )

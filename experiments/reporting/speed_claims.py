@@ -54,8 +54,9 @@ def _order_claim(sets: str, means: Mapping[str, float], listed: str) -> Claim | 
     return judged(
         f"On {sets}, DU is the fastest method and CA-1D the fastest of the rest",
         f"{SOURCE}, Table 2",
-        "mean over tasks of the time to learn a kernel and one machine, C being known; DU's is the "
-        "least, and that of CA-1D, with published steps, the least of the rest (means, not tested)",
+        "With a known C, DU has the shortest mean time over tasks to learn a kernel and train one "
+        "support vector machine, and CA-1D with published steps has the shortest time of the other "
+        "methods (means, not tested)",
         {
             "DU is the fastest": [means["DU"] == min(means.values())],
             "CA-1D is next": [known[0] == min(known)] if known else [],
@@ -64,11 +65,11 @@ def _order_claim(sets: str, means: Mapping[str, float], listed: str) -> Claim | 
         why=(
             f"{UNTIMED}. "
             * (not known)
-            + "DA costs one pass over 20 Gram matrices and a small quadratic program, of which DU "
-            "needs the sum alone, but its machine then has fewer kernels to add up. CA-1D costs a "
-            "pass over the distances for each step, and its corrective steps move all widths "
-            "together at the end. The paper's solvers are general-purpose ones, whose overhead "
-            "perhaps ordered its methods."
+            + "DA takes one pass over 20 Gram matrices and a small quadratic program; DU needs "
+            "only the sum of these matrices. But DA's support vector machine then has fewer "
+            "kernels to add up. CA-1D takes a pass over the distances for each step, and its "
+            "corrective steps move all widths together at the end. The paper uses general-purpose "
+            "solvers; perhaps their overhead determined the order of its methods."
         ),
         explained=True,
     )
@@ -88,19 +89,21 @@ def _one_stage_claim(
     return judged(
         f"On {sets}, one-stage methods (D1, D2, CR) are slower than two-stage ones (CA, DA)",
         f"{SOURCE}, Table 2",
-        "D1 and D2 take longer than DA, and, with published steps, CR-1D than CA-1D and DA, C "
-        "being known (means, not tested)",
+        "With a known C, D1 and D2 take longer than DA, and CR-1D with published steps takes "
+        "longer than DA and than CA-1D with published steps (means, not tested)",
         {
             "D1 and D2": [means[name] > means["DA"] for name in ("D1", "D2")],
             "published CA and CR": [known[1] > max(known[0], means["DA"])] if known else [],
         },
-        f"{listed}. With mercer's steps {sum(slower)} of D1, D2 and CR-1D are slower than CA-1D",
+        f"{listed}. With mercer's steps, {sum(slower)} of D1, D2 and CR-1D are slower than CA-1D",
         why=(
             f"{UNTIMED}. "
             * (not known)
-            + "Newton steps for the weights need the machines of a few weights only. One stage "
-            "pays in the search for C, for each of which it learns the kernel anew"
-            + f"; in milliseconds, with it: {by_name(searches, '.0f')}" * bool(searches)
+            + "Newton's method for the weights trains support vector machines at only a few values "
+            "of the weights. The cost of one-stage methods is in the search for C, because they "
+            "learn the kernel anew for each C"
+            + f"; with this search, the times in milliseconds are {by_name(searches, '.0f')}"
+            * bool(searches)
             + "."
         ),
         explained=True,
@@ -116,17 +119,20 @@ def _dimension_claim(sets: str, means: Mapping[str, float]) -> Claim | None:
     return judged(
         f"On {sets}, CA-nD and CR-nD are significantly slower than CA-1D and CR-1D",
         f"{SOURCE}, Table 2",
-        "ratio of mean times, that of CA-nD with published steps and the choice of its penalty; at "
-        "least 2 (CR-nD has no published steps here)",
+        "The mean time of CA-nD, with published steps and the choice of its penalty, is at least "
+        "twice that of CA-1D, and that of CR-nD at least twice that of CR-1D (CR-nD has no "
+        "published steps here)",
         {"CA": [known[0] / known[1] >= 2.0] if known else [], "CR": []},
-        f"with mercer's corrective steps CA {ratios[0]:.1f} times (paper: {770 / 9:.0f}), CR "
-        f"{ratios[1]:.1f} times (paper: {1550 / 590:.1f})",
+        f"with mercer's corrective steps, CA-nD takes {ratios[0]:.1f} times as long as CA-1D "
+        f"(paper: {770 / 9:.0f}), and CR-nD {ratios[1]:.1f} times as long as CR-1D (paper: "
+        f"{1550 / 590:.1f})",
         why=(
-            f"{UNTIMED}; with corrective steps both ratios are "
-            f"{'at least' if min(ratios) >= 2.0 else 'not both at least'} 2. The gradient in all "
-            "widths costs one matrix product, whatever their number, and the choice of CA-nD's "
-            "penalty ends at the first that makes widths equal. CR has no penalty to choose, and "
-            "its machines and weights cost the same in either search."
+            f"{UNTIMED}; with corrective steps, the ratios are "
+            f"{'both at least' if min(ratios) >= 2.0 else 'not both at least'} 2. The gradient in "
+            "all widths costs one matrix product, whatever the number of widths. The choice of "
+            "CA-nD's penalty ends at the first penalty that makes all widths equal. CR has no "
+            "penalty to choose, and its support vector machines and weights cost the same with "
+            "one width as with one width per feature."
         ),
         explained=True,
     )
@@ -149,17 +155,18 @@ def steps(results: Results, sets: str) -> Claim | None:
     return judged(
         f"On {sets}, CA converges in fewer than ten iterations and CR in around 50",
         SOURCE,
-        f"published steps taken: by CA fewer than {FEW_STEPS} on every split; by CR at least "
-        f"{MANY_STEPS} in the median; a median at the limit of {STEP_LIMIT} steps leaves open how "
-        "many more there would be",
+        f"With published steps, CA takes fewer than {FEW_STEPS} steps on every split, and the "
+        f"median number of steps of CR is at least {MANY_STEPS}; if this median is the limit of "
+        f"{STEP_LIMIT} steps, it is open how many more steps CR would take",
         _step_conditions(alignment, risk),
-        f"{listed}; {stopped} of {risk.size} runs of CR, stagewise, stopped at the limit of "
+        f"{listed}; {stopped} of {risk.size} runs of CR-1D, stagewise, stopped at the limit of "
         f"{STEP_LIMIT} steps",
         why=(
-            "Steps depend on the tolerance and on C. Here CR ends once no kernel lowers its "
-            "objective by more than a thousandth, with the C that is best on validation data; a "
-            "run that stops at the limit would have gone on. Corrective steps, which solve for all "
-            "weights anew, take fewer than the published line search."
+            "The number of steps depends on the tolerance and on C. Here, C is the value that is "
+            "best on validation data. CR stops once c'Kc, with the dual variables c, is for no "
+            "kernel K more than a thousandth above that of the learned kernel, or once no kernel "
+            "lowers the objective. A run that stops at the limit would have continued. Corrective "
+            "steps compute all weights anew, and are fewer than steps of the published line search."
         ),
         explained=True,
     )

@@ -248,7 +248,7 @@ def correlation_table(results: Results) -> str:
 
 @claim(
     "Cortes et al. 2010, section 2.2, Figure 1",
-    f"largest distance of sampled alignments from both formulas; true below {EXACT:g}",
+    f"The largest distance of sampled alignments from each of the two formulas is below {EXACT:g}",
 )
 def two_points(results: Results) -> Finding | None:
     """Centered alignment is 1 whatever the balance of two separable classes; without centering it
@@ -264,11 +264,12 @@ def two_points(results: Results) -> Finding | None:
     nearest = int(np.abs(share - 0.5).argmin())
     return (
         [below < EXACT, apart < EXACT],
-        f"centered within {rough(below)} of 1 and uncentered within {rough(apart)} of the formula, "
-        f"over shares from {share[inside].min():.3f} to {share[inside].max():.3f}; "
+        f"centered alignment is within {rough(below)} of 1, and uncentered alignment within "
+        f"{rough(apart)} of its formula, where a share of {share[inside].min():.3f} to "
+        f"{share[inside].max():.3f} of the points has the label -1; uncentered alignment is "
         f"{theirs[nearest]:.3f} at a share of {share[nearest]:.3f}",
-        "At shares of exactly 0 and 1, which the paper includes, centered alignment is not "
-        "defined: the centered target is zero.",
+        "The paper includes shares of exactly 0 and 1. There, centered alignment is not defined, "
+        "because the centered target is zero.",
     )
 
 
@@ -281,14 +282,15 @@ def agreement(results: Results) -> str:
             for problem in problems
         ]
         ranks = [rank_correlation(a, b) for x, y in pairs for a, b in zip(x, y, strict=True)]
-        texts.append(f"{mean([np.array(ranks)]):.2f} over {name}")
-    return f"Rank correlations of both alignments with each other are {', '.join(texts)}."
+        texts.append(f"{mean([np.array(ranks)]):.2f} ({name})")
+    return f"Rank correlations between the two alignments are {', '.join(texts)}."
 
 
 @claim(
     "Cortes et al. 2010, section 2.2, stated without figures",
-    "rank correlation with test accuracy over kernels, mean over sets and repeats, for two "
-    f"families and two balances; true where uncentered is below {WELL} and below centered",
+    "The rank correlation, over kernels, between uncentered alignment and test accuracy is below "
+    f"{WELL} and below that between centered alignment and test accuracy (means over sets and "
+    "repeats, for two families of kernels and two balances of classes)",
 )
 def follows_performance(results: Results) -> Finding | None:
     """Without centering, alignment on the test set does not correlate well with performance."""
@@ -298,7 +300,7 @@ def follows_performance(results: Results) -> Finding | None:
         ours, theirs = (mean([one[kind] for one in each]) for kind in ("centered", "uncentered"))
         if np.isfinite(ours) and np.isfinite(theirs):
             conditions += [theirs < WELL, ours > theirs]
-            texts.append(f"{name} {theirs:.2f} and {ours:.2f}")
+            texts.append(f"{name}: {theirs:.2f} and {ours:.2f}")
     centered = [
         mean([correlations(results, problem, family, "error")["centered"] for problem in names])
         for family, names in groups(results).values()
@@ -306,11 +308,12 @@ def follows_performance(results: Results) -> Finding | None:
     weak = sum(value < WELL for value in centered)
     return (
         conditions,
-        f"uncentered and centered: {'; '.join(texts)}",
-        "Perhaps constants in the kernel and unequal classes set both apart: a wide Gaussian or a "
-        "kernel with a large constant is nearly a matrix of ones, whose uncentered alignment with "
-        f"the labels is the square of their mean. {agreement(results)} Centered alignment itself "
-        f"stays below {WELL} in {weak} of the {len(centered)} groups.",
+        f"correlations of uncentered and of centered alignment: {'; '.join(texts)}",
+        "Perhaps the two alignments differ because of constants in the kernel and of unequal "
+        "classes. A wide Gaussian kernel, or a kernel with a large constant, is nearly a matrix of "
+        "ones. The uncentered alignment of such a matrix with the labels is the square of their "
+        f"mean. {agreement(results)} The correlation of centered alignment with accuracy is itself "
+        f"below {WELL} in {weak} of the {len(centered)} groups.",
     )
 
 

@@ -264,8 +264,8 @@ def predictor_table(results: Results) -> str:
 
 @claim(
     "Cortes et al. 2010, theorem 1",
-    "slope of the logarithm of the deviation's quantile against log m, for three widths; true "
-    f"for each that is at most {RATE}, and where no quantile is above the bound",
+    "For three widths, the slope of the logarithm of the deviation's quantile against log m is at "
+    f"most {RATE}; and no quantile is above the bound",
 )
 def concentration(results: Results) -> Finding | None:
     """The alignment of a sample differs from that of the distribution by O(1 / sqrt(m))."""
@@ -278,9 +278,10 @@ def concentration(results: Results) -> Finding | None:
     exceeded = "the bound is never exceeded" if all(inside) else "the bound is exceeded"
     return (
         [bool(rate <= RATE) for row in rates.values() for rate in row] + [all(inside)],
-        f"slopes {'; '.join(texts)}; {exceeded}",
-        "The rate is that of the theorem, its constant is not of use: the least value of the bound "
-        f"over all m and widths tried is {min(vacuous):.1f}, while alignments lie between 0 and 1.",
+        f"slopes: {'; '.join(texts)}; {exceeded}",
+        "The rate is that of the theorem, but its constant is too large to be useful: the smallest "
+        f"value of the bound over all m and widths that were tried is {min(vacuous):.1f}, while "
+        "alignments lie between 0 and 1.",
     )
 
 
@@ -300,7 +301,7 @@ def broken(results: Results, method: str, value: str, bound: str) -> tuple[list[
 
 @claim(
     "Cortes et al. 2010, theorem 2",
-    "error of h and the bound, on each population and width; true where the bound is kept",
+    "On each population and at each width, the error of sign(h) is at most the bound",
 )
 def classification(results: Results) -> Finding | None:
     """Of two classes, sign(h) errs with probability at most 1 - rho / Gamma."""
@@ -316,17 +317,18 @@ def classification(results: Results) -> Finding | None:
         return None
     return (
         [not names],
-        f"kept in {kept} cases, exceeded on {listed(names)}; the least slack is {slack:.2f}",
-        "The proof takes E[y h(x)] for the alignment, which it is only if the labels' mean is "
-        f"zero: here both differ by up to {max(off, default=0.0):.3f}. Alignments of Gaussian "
-        "kernels are far below 1, so that the bound is near 1 whatever the error is.",
+        f"the bound holds in {kept} cases and is exceeded on {listed(names)}; the smallest "
+        f"difference between bound and error is {slack:.2f}",
+        "The proof replaces the alignment by E[y h(x)]. The two are equal only if the mean of the "
+        f"labels is zero; here, they differ by up to {max(off, default=0.0):.3f}. Alignments of "
+        "Gaussian kernels are far below 1, so that the bound is near 1 for any error.",
     )
 
 
 @claim(
     "Cortes et al. 2010, theorem 3",
-    "mean squared error of h and the bound, on each population and width; true of labels as "
-    "they are, and of centered labels, where the bound is kept everywhere",
+    "On each population and at each width, the mean squared error of h is at most the bound; "
+    "labels as they are and centered labels are judged separately",
 )
 def regression(results: Results) -> Finding | None:
     """For labels divided by their standard deviation, h has a mean squared error of at most 2 (1 -
@@ -338,12 +340,13 @@ def regression(results: Results) -> Finding | None:
         return None
     return (
         {"centered labels": [not centered], "labels as they are": [not names]},
-        f"labels as they are: kept in {kept} cases, exceeded on {listed(names)}; centered: kept in "
-        f"{kept_centered} cases, exceeded on {listed(centered)}, least slack {slack:.2f}",
-        "Division by the standard deviation gives E[y^2] = 1, as the theorem asks, only if the "
-        "mean is zero too: h, built from a centered kernel, cannot predict a mean. With labels "
-        "centered the premise is met. Its bound is above the error of predicting zero, which is 1, "
-        "unless the alignment is above 1/2.",
+        f"labels as they are: the bound holds in {kept} cases and is exceeded on {listed(names)}; "
+        f"centered labels: it holds in {kept_centered} cases and is exceeded on "
+        f"{listed(centered)}, and the smallest difference between bound and error is {slack:.2f}",
+        "The theorem assumes E[y^2] = 1. Division by the standard deviation gives this only if the "
+        "mean is zero too. If it is not zero, h cannot predict the mean, because h is built from a "
+        "centered kernel. Centered labels meet the assumption. Their bound is above 1, the error "
+        "of predicting zero, unless the alignment is above 1/2.",
     )
 
 

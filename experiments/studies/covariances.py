@@ -144,8 +144,8 @@ def distance(results: Results, problem: str, name: str) -> float:
 
 @claim(
     SOURCE,
-    "tr(S A) - ln det A is convex in A = K^-1, at the middle of random pairs, and descents "
-    "from random K end in one value; true for each size",
+    "tr(S A) - ln det A is convex in A = K^-1, as tested at the middle of random pairs, and "
+    "descents from random K end at the same value, for each size",
 )
 def invex(results: Results) -> Finding | None:
     """Over all matrices K, ln det K + u'K^-1 u is invex: every stationary point is a global
@@ -155,20 +155,20 @@ def invex(results: Results) -> Finding | None:
     spreads = [spread(results, problem, "map") for problem in results.problems]
     return (
         [*(count.sum() == 0 for count in above), *(s <= CLOSE**2 for s in spreads)],
-        f"above the chord in {int(sum(count.sum() for count in above))} of "
-        f"{sum(count.size for count in above) * N_LINES} pairs; values differ by "
-        f"{rough(max(spreads))} at most, relatively",
-        "For a single vector u there is no minimum, as ln det K is unbounded from below on "
-        "matrices that approach uu'; here S is the mean over several vectors. In weights of given "
-        "kernels there can be several stationary points, which is a claim in [Shapes of the "
-        "objectives](objectives_in_detail.md).",
+        f"the value is above the chord for {int(sum(count.sum() for count in above))} of "
+        f"{sum(count.size for count in above) * N_LINES} pairs; the relative difference between "
+        f"the final values of descents is at most {rough(max(spreads))}",
+        "For a single vector u there is no minimum, because ln det K has no lower bound on "
+        "matrices that approach uu'. Here, S is the mean of uu' over several vectors. As a "
+        "function of the weights of given kernels, the objective can have several stationary "
+        "points, which is a claim in [Shapes of the objectives](objectives_in_detail.md).",
     )
 
 
 @claim(
     SOURCE,
-    "distance of the best K from S, or from the square root of S; at most "
-    f"{rough(CLOSE)} for each size",
+    "The relative distance of the best K from S (joint MAP) or from the square root of S (MKL) is "
+    f"at most {rough(CLOSE)}, for each size",
 )
 def minimizers(results: Results) -> Finding | None:
     """Joint MAP is least where K is uu', which is the estimate of a covariance; MKL with the trace
@@ -177,8 +177,9 @@ def minimizers(results: Results) -> Finding | None:
     joint, risk = ([distance(results, p, name) for p in results.problems] for name in PENALTIES)
     return (
         [d <= CLOSE for d in (*joint, *risk)],
-        f"MAP {rough(max(joint))}, MKL {rough(max(risk))} at most",
-        "The derivatives in K are K^-1 - K^-1 S K^-1 and I - K^-1 S K^-1.",
+        f"at most {rough(max(joint))} for joint MAP and {rough(max(risk))} for MKL",
+        "The derivatives with respect to K are K^-1 - K^-1 S K^-1 for joint MAP, and "
+        "I - K^-1 S K^-1 for MKL.",
     )
 
 

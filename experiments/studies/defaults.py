@@ -142,12 +142,14 @@ def summary(results: Results) -> str:
         wins, ties, losses = win_tie_loss(results, "error", method, "grid search")
         text = (
             f"* *{method}* is significantly better than the grid search on {wins} data sets, worse "
-            f"on {losses}, and neither on {ties} "
-            f"({gap(results, method, 'grid search').description})."
+            f"on {losses}, and neither on {ties}. Its error minus that of the grid search is "
+            f"{gap(results, method, 'grid search').description}."
         )
         ratios = list(results.ratios("seconds", "grid search", method).values())
         if ratios:
-            text += f" The grid search takes {np.median(ratios):.3g} times as long (median)."
+            text += (
+                f" The grid search takes {np.median(ratios):.3g} times as long (median over sets)."
+            )
         said.append(text)
     return "\n".join(said)
 

@@ -160,10 +160,10 @@ def never(
     return judged(
         statement,
         SOURCE,
-        f"On no set is {method} significantly {kinds} than {other}; ties count.",
+        f"On no set is {method} significantly {kinds} than {other}; a tie meets the condition.",
         conditions,
         f"win-tie-loss of {method} against {other}: {found.tally(method, other)}"
-        + f"; exceptions: {', '.join(against)}" * bool(against),
+        + f"; exceptions, with both errors: {', '.join(against)}" * bool(against),
         why=why * bool(against),
     )
 
@@ -178,23 +178,24 @@ def on_cross_validation(found: Errors) -> Claims:
         judged(
             "Cross-validation always has the lowest error.",
             SOURCE + ", Table 2",
-            "Mean error of CV no larger than KA's, CKA's and HSIC's, on the repeats in common; "
-            "clear where CV is significantly better than all three, or worse than one.",
+            "On each set, the mean error of CV is at most that of KA, CKA and HSIC, on the repeats "
+            "in common; a set is clear if CV is significantly better than all three, and clearly "
+            "against if CV is significantly worse than one of them.",
             lowest,
-            f"on {sum(map(bool, lowest))} of {len(sets)} sets; over the sets HSIC is {mean:+.2f} "
-            "points from CV",
-            why="Where no difference is significant, the order of the means is chance. Perhaps "
-            "five folds of a small half are a noisy guide to width and C together; "
-            "dependence reads the width off the whole half and leaves only C to the folds.",
+            f"on {sum(map(bool, lowest))} of {len(sets)} sets; the error of HSIC minus that of CV "
+            f"is {mean:+.2f} points on average over the sets",
+            why="Where no difference is significant, the order of the means is due to chance. "
+            "Perhaps five folds of a small half are too noisy to choose width and C together; "
+            "KA, CKA and HSIC choose the width on the whole half, and only C in the folds.",
             explained=True,
         ),
         judged(
             "CV and HSIC do not differ significantly in most cases.",
             SOURCE + ", Table 2",
-            "Ties on more than half of the sets with enough repeats for a test.",
+            "CV and HSIC tie on more than half of the sets with enough repeats for a test.",
             [found.mostly_ties("CV", "HSIC")],
-            f"win-tie-loss of HSIC: {found.tally('HSIC', 'CV')}",
-            why="The table has the sets where they differ.",
+            f"win-tie-loss of HSIC against CV: {found.tally('HSIC', 'CV')}",
+            why="The table shows the sets on which they differ.",
             explained=True,
         ),
     ]
@@ -207,12 +208,12 @@ def on_isotropic_kernels(found: Errors) -> Claims:
         "CKA and HSIC do not differ significantly on any set.",
     )
     size = (
-        "A target of -1 and 1 is not far from centered where two classes are of like size; "
-        "perhaps KA's width ([widths](starts_in_detail.md)) suits these sets better."
+        "If two classes are of similar size, a target of -1 and 1 is nearly centered. "
+        "Perhaps the width of KA ([widths](starts_in_detail.md)) suits these sets better."
     )
     norm = (
-        "The norm of the kernel matrix, which HSIC leaves out, moves the best width "
-        "([widths](starts_in_detail.md))."
+        "CKA divides by the norm of the kernel matrix, and HSIC does not. This norm moves the best "
+        "width ([widths](starts_in_detail.md))."
     )
     return [
         never(found, comparable, "HSIC", "KA", -1, why=size),
@@ -229,8 +230,8 @@ def gap(found: Errors, method: str, other: str, problem: str) -> float:
 
 @claim(
     "Wang & Li 2018, section 3.3",
-    "The correlation of alignment with performance over kernels, which no run of this experiment "
-    "measures; its records compare the errors of one kernel by each criterion.",
+    "No run of this experiment measures the correlation of alignment with performance over "
+    "kernels; the records only compare the errors of one kernel for each criterion.",
 )
 def on_centering(found: Errors) -> Finding | None:
     """Without centering, alignment does not correlate well with performance."""
@@ -243,13 +244,13 @@ def on_centering(found: Errors) -> Finding | None:
     ]
     return (
         NOT_MEASURED,
-        f"win-tie-loss in error of CKA against KA: {found.tally('CKA', 'KA')}, better on "
+        f"win-tie-loss in error of CKA against KA: {found.tally('CKA', 'KA')}; CKA is better on "
         f"{', '.join(better) or 'none'}",
         "The correlation is measured on other data sets, in [Centering in the definition of "
-        "alignment](class_balance_in_detail.md). With several classes the uncentered target of -1 "
-        "and 1 is mostly -1, and tiny widths come nearest to it. Errors in %, where CKA is better, "
-        "of KA and of KA with a target of 0 and 1, still uncentered: "
-        f"{'; '.join(mended) or 'there is no such set'}.",
+        "alignment](class_balance_in_detail.md). With several classes, the uncentered target of -1 "
+        "and 1 is mostly -1, and kernels with tiny widths come nearest to it. The following errors "
+        "in %, on the sets where CKA is better, are those of KA with this target and with a target "
+        f"of 0 and 1, which is uncentered too: {'; '.join(mended) or 'there is no such set'}.",
     )
 
 
@@ -258,9 +259,10 @@ def on_ard_kernels(found: Errors) -> Claims:
     hsic = "HSIC ARD"
     converged = (
         f"When its search converges, HSIC ARD has an effective number of {effective(found, hsic)} "
-        f"features on average (by relevance 1 / s^2, CKA's {effective(found, 'CKA ARD')} and KA's "
-        f"{effective(found, 'KA ARD')}): perhaps because nothing in HSIC asks for a kernel matrix "
-        "of large norm. [Starts](starts_in_detail.md) shows searches from other starts."
+        f"features on average, by relevances of 1 / s^2; CKA ARD has {effective(found, 'CKA ARD')} "
+        f"and KA ARD {effective(found, 'KA ARD')}. Perhaps the reason is that HSIC, unlike CKA and "
+        "KA, does not divide by the norm of the kernel matrix. "
+        "[Starts](starts_in_detail.md) shows searches from other starts."
     )
     comparable = "ARD kernels: HSIC is better than KA or comparable on all sets."
     alike = "ARD kernels: CKA and HSIC give nearly the same results on all sets."
@@ -292,7 +294,8 @@ def on_forms(found: Errors) -> Claims:
 
 @claim(
     SOURCE + ", Figure 1",
-    "Mean error of HSIC ARD below HSIC's, on the eight other sets; each difference is tested.",
+    "The mean error of HSIC ARD is below that of HSIC on the eight other sets; each difference is "
+    "tested.",
     explained=True,
 )
 def lower_errors(found: Errors) -> Finding | None:
@@ -304,17 +307,18 @@ def lower_errors(found: Errors) -> Finding | None:
     others = [p for p in found.both("CKA ARD", "CKA") if p in gaps and p not in OVERFITTED]
     return (
         lower,
-        f"on {sum(map(bool, lower))} of {len(lower)}; CKA ARD on "
+        f"on {sum(map(bool, lower))} of {len(lower)} sets; for CKA in place of HSIC, on "
         f"{sum(gap(found, 'CKA ARD', 'CKA', p) < 0.0 for p in others)}",
-        "The search here converges. The ARD kernel of the largest HSIC has the larger error on "
-        f"{sum(value > 0.0 for value in gaps.values())} of {len(gaps)} sets. The isotropic "
-        f"kernel's mean error or less: {regularized_errors(found)}.",
+        "The search here converges. The ARD kernel with the largest HSIC has a larger error than "
+        f"the isotropic kernel on {sum(value > 0.0 for value in gaps.values())} of {len(gaps)} "
+        "sets. Methods with at most the mean error of the isotropic kernel: "
+        f"{regularized_errors(found)}.",
     )
 
 
 @claim(
     SOURCE + ", Figure 1",
-    "Ties on more than half of the sets with enough repeats for a test.",
+    "HSIC ARD and HSIC tie on more than half of the sets with enough repeats for a test.",
     explained=True,
 )
 def not_stable(found: Errors) -> Finding | None:
@@ -322,13 +326,13 @@ def not_stable(found: Errors) -> Finding | None:
     known = found.both("HSIC ARD", "HSIC")
     return (
         [found.mostly_ties("HSIC ARD", "HSIC")] if known else [],
-        f"win-tie-loss of ARD kernels: {found.tally('HSIC ARD', 'HSIC')}",
-        "The search here converges, which perhaps lets ARD kernels overfit further.",
+        f"win-tie-loss of HSIC ARD against HSIC: {found.tally('HSIC ARD', 'HSIC')}",
+        "The search here converges. Perhaps this lets ARD kernels overfit more.",
     )
 
 
 def regularized_errors(found: Errors) -> str:
-    """State on how many sets regularized ARD kernels err at most as often as isotropic ones."""
+    """State on how many sets regularized kernels have at most the error of isotropic kernels."""
     counts = []
     for name in REGULARIZED:
         sets = found.both(name, "HSIC")
@@ -339,7 +343,7 @@ def regularized_errors(found: Errors) -> str:
 
 @claim(
     SOURCE + ", Figure 1",
-    "Mean error of HSIC ARD above HSIC's; each difference is tested.",
+    "On both sets, the mean error of HSIC ARD is above that of HSIC; each difference is tested.",
 )
 def overfitting(found: Errors) -> Finding | None:
     """On zoo and sonar, the smallest sets, ARD kernels overfit: their errors are higher."""
@@ -350,8 +354,9 @@ def overfitting(found: Errors) -> Finding | None:
     sure = [p for p in small if found.compared("HSIC ARD", "HSIC", p).sign]
     return (
         [Compared.higher(found.compared("HSIC ARD", "HSIC", p)) for p in small],
-        f"HSIC and HSIC ARD: {', '.join(figures)}; significant on {', '.join(sure) or 'neither'}",
-        "Standard deviations over the splits are in the third table.",
+        f"errors of HSIC and of HSIC ARD: {', '.join(figures)}; the difference is significant on "
+        f"{', '.join(sure) or 'neither'}",
+        "The third table shows standard deviations over the splits.",
     )
 
 
@@ -365,18 +370,18 @@ def on_regularization(found: Errors) -> Claims:
         claim = judged(
             f"{word} may avoid the overfitting of ARD kernels.",
             SOURCE,
-            "Where HSIC ARD is significantly worse than HSIC with one width, the error is lower "
-            "than HSIC ARD's; and on no set is it significantly worse than with one width.",
+            "Where HSIC ARD is significantly worse than HSIC with one width, the regularized ARD "
+            "kernel has a lower error; and on no set is it significantly worse than HSIC.",
             {
                 "lower where ARD kernels overfit": better,
                 "no worse than one width": [
                     found.never(method, "HSIC", p, -1) for p in found.both(method, "HSIC")
                 ],
             },
-            f"on {listed(overfitted)} the error is lower on {sum(map(bool, better))} of "
-            f"{len(better)}; win-tie-loss against HSIC ARD {found.tally(method, 'HSIC ARD')}, "
-            f"against HSIC {found.tally(method, 'HSIC')}",
-            why="See the third table for the sets where it is worse.",
+            f"on {listed(overfitted)}, the error is lower than that of HSIC ARD in "
+            f"{sum(map(bool, better))} of {len(better)} cases; win-tie-loss against HSIC ARD is "
+            f"{found.tally(method, 'HSIC ARD')}, and against HSIC {found.tally(method, 'HSIC')}",
+            why="The third table shows the sets on which the method is worse.",
             explained=True,
         )
         made.append(claim)

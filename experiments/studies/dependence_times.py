@@ -169,23 +169,23 @@ def fastest(results: Results, statement: str, where: str, methods: Sequence[str]
     return judged(
         statement,
         f"{SOURCE}, {where}",
-        f"Time of {methods[0]}, search for C included, at most {NEAR:g} times the least of the "
-        "others, on each set (means, not tested).",
+        f"On each set, the time of {methods[0]}, with the search for C, is at most {NEAR:g} times "
+        "the shortest time of the other methods (means, not tested).",
         won["seconds"],
-        f"on {sum(won['seconds'])} of {len(sets)} sets; of learning alone on "
-        f"{sum(won['seconds_learning'])}. Learning by "
+        f"on {sum(won['seconds'])} of {len(sets)} sets, and for learning alone on "
+        f"{sum(won['seconds_learning'])}. In the median, learning by "
         + " and by ".join(f"{m} takes {r:.1f} times as long" for m, r in slower.items())
-        + " (median)",
-        why="Without the denominator each evaluation has one product with the kernel matrix "
-        "less, but learning is a small part of the whole. Most of it is the search for "
-        "C, whose time depends on the kernel that was found (machines take longer on kernels "
-        "under which classes overlap), not on what it took to find it. Learning alone depends "
-        "on the number of iterations too.",
+        + " as by HSIC",
+        why="HSIC has no denominator, so that each evaluation needs one product with the kernel "
+        "matrix less. But learning is a small part of the whole time; most of the time is the "
+        "search for C. Its time depends on the learned kernel, because support vector machines "
+        "take longer on kernels under which classes overlap, and not on how the kernel was found. "
+        "The time of learning depends on the number of iterations too.",
         explained=True,
     )
 
 
-@claim(SOURCE, "Each ratio at least two thirds of the paper's.", explained=True)
+@claim(SOURCE, "Each ratio is at least two thirds of the paper's ratio.", explained=True)
 def on_zoo(results: Results) -> Finding | None:
     """On zoo, KA, CKA and CV take 1.8, 1.9 and 81 times as long as HSIC."""
     if "zoo" not in results.tried("seconds", *PUBLISHED_ZOO):
@@ -195,14 +195,18 @@ def on_zoo(results: Results) -> Finding | None:
     learning = {m: results.ratios("seconds_learning", m, "HSIC")["zoo"] for m in ("KA", "CKA")}
     return (
         [here[m] >= PUBLISHED_ZOO[m] / PUBLISHED_ZOO["HSIC"] / 1.5 for m in here],
-        f"{by_name(here)}; of learning alone {by_name(learning)}",
-        "The search for C takes the same time after each criterion and hides what learning saves; "
-        "learning itself takes milliseconds on fifty samples, most of which is the cost of a call, "
-        "not of arithmetic.",
+        f"ratios: {by_name(here)}; for learning alone: {by_name(learning)}",
+        "The search for C takes the same time after each criterion and hides what learning saves. "
+        "Learning from fifty samples takes milliseconds, and most of this time is the cost of "
+        "calls, not of arithmetic.",
     )
 
 
-@claim(SOURCE + ", Table 3", "CV takes at least five times as long on each set.", explained=True)
+@claim(
+    SOURCE + ", Table 3",
+    "CV takes at least five times as long as HSIC on each set.",
+    explained=True,
+)
 def against_cv(results: Results) -> Finding | None:
     """HSIC takes significantly less time than cross-validation."""
     found = results.ratios("seconds", "CV", "HSIC")
@@ -214,16 +218,18 @@ def against_cv(results: Results) -> Finding | None:
     }
     return (
         [ratio >= 5.0 for ratio in found.values()],
-        f"{min(found.values()):.0f} to {max(found.values()):.0f} times as long with the search "
-        f"for C, {min(learning.values()):.0f} to {max(learning.values()):.0f} times without",
-        "Both share the search for C, so that the ratio cannot much exceed the nineteen "
-        "widths of the grid.",
+        f"CV takes {min(found.values()):.0f} to {max(found.values()):.0f} times as long as HSIC "
+        f"with its search for C, and {min(learning.values()):.0f} to "
+        f"{max(learning.values()):.0f} times as long as HSIC without this search",
+        "Both methods search for C. CV does so for each of the nineteen widths of its grid, so "
+        "that the ratio would be about nineteen if each width took the same time.",
     )
 
 
 @claim(
     SOURCE + ", Figure 2",
-    "Time of HSIC ARD, search for C included, above HSIC's on each set (means, not tested).",
+    "On each set, the time of HSIC ARD, with the search for C, is above that of HSIC (means, not "
+    "tested).",
     explained=True,
 )
 def ard_takes_longer(results: Results) -> Finding | None:
@@ -234,16 +240,17 @@ def ard_takes_longer(results: Results) -> Finding | None:
         return None
     return (
         [ratio > 1.0 for ratio in found],
-        f"{min(found):.1f} to {max(found):.1f} times as long, learning alone {min(learning):.0f} "
-        f"to {max(learning):.0f} times",
-        "On small sets the search for C takes most of the time of both.",
+        f"HSIC ARD takes {min(found):.1f} to {max(found):.1f} times as long, and its learning "
+        f"alone {min(learning):.0f} to {max(learning):.0f} times",
+        "On small sets, the search for C takes most of the time of both kernels.",
     )
 
 
 @claim(
     SOURCE + ", Figure 2",
-    "Rank correlation between the number of features and how many times longer learning an ARD "
-    "kernel takes, positive, and to be judged only if it is significant at 5 %.",
+    "The number of features and the time to learn an ARD kernel relative to that of an isotropic "
+    "kernel have a positive rank correlation over sets; the claim is judged only if the "
+    "correlation is significant at 5 %.",
     explained=True,
 )
 def longer_with_features(results: Results) -> Finding | None:
@@ -257,14 +264,14 @@ def longer_with_features(results: Results) -> Finding | None:
     return (
         [Compared(rank > 0.0, int(np.sign(rank)) * (p_value < LEVEL))],
         f"rank correlation {rank:.2f} over {len(learning)} sets (p = {p_value:.2g})",
-        "All widths together cost one more product with the samples an evaluation; the number of "
-        "iterations, which depends on the set, matters as much.",
+        "The gradient in all widths costs one more product with the samples in each evaluation. "
+        "The number of iterations depends on the set, and matters as much.",
     )
 
 
 @claim(
     "Wang & Li 2018, section 4.2.1",
-    "Fewer than a hundred iterations on each set, for either form.",
+    "On each set, learning takes fewer than a hundred iterations on average, for both forms.",
     explained=True,
 )
 def few_iterations(results: Results) -> Finding | None:
@@ -283,8 +290,8 @@ def few_iterations(results: Results) -> Finding | None:
             f"{kind}: median {np.median(found):.0f}, at most {max(found):.0f}"
             for kind, found in counts.items()
         )
-        + " (here L-BFGS-B, after the search for the isotropic kernel)",
-        "The search for an ARD kernel whose widths move to their bounds takes many steps.",
+        + " (iterations of L-BFGS-B, after the search for the isotropic kernel)",
+        "The search for an ARD kernel takes many steps if its widths move to their bounds.",
     )
 
 

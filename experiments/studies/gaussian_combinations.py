@@ -241,16 +241,17 @@ def improvement(results: Results, raw: list[str], other: list[str], rival: str) 
     return judged(
         f"Alignment improves on {NAMES[rival]} in all datasets",
         f"{SOURCE}, Table 1",
-        f"mean differences in error of alignf and of align minus {rival}, paired by fold; true for "
-        "each method and set where it is negative, significant or not",
+        f"On each set, the mean errors of alignf and of align are below that of {rival}, in "
+        "differences paired by fold; a difference that is not significant counts too",
         [Compared.lower(found) for found in both],
-        f"alignf: {text}; align: lower on {align_lower} of {len(of_align)}, "
-        f"significantly on {align_significant}; of {len(both)} differences {lower} are negative, "
-        f"{significant} of them significantly (corrected resampled t-test)",
-        why=f"align minus {rival}: {align_words}. Features standardized, alignf: {again_words}; "
-        f"lower on {counts(again)[0]} of {len(again)}. Where differences have no mark they are "
-        "within the noise of the folds; the paper's own, kinematics aside, are within about one of "
-        f"its standard deviations. {one_width(results, raw)}",
+        f"differences of alignf: {text}; align has a lower error on {align_lower} of "
+        f"{len(of_align)} sets, significantly on {align_significant}; of {len(both)} differences, "
+        f"{lower} are negative, {significant} of them significantly (corrected resampled t-test)",
+        why=f"The differences in error of align minus {rival} are: {align_words}. With "
+        f"standardized features, those of alignf are: {again_words}; they are negative on "
+        f"{counts(again)[0]} of {len(again)} sets. Differences that are not called significant are "
+        "within the noise of the folds. The paper's differences, except on kinematics, are within "
+        f"about one of its standard deviations. {one_width(results, raw)}",
     )
 
 
@@ -260,8 +261,9 @@ def one_width(results: Results, raw: list[str]) -> str:
     known = [gap for gap in gaps if gap.n_pairs]
     lower, significant = sum(g.difference < 0.0 for g in known), sum(g.sign < 0 for g in known)
     return (
-        "A single Gaussian, whose width is found by grid search and may be outside the paper's "
-        f"range, has a lower error than alignf on {lower} of {len(known)} sets, significantly on "
+        "A single Gaussian kernel, whose width is found by grid search and may be outside the "
+        f"paper's range, has a lower error than alignf on {lower} of {len(known)} sets, "
+        "significantly on "
         f"{significant}."
     )
 
@@ -286,8 +288,8 @@ def ahead(results: Results, problem: str) -> Compared:
 
 @claim(
     f"{SOURCE}, Table 1",
-    "the method of largest mean alignment with the labels of the test fold, of four; true where it "
-    "is alignf (the difference from the best of the others is tested)",
+    "Of four methods, alignf has the largest mean alignment with the labels of the test fold, on "
+    "each set; its difference from the best other method is tested",
 )
 def best_alignment(results: Results, raw: list[str], other: list[str]) -> Finding | None:
     """alignf gives the best alignment."""
@@ -299,16 +301,17 @@ def best_alignment(results: Results, raw: list[str], other: list[str]) -> Findin
     lost = [f"{problem} ({method})" for problem, method in again.items() if method != "alignf"]
     return (
         [ahead(results, problem) for problem in raw],
-        "; ".join(texts),
-        "On training data this is so by construction: alignf maximizes it. Features standardized, "
-        f"another method has the best on test data on: {listed(lost)}.",
+        f"the best method is: {'; '.join(texts)}",
+        "On training data, alignf has the largest alignment by construction, because it maximizes "
+        "the alignment. With standardized features, another method has the largest alignment on "
+        f"test data on these sets: {listed(lost)}.",
     )
 
 
 @claim(
     f"{SOURCE}, Table 1",
-    "mean differences of align minus unif, paired by fold; true for each set and each of both "
-    "measures of the right sign",
+    "On each set, align has a higher mean alignment and a lower mean error than unif, in "
+    "differences paired by fold",
 )
 def heuristic(results: Results, raw: list[str], other: list[str]) -> Finding | None:
     """align increases alignment and performance over the uniform combination."""
@@ -326,16 +329,17 @@ def heuristic(results: Results, raw: list[str], other: list[str]) -> Finding | N
         )
     return (
         conditions,
-        "; ".join(texts),
-        "Its weights are in proportion to the kernels' own alignments, and equal where these are. "
-        f"Features standardized: error {difference(results, other, 'align', 'unif')[1]}.",
+        f"differences of align minus unif: {'; '.join(texts)}",
+        "The weights of align are proportional to the alignments of the single kernels, and are "
+        "equal if these alignments are equal. With standardized features, the differences in error "
+        f"are: {difference(results, other, 'align', 'unif')[1]}.",
     )
 
 
 @claim(
     f"{SOURCE}, Table 1",
-    "Spearman's correlation of mean alignment with minus the mean error over the four methods; "
-    "true for each set where it is at least 0.5 (of four points, not tested)",
+    "On each set, Spearman's correlation over the four methods, of the mean alignment with minus "
+    "the mean error, is at least 0.5 (four points, not tested)",
 )
 def correlated(results: Results, raw: list[str], other: list[str]) -> Finding | None:
     """Performance and alignment are well correlated."""
@@ -359,8 +363,8 @@ def correlated(results: Results, raw: list[str], other: list[str]) -> Finding | 
     return (
         [value >= 0.5 for value in found.values()],
         "; ".join(texts),
-        f"Features standardized: {listed(others)}. There are only four methods, and where their "
-        "errors are within the noise of each other their order is chance.",
+        f"With standardized features, the correlations are: {listed(others)}. There are only four "
+        "methods. If their errors differ only by noise, their order is due to chance.",
     )
 
 
