@@ -111,8 +111,8 @@ def coping(results: Results, places: Axis) -> Finding | None:
     own = coping_of(results, places, ARD[:2], "CA-1D")[2]
     return (
         {"cope": copes, "improve": improves},
-        "change in error, and values of gamma at which the error is below that of the method with "
-        f"one width: {'; '.join(parts)}. With corrective steps: {'; '.join(own)}",
+        "change in error, and at how many values of gamma it is lower: "
+        f"{'; '.join(parts)}. With corrective steps: {'; '.join(own)}",
         "The fewer features matter, the more an ARD kernel gains by ignoring the others. Where "
         "several features matter, 50 samples are perhaps too few to tell which.",
     )
@@ -140,9 +140,9 @@ def coping_of(
 
 @claim(
     SOURCE,
-    f"For each gamma up to {SMALL:g}, the error is at least {DRASTIC} percentage points above that "
-    "of CA-1D without the penalty, and at most one point above it with the penalty (CA with "
-    "published steps; means, not tested)",
+    f"For each gamma up to {SMALL:g}, the error without the penalty is at least {DRASTIC} "
+    "percentage points above that of CA-1D, and the error with the penalty is at most one point "
+    "above it (CA with published steps; means, not tested)",
 )
 def overfitting(results: Results, places: Axis) -> Finding | None:
     """Without regularization CA-nD and CR-nD drastically overfit for small gamma; with it CA-nD
