@@ -275,8 +275,9 @@ def sparser(results: Results) -> Finding | None:
             )
     return (
         [*bounded, *tuned],
-        f"fewer than MKL with the tangent's penalties on {sum(bounded)} of {len(bounded)} "
-        f"problems; with the settings of lowest test error on {sum(tuned)} of {len(tuned)}",
+        "MAP has fewer kernels than MKL with the tangent's penalties on "
+        f"{sum(bounded)} of {len(bounded)} problems, and than MKL with the settings of lowest test "
+        f"error on {sum(tuned)} of {len(tuned)}",
         f"Kernels of MAP and of MKL with the tangent's penalties: {'; '.join(texts)}. Kernels of "
         f"MAP and of MKL with the settings of lowest test error: {'; '.join(others)}. MAP is MKL "
         "with penalties that are updated at the current weights: the penalty of a kernel grows as "
