@@ -39,8 +39,9 @@ SMALL, LARGE = 2.0, 10.0
 
 @claim(
     SOURCE,
-    "the error rises from the least gamma to the largest by at least a percentage point, by a "
-    "line through all repeats whose slope is not zero at the 5 % level (CA with published steps)",
+    "The error of each method rises from the smallest gamma to the largest by at least one "
+    "percentage point, on a line fitted to the errors of all repeats by the rank of gamma; the "
+    "slope is significant at 5 % (CA with published steps)",
 )
 def rising(results: Results, places: Axis) -> Finding | None:
     """The error of methods with one width for all features grows with gamma, the number of
@@ -54,12 +55,12 @@ def rising(results: Results, places: Axis) -> Finding | None:
     changes = ", ".join(f"{name} {100 * t[0]:+.1f}" for name, t in trends.items())
     return (
         conditions,
-        f"change in points: {changes}; CA-1D with corrective steps {100 * own:+.1f}",
-        "It cannot grow on the data as the text describes them. The means of the classes are "
-        "±rho theta / |theta| and the covariance is the identity, so that two values of gamma "
-        "differ by a rotation, and a kernel of |x - x'| does not see rotations: these methods' "
-        "errors have the same distribution for every gamma, and where a line through some samples "
-        f"rises it is by chance. {unscaled_changes(results)}",
+        f"change in error in points: {changes}; CA-1D with corrective steps {100 * own:+.1f}",
+        "On data as the paper's text describes them, the error cannot grow with gamma. The means "
+        "of the classes are ±rho theta / |theta| and the covariance is the identity, so that the "
+        "data for two values of gamma differ by a rotation. A kernel of |x - x'| does not depend "
+        "on rotations. Therefore the errors of these methods have the same distribution for every "
+        f"gamma, and a fitted line rises only by chance. {unscaled_changes(results)}",
     )
 
 
@@ -73,12 +74,13 @@ def unscaled_changes(results: Results) -> str:
         for name in UNSCALED
     )
     return (
-        "With means at ±rho theta, not normalized, so that the classes come nearer as gamma grows, "
-        f"errors go from gamma = {places[problems[0]]:g} to {places[problems[-1]]:g} like this: "
-        f"{ends}; the best possible error grows there too. Perhaps the paper's samples were drawn "
-        "that way"
+        "If the means are ±rho theta, not normalized, the classes come nearer to each other as "
+        f"gamma grows. Errors then change from gamma = {places[problems[0]]:g} to "
+        f"{places[problems[-1]]:g} as follows: {ends}; the best possible error grows as well. "
+        "Perhaps the paper's samples were drawn that way"
         + (
-            f", but then {' and '.join(rise)}, which the paper finds to improve, err more as well."
+            f", but then the errors of {' and '.join(rise)} grow as well, whereas they fall in the "
+            "paper."
             if (rise := unscaled_rise(results, problems))
             else "."
         )
@@ -98,9 +100,10 @@ def unscaled_rise(results: Results, problems: Sequence[str]) -> list[str]:
 
 @claim(
     SOURCE,
-    "the error of each falls from the least gamma to the largest, by the same line as above; and "
-    f"it is below CA-1D's for each gamma of {LARGE:g} or more, by a paired t-test (CA with "
-    "published steps)",
+    "The error of each method falls from the smallest gamma to the largest, on a line fitted to "
+    "the errors of all repeats by the rank of gamma, whose slope is significant at 5 %; and its "
+    f"mean error is below that of CA-1D for each gamma of {LARGE:g} or more, where each difference "
+    "is tested by a paired t-test (CA with published steps)",
 )
 def coping(results: Results, places: Axis) -> Finding | None:
     """Methods with a width for each feature cope with irrelevant features, and even improve."""
@@ -108,9 +111,10 @@ def coping(results: Results, places: Axis) -> Finding | None:
     own = coping_of(results, places, ARD[:2], "CA-1D")[2]
     return (
         {"cope": copes, "improve": improves},
+        "change in error, and at how many values of gamma it is lower: "
         f"{'; '.join(parts)}. With corrective steps: {'; '.join(own)}",
-        "The fewer features matter, the more an ARD kernel gains by ignoring the others; where "
-        "relevance is spread over some, 50 samples perhaps hardly tell which.",
+        "The fewer features matter, the more an ARD kernel gains by ignoring the others. Where "
+        "several features matter, 50 samples are perhaps too few to tell which.",
     )
 
 
@@ -136,8 +140,9 @@ def coping_of(
 
 @claim(
     SOURCE,
-    f"error minus CA-1D's error, with published steps of CA: at least {DRASTIC} percentage points "
-    f"without the penalty, at most one with it, for each gamma up to {SMALL:g} (means, not tested)",
+    f"For each gamma up to {SMALL:g}, the error without the penalty is at least {DRASTIC} "
+    "percentage points above that of CA-1D, and the error with the penalty is at most one point "
+    "above it (CA with published steps; means, not tested)",
 )
 def overfitting(results: Results, places: Axis) -> Finding | None:
     """Without regularization CA-nD and CR-nD drastically overfit for small gamma; with it CA-nD
@@ -159,13 +164,13 @@ def overfitting(results: Results, places: Axis) -> Finding | None:
             conditions["with it"] += [each <= POINT for each in more]
     return (
         conditions,
-        f"{'; '.join(parts[:3])}; with corrective steps {'; '.join(parts[3:])} (points, "
-        f"{listed(small)})",
-        "A penalty large enough makes kernels isotropic, which is best where all features "
-        "matter. The paper chooses it by alignment on validation data, and a higher alignment can "
-        "come with a higher error"
+        f"error minus that of CA-1D: {'; '.join(parts[:3])}; with corrective steps "
+        f"{'; '.join(parts[3:])} (points, {listed(small)})",
+        "A large enough penalty makes kernels isotropic, which is best where all features "
+        "matter. The paper chooses the penalty by alignment on validation data, and a higher "
+        "alignment can come with a higher error"
         + (
-            "; chosen on the training data, errors are "
+            ". If the penalty is chosen on the training data, the errors are "
             f"{listed(f'{100 * each:.1f}' for each in automatic)} % ({listed(small)})."
             if np.isfinite(automatic).all()
             else "."
@@ -185,8 +190,9 @@ def extent(values: Sequence[float]) -> str:
 
 @claim(
     SOURCE,
-    "the ratio of training times, for one C, is above one for every gamma (means, not tested), "
-    "with the published steps of both",
+    "For every gamma, the mean training time of CR-1D, for one C, is longer than that of CA-1D, "
+    "and the time of CR-nD is longer than that of CA-nD without penalty (CA and CR-1D with "
+    "published steps; not tested)",
 )
 def one_stage_slower(results: Results, places: Axis) -> Finding | None:
     """CR-1D is slower than CA-1D, and CR-nD than CA-nD without regularization."""
@@ -205,13 +211,13 @@ def one_stage_slower(results: Results, places: Axis) -> Finding | None:
             "CR-1D": [ratio > 1.0 for ratio in published],
             "CR-nD": [ratio > 1.0 for ratio in free],
         },
-        "with corrective steps "
+        "ratios of times with corrective steps, "
         + "; ".join(f"{name}: {extent(values)}" for name, values in found.items()),
-        "The published steps of both were not timed here. "
+        "The published steps were not timed here. "
         * (not published)
-        + "Mean seconds with 50 training points: "
-        f"{by_name(mean_seconds(results, places), '.2f')}; [the times for more points]"
-        "(scalability_in_detail.md) are measured apart.",
+        + "The mean times with 50 training samples, in seconds, were: "
+        f"{by_name(mean_seconds(results, places), '.2f')}. Another experiment measures "
+        "[times for more training samples](scalability_in_detail.md).",
     )
 
 
@@ -226,8 +232,9 @@ def mean_seconds(results: Results, places: Axis) -> dict[str, float]:
 
 @claim(
     SOURCE,
-    "the ratio of training times, tuning included, is between 1/3 and 3 for each gamma (means, "
-    "not tested), with the published steps of CA-nD",
+    "For each gamma, the mean training time of CA-nD, including the choice of its penalty, is "
+    "between a third and three times that of CR-nD for one C (CA-nD with published steps; not "
+    "tested)",
 )
 def tuning_time(results: Results, places: Axis) -> Finding | None:
     """CA-nD takes about as long as CR-nD, since it tunes its penalty as well."""
@@ -237,21 +244,22 @@ def tuning_time(results: Results, places: Axis) -> Finding | None:
     published = ratios(results, PUBLISHED_ARD, "CR-nD", places)
     return (
         {"published steps": [1.0 / 3.0 <= ratio <= 3.0 for ratio in published]},
-        f"CA-nD / CR-nD: with corrective steps {extent(found)}"
-        + (f", with published ones {extent(published)}" if published else ""),
+        f"ratio of times, CA-nD / CR-nD: with corrective steps {extent(found)}"
+        + (f", with published steps {extent(published)}" if published else ""),
         "The published steps of CA-nD were not timed here. "
         * (not published)
-        + "CR-nD's time leaves its own tuning out: with all values of C it takes longer. "
-        f"CA-nD learns {len(PENALTIES)} kernels, one for each penalty on trial, each with its "
-        "1-D start, and evaluates them on 1,000 validation points; CR-nD's time is that of one C "
-        f"of the {len(GRID)} that are tried.",
+        + f"CA-nD learns {len(PENALTIES)} kernels, one for each penalty, each with its own 1-D "
+        "start, and evaluates them on 1,000 validation samples. The time of CR-nD does not "
+        f"include its tuning: it is that of one of the {len(GRID)} values of C that are tried, and "
+        "all of them together take longer.",
     )
 
 
 @claim(
     "Afkanpour et al. 2013, appendix B.2, Figure 10",
-    f"each is above all with one width, for each gamma of {LARGE:g} or more (CA with published "
-    "steps; means, not tested)",
+    "The mean alignment on test data of each method with a width for each feature is above that of "
+    f"all methods with one width, for each gamma of {LARGE:g} or more (CA with published steps; "
+    "not tested)",
 )
 def edge(results: Results, places: Axis) -> Finding | None:
     """Where many features are irrelevant, methods with a width for each have an edge in alignment
@@ -265,21 +273,22 @@ def edge(results: Results, places: Axis) -> Finding | None:
     ]
     parts = [
         f"{name} {listed(f'{value:.2f}' for value in each)}"
-        for name, each in {**mine, "one width at most": best}.items()
+        for name, each in {**mine, "largest with one width": best}.items()
     ]
     return (
         conditions,
         f"{'; '.join(parts)} ({listed(large)})",
         ""
         if all(conditions)
-        else "The largest with one width is of the best of several methods, by test alignment.",
+        else "The largest alignment with one width is that of the best of several methods on the "
+        "test data.",
     )
 
 
 @claim(
     "Afkanpour et al. 2013, appendix B.2, Figure 10",
-    "mean alignments on test data differ by less than 0.01 for each gamma (CA-1D with published "
-    "steps)",
+    "The mean alignments of the two methods on test data differ by less than 0.01 for each gamma "
+    "(CA-1D with published steps)",
 )
 def fine_enough(results: Results, places: Axis) -> Finding | None:
     """With 50 widths DA reaches the same alignment as CA-1D."""
@@ -293,8 +302,9 @@ def fine_enough(results: Results, places: Axis) -> Finding | None:
     ]
     return (
         [abs(value) < 0.01 for value in found],
-        f"at most {max(map(abs, found)):.2g} apart; with corrective steps {max(map(abs, own)):.2g}",
-        "DA can differ where a width between its own is better."
+        f"largest difference {max(map(abs, found)):.2g}; with corrective steps "
+        f"{max(map(abs, own)):.2g}",
+        "DA can differ where a width between those of its dictionary is better."
         if any(abs(value) >= 0.01 for value in found)
         else "",
     )

@@ -44,8 +44,8 @@ def known(results: Results, measure: str, names: Sequence[str], problem: str) ->
 
 @claim(
     SOURCE,
-    "the range of mean errors over all methods is at most half as wide for the "
-    "largest training set as for the smallest (CA with published steps)",
+    "The mean errors of all methods are in a range that is at most half as wide for the largest "
+    "training set as for the smallest (CA with published steps)",
 )
 def similar(results: Results, places: Axis) -> Finding | None:
     """The methods' errors become similar as the training set grows."""
@@ -59,10 +59,10 @@ def similar(results: Results, places: Axis) -> Finding | None:
     first, *_, last = places.values()
     return (
         [spans[1] <= 0.5 * spans[0]],
-        f"{100 * spans[0]:.1f} percentage points with {first:g} training points, "
+        f"{100 * spans[0]:.1f} percentage points with {first:g} training samples and "
         f"{100 * spans[1]:.1f} with {last:g}; with corrective steps {100 * own[0]:.1f} and "
         f"{100 * own[1]:.1f}",
-        "The methods differ as much with many samples as with few."
+        "With many samples, the methods differ more than half as much as with few."
         if spans[1] > 0.5 * spans[0]
         else "",
     )
@@ -70,8 +70,9 @@ def similar(results: Results, places: Axis) -> Finding | None:
 
 @claim(
     SOURCE,
-    f"neither's mean error is above another's, by paired t-tests, for up to {FEW} training points "
-    "(CA-1D with published steps)",
+    "The mean errors of CA-1D and DA are both below that of each other method with one width, for "
+    f"up to {FEW} training samples; each difference is tested by a paired t-test (CA-1D with "
+    "published steps)",
 )
 def small_sets(results: Results, places: Axis) -> Finding | None:
     """For small training sets CA-1D and DA have the lowest errors among methods with one width."""
@@ -91,10 +92,10 @@ def small_sets(results: Results, places: Axis) -> Finding | None:
     return (
         conditions,
         "; ".join(parts),
-        f"Paired differences in error from {PUBLISHED_CA} with the fewest training points: "
+        f"With the fewest training samples, the errors minus that of {PUBLISHED_CA} are: "
         f"{differences(results, places)}."
         + (
-            f" There DU errs on {100 * CHANCE:.0f} % or more in {listed(chance)}."
+            f" There the error of DU is {100 * CHANCE:.0f} % or more in {listed(chance)}."
             if (chance := at_chance(results, places))
             else ""
         ),
@@ -123,8 +124,8 @@ def differences(results: Results, places: Axis) -> str:
 
 @claim(
     SOURCE,
-    f"each of {listed(PUBLISHED_EACH)} has a lower mean error than the best with one width, for "
-    "each n (means, not tested)",
+    f"The mean error of each of these methods is below that of the best method with one width, for "
+    f"each number n of training samples: {'; '.join(PUBLISHED_EACH)} (means, not tested)",
 )
 def ard_has_least_error(results: Results, places: Axis) -> Finding | None:
     """Methods with a width for each feature have the best errors where few features matter."""
@@ -141,16 +142,17 @@ def ard_has_least_error(results: Results, places: Axis) -> Finding | None:
     last = list(places.values())[-1]
     return (
         conditions,
-        f"{'; '.join(parts)}. With corrective steps {own} of {len(ARD) * len(places)} are",
-        "The best possible error is 4.0 %, the best with one width and "
-        f"{last:g} training points {100 * best:.1f} %.",
+        f"{'; '.join(parts)}. With corrective steps, {own} of {len(ARD) * len(places)} errors are "
+        "lower",
+        "The best possible error is 4.0 %; the lowest mean error with one width and "
+        f"{last:g} training samples is {100 * best:.1f} %.",
     )
 
 
 @claim(
     SOURCE,
-    "with published steps, no method but DU is faster than CA-1D, and it takes at most twice DU's "
-    "time, for each n (means, not tested)",
+    "For each number n of training samples, no method except DU is faster than CA-1D, and CA-1D "
+    "takes at most twice as long as DU (CA-1D with published steps; mean times, not tested)",
 )
 def fastest(results: Results, places: Axis) -> Finding | None:
     """CA-1D is the fastest method that learns; its training time is almost that of DU."""
@@ -164,7 +166,7 @@ def fastest(results: Results, places: Axis) -> Finding | None:
             unit = times.pop("DU")
             faster = [name for name, value in times.items() if value < mine]
             parts.append(
-                f"{problem}: {mine / unit:.1f} times DU"
+                f"{problem}: {mine / unit:.1f} times that of DU"
                 + (f", slower than {', '.join(faster)}" if faster else "")
             )
             if np.isfinite(published):
@@ -179,19 +181,20 @@ def fastest(results: Results, places: Axis) -> Finding | None:
     }
     return (
         conditions,
-        f"with mercer's corrective steps {'; '.join(parts)}",
+        f"training time with mercer's corrective steps, {'; '.join(parts)}",
         "The published steps were not timed here. "
         * (not any(conditions.values()))
-        + f"Seconds, from the smallest training set to the largest: CA-1D {ends['CA-1D']}, DU "
-        f"{ends['DU']}. CA-1D's search has a cost of its own however few the samples; DU's cost "
-        "is that of 50 Gram matrices.",
+        + "The times in seconds, from the smallest training set to the largest, were: CA-1D "
+        f"{ends['CA-1D']}, DU {ends['DU']}. The search of CA-1D has a certain cost even with very "
+        "few samples; the cost of DU is that of 50 Gram matrices.",
     )
 
 
 @claim(
     SOURCE,
-    "with published steps of CA-nD, CR-nD takes longer than both for each n, and at least five "
-    "times as long as without the penalty for the largest n (means, not tested)",
+    "For each number n of training samples, CR-nD takes longer than CA-nD with and without "
+    "penalty; for the largest n, it takes at least five times as long as CA-nD without penalty "
+    "(CA-nD with published steps; mean times, not tested)",
 )
 def ard_alignment_is_faster(results: Results, places: Axis) -> Finding | None:
     """CA-nD, with and without regularization, is faster than CR-nD, without almost ten times."""
@@ -207,13 +210,13 @@ def ard_alignment_is_faster(results: Results, places: Axis) -> Finding | None:
             "faster with it": [ratio > 1.0 for ratio in penalized],
             "almost ten times": [free[-1] >= 5.0] if free else [],
         },
-        "with corrective steps, CR-nD in units of CA-nD without penalty: "
-        f"{by_size(plain)}; with: {by_size(tuned)}",
+        "with corrective steps, the time of CR-nD as a multiple of that of CA-nD without penalty: "
+        f"{by_size(plain)}; with penalty: {by_size(tuned)}",
         "The published steps of CA-nD and of CR-nD were not timed here. "
         * (not free)
-        + "CR-nD's time is of one C, the best; CA-nD's includes 21 penalties on trial, as the "
-        "paper's does. Our CR-nD solves for all weights in each step, which perhaps takes fewer "
-        "steps than the published line search.",
+        + "The time of CR-nD is that of one C, the best; the time of CA-nD includes the choice "
+        "from 21 penalties, as in the paper. mercer's CR-nD optimizes all weights in each step, "
+        "which perhaps takes fewer steps than the published line search.",
     )
 
 
@@ -233,16 +236,16 @@ def change(results: Results, places: Axis, name: str) -> tuple[float, float]:
 
 @claim(
     SOURCE,
-    "the error with the most kernels is at most a percentage point below the error with the "
-    "fewest, on the same data",
+    "The mean error of each method with the most kernels is less than one percentage point below "
+    "the error with the fewest kernels, on the same data",
 )
 def no_gain(results: Results, places: Axis) -> Finding | None:
     """Finite methods do not improve with more kernels."""
     found = {name: change(results, places, name) for name in FINITE}
     return (
         [difference > -POINT for difference, _ in found.values()],
-        shifts(found),
-        "Perhaps fifty widths are already finer than a kernel's width matters.",
+        f"change in error: {shifts(found)}",
+        "Perhaps fifty widths are already so close to each other that more of them do not matter.",
     )
 
 
@@ -256,8 +259,8 @@ def shifts(found: dict[str, tuple[float, float]]) -> str:
 
 @claim(
     SOURCE,
-    "its error with the most kernels is above its error with the fewest, by a paired test at the "
-    "5 % level",
+    "The mean error of D1 with the most kernels is above its error with the fewest kernels, on the "
+    "same data; the difference is tested by a paired t-test at the 5 % level",
 )
 def worse(results: Results, places: Axis) -> Finding | None:
     """D1 gets worse with more kernels."""
@@ -265,11 +268,12 @@ def worse(results: Results, places: Axis) -> Finding | None:
     tried = shifts({name: change(results, places, name) for name in OTHER_D1})
     return (
         [Compared(found[0] > 0.0, int(np.sign(found[0])) * (found[1] < LEVEL))],
-        shifts({"D1": found}),
-        "A width between two that are there already is close to a combination of them, so that "
-        "more of them change the best combination by next to nothing, and ours is within 10^-3 of "
-        f"it. With kernels that are not normalized, and with steps that end at a duality gap of "
-        f"{EARLY:g}, as less exact solvers may, the change is: {tried}.",
+        f"change in error: {shifts({'D1': found})}",
+        "A kernel whose width is between two widths of the dictionary is close to a combination of "
+        "their kernels. More kernels therefore hardly change the best combination, and the "
+        "combination that mercer finds is within 10^-3 of the best. With kernels that are not "
+        f"normalized, and with a solver that stops at a duality gap of {EARLY:g}, as less exact "
+        f"solvers may, the change is: {tried}.",
     )
 
 
@@ -286,8 +290,8 @@ def exponents(results: Results, names: Sequence[str], places: Axis) -> dict[str,
 
 @claim(
     SOURCE,
-    f"the slope of log time against log kernels, from {MANY_KERNELS} kernels on, is "
-    "between 0.7 and 1.3",
+    "The slope of the logarithm of time against the logarithm of the number of kernels, from "
+    f"{MANY_KERNELS} kernels on, is between 0.7 and 1.3",
 )
 def linear(results: Results, places: Axis) -> Finding | None:
     """Training times of D1 and D2 grow linearly with the number of kernels."""
@@ -297,15 +301,15 @@ def linear(results: Results, places: Axis) -> Finding | None:
     return (
         [0.7 <= value <= 1.3 for value in found.values()],
         by_name(found, ".2f"),
-        "Our weights take Newton's steps, a quadratic program in the number of kernels, and "
-        "few of them; what is linear is the cost of the Gram matrices.",
+        "mercer finds the weights by a few Newton steps, each of which is a quadratic program in "
+        "the weights of all kernels. The linear part is the cost of the Gram matrices.",
     )
 
 
 @claim(
     SOURCE,
-    f"the slope of log time against log kernels, from {MANY_KERNELS} kernels on, is above 2 for "
-    "DA, and above 0.5 for DU",
+    "The slope of the logarithm of time against the logarithm of the number of kernels, from "
+    f"{MANY_KERNELS} kernels on, is above 2 for DA and above 0.5 for DU",
 )
 def cubic(results: Results, places: Axis) -> Finding | None:
     """DA is a quadratic program, typically of cubic cost in the number of kernels; DU's time grows
@@ -320,6 +324,7 @@ def cubic(results: Results, places: Axis) -> Finding | None:
             "DU's time grows": [found["DU"] > 0.5] if "DU" in found else [],
         },
         by_name(found, ".2f"),
-        "Perhaps the cubic part has a small constant: a factor of the matrix of inner "
-        "products, and non-negative least squares that frees few kernels.",
+        "Perhaps the cubic part of DA's cost has a small constant. It consists of a factorization "
+        "of the matrix of inner products, and of non-negative least squares, in which few weights "
+        "become positive.",
     )

@@ -188,8 +188,8 @@ def optima_table(results: Results) -> str:
 
 @claim(
     f"{SOURCE}, section 2.2, Figures 1 and 2",
-    "signs of first and second differences of u'K^-1 u and ln det K along equal weights, and "
-    "of the distance of both bounds from ln det K; true for each",
+    "Along equal weights, the signs of the first and second differences of u'K^-1 u and of "
+    "ln det K are as stated, and neither bound is below ln det K; for each number of points",
 )
 def terms(results: Results) -> Finding | None:
     """Joint MAP's block is the sum of a decreasing convex term and an increasing concave one;
@@ -212,7 +212,7 @@ def terms(results: Results) -> Finding | None:
         ]
     return (
         conditions,
-        f"{sum(conditions)} of {len(conditions)} hold, for n = "
+        f"{sum(conditions)} of {len(conditions)} conditions hold, for n = "
         f"{', '.join(name.rpartition(' ')[2] for name in shown)} points",
         "",
     )
@@ -220,8 +220,8 @@ def terms(results: Results) -> Finding | None:
 
 @claim(
     f"{SOURCE}, sections 2.1 and 2.2, Figure 2",
-    "local minima of the block from 15 starts, and of real problems from ten; true if MAP has "
-    "several at least once and MKL never, in both",
+    "Searches from 15 starts for the block, and from ten for real data, find several local minima "
+    "of MAP at least once and of MKL never, for the block and for real data",
 )
 def several_optima(results: Results) -> Finding | None:
     """MKL is jointly convex, with one optimum; joint MAP can have several stationary points."""
@@ -236,18 +236,20 @@ def several_optima(results: Results) -> Finding | None:
     text = ", ".join(f"{GOALS[goal]}: {int((n > 1).sum())}" for goal, n in counts.items())
     return (
         {"MKL has one": one, "joint MAP can have several": more},
-        f"block: MAP has several in {several['map']} of {drawn} draws, its tangent in "
-        f"{several['tangent']}, MKL in {several['mkl_1']} and {several['mkl_2']}; of "
-        f"{counts['map'].size} real problems there are several optima with {text}",
-        "The more white noise e there is, the smaller is the curvature of ln det K, so that "
-        "fewer optima are expected.",
+        f"block: of {drawn} draws, there are several minima of MAP in {several['map']}, of MAP's "
+        f"tangent in {several['tangent']}, of MKL with a sum of weights in {several['mkl_1']} and "
+        f"of squared weights in {several['mkl_2']}; real data: of {counts['map'].size} samples, "
+        f"the numbers with several optima are {text}",
+        "The larger the variance e of the white noise is, the smaller is the curvature of "
+        "ln det K, so that fewer optima are expected.",
     )
 
 
 @claim(
     f"{SOURCE}, section 2.2, Figure 2",
-    "number of draws of u whose lowest minimum has a zero weight; true if MAP has such, more "
-    "than its own tangent at equal weights, and more than MKL with a penalty of 1",
+    "The number of draws of u for which the lowest minimum has a zero weight is positive for MAP; "
+    "and it is larger for MAP than for MAP's tangent at equal weights, and than for MKL with a "
+    "penalty of 1 on the sum of weights",
 )
 def sparsity(results: Results) -> Finding | None:
     """MAP's block yields sparse solutions, even sparser than MKL's with a sum of weights."""
@@ -255,13 +257,14 @@ def sparsity(results: Results) -> Finding | None:
     total, joint = of_blocks(results, "map_zeros").size, zeros["map"]
     return (
         {"sparse": [joint > 0], "sparser": [joint > zeros["tangent"], joint > zeros["mkl_1"]]},
-        f"of {total}: MAP {joint}, tangent {zeros['tangent']}, MKL {zeros['mkl_1']}, MKL with "
-        f"squared weights {zeros['mkl_2']}",
-        "Here u is drawn from a mixture with both weights positive. MKL's penalty is the same for "
-        "both kernels, but ln det K rises more with the weight of the narrow one, which has more "
-        "eigenvalues above the noise: sparsity at a penalty of 1 is a matter of scale, and only "
-        "the comparison with the tangent is independent of that scale. [Four objectives and the "
-        "bounds between them](taxonomy_in_detail.md) compares learned dictionaries.",
+        f"of {total} draws: MAP {joint}, tangent {zeros['tangent']}, MKL {zeros['mkl_1']}, MKL "
+        f"with squared weights {zeros['mkl_2']}",
+        "Here u is drawn from a Gaussian distribution for which both weights are positive. MKL's "
+        "penalty is the same for both kernels. In contrast, ln det K rises more with the weight of "
+        "the narrow kernel, which has more eigenvalues above the noise. Sparsity at a penalty of 1 "
+        "is therefore a matter of scale, and only the comparison with the tangent is independent "
+        "of that scale. [Four objectives and the bounds between them](taxonomy_in_detail.md) "
+        "compares learned dictionaries.",
     )
 
 

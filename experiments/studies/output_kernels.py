@@ -117,7 +117,7 @@ def errors(found: Errors) -> str:
 
 @claim(
     "Wang & Li 2018, section 4.2.2, after Chen et al. 2005",
-    "No significant difference in error on any set.",
+    "The errors of the two methods do not differ significantly on any set.",
     explained=True,
 )
 def one_width_suffices(found: Errors) -> Finding | None:
@@ -130,10 +130,10 @@ def one_width_suffices(found: Errors) -> Finding | None:
     return (
         [found.never(PAIRS, "HSIC", p, -1, 1) for p in found.both(PAIRS, "HSIC")],
         f"win-tie-loss of a width per pair against one width: {found.tally(PAIRS, 'HSIC')}, "
-        f"mean difference {mean:+.2f} points; the largest width of a set is "
-        f"{np.median(spread):.1f} times its smallest (median)",
-        "Perhaps, on the sets that differ, pairs of classes differ in the width that suits "
-        "them, or have too few samples for a width of their own.",
+        f"mean difference in error {mean:+.2f} points; the largest width of a run is "
+        f"{np.median(spread):.1f} times the smallest (median over runs)",
+        "Perhaps, on the sets where the errors differ, different widths suit different pairs of "
+        "classes, or some pairs have too few samples for a width of their own.",
     )
 
 
@@ -148,23 +148,23 @@ def on_targets(found: Errors, criterion: str, other: str, why: str) -> Claim | N
     return judged(
         f"The output kernel of 1 and -1 reveals the ideal similarities of samples ({criterion}).",
         "Wang & Li 2018, section 3.1, equation 6",
-        "The similarities that an output kernel reveals, which no run of this experiment measures; "
-        f"its records compare the errors of {criterion} and of *{other}*.",
+        "No run of this experiment measures the similarities that an output kernel reveals; the "
+        f"records compare the errors of {criterion} and of *{other}*.",
         NOT_MEASURED,
-        f"win-tie-loss in error of {criterion}: {found.tally(criterion, other)}"
-        + f"; worse on {', '.join(worse)}" * bool(worse),
-        why=f"The paper names no measure of it. {why}",
+        f"win-tie-loss of {criterion} by error: {found.tally(criterion, other)}"
+        + f"; {criterion} is worse on {', '.join(worse)}" * bool(worse),
+        why=f"The paper names no measure of these similarities. {why}",
     )
 
 
 SMALL_CLASSES = (
-    "Small classes count for little in HSIC; where errors on them matter, a balanced kernel finds "
-    "another width."
+    "Small classes have little influence on HSIC; where errors on small classes matter, a balanced "
+    "output kernel leads to another width."
 )
 MANY_CLASSES = (
-    "With many classes most pairs of samples differ in class, so that the target is mostly -1 and "
-    "a kernel that is nearly the identity comes nearest to it. Centering, or 0 in place of -1, "
-    "removes that."
+    "With many classes, the two samples of most pairs belong to different classes. The output "
+    "kernel is therefore mostly -1, and the kernel with the largest alignment is close to the "
+    "identity. Centering avoids this, and so does 0 in place of -1."
 )
 
 

@@ -210,8 +210,9 @@ def searches(found: pd.DataFrame) -> dict[str, Array]:
 
 @claim(
     SOURCE,
-    "over all steps of the published method, at most two inside the interval, and at "
-    f"most two with its ends; minima less than {DEPTHS[1]:g} of the range deep do not count",
+    "In no step of the published method does the objective have more than two local minima inside "
+    "the interval, nor more than two if minima at the ends count; minima with a depth below "
+    f"{DEPTHS[1]:g} of the range of the objective do not count",
     explained=True,
 )
 def few_minima(results: Results) -> Finding | None:
@@ -224,22 +225,23 @@ def few_minima(results: Results) -> Finding | None:
                 conditions.append(bool(number.max() <= MOST_MINIMA))
             parts.append(
                 f"{rule}, {kind}: {number.max()} at most, more than two in "
-                f"{100 * (number > MOST_MINIMA).mean():.0f} %"
+                f"{100 * (number > MOST_MINIMA).mean():.0f} % of the steps"
             )
     return (
         conditions,
         "; ".join(parts),
-        "The paper looks at plots of some steps. An end of the interval counts as a minimum "
-        "here where the objective falls towards it: the plateau at small widths, where kernels are "
-        "the identity, or the approach to zero at large ones, where they are constant.",
+        "The paper looks at plots of some steps. Here, an end of the interval counts as a minimum "
+        "where the objective falls towards it. This happens on the plateau at small widths, where "
+        "kernel matrices are the identity, or where the objective approaches zero at large widths, "
+        "where they are constant.",
     )
 
 
 @claim(
     "Afkanpour et al. 2013, appendices B.1 and B.2",
-    f"the best of quasi-Newton searches from 10^-3, ..., 10^5, in the width and in its "
-    f"logarithm, gets all but {100 * REACHED:.0f} % of the least value in {100 * MOST:.0f} % "
-    "of the steps, and in all",
+    "The best of nine quasi-Newton searches, which start from the widths 10^-3, ..., 10^5, reaches "
+    f"the lowest value to within {100 * REACHED:.0f} % in at least {100 * MOST:.0f} % of the steps "
+    "of the published method, and in all steps; for searches in the width and in its logarithm",
 )
 def not_difficult(results: Results) -> Finding | None:
     """Minimizing it does not seem very difficult: local searches from nine starts do."""
@@ -252,16 +254,18 @@ def not_difficult(results: Results) -> Finding | None:
     ]
     return (
         [bool(share >= goal) for share in map(np.mean, several) for goal in (MOST, 1.0)],
-        "; ".join(parts),
-        "Most starts are on a plateau, where the gradient vanishes: below the least distance "
-        "all kernels are the identity, far above the largest all are constant. Where all nine "
-        "miss it, the least value is perhaps in a narrow dip.",
+        f"share of searches that reach the lowest value: {'; '.join(parts)}",
+        "Most starts are on a plateau, where the gradient vanishes: at widths below the smallest "
+        "distance between samples, all kernel matrices are the identity, and at widths far above "
+        "the largest distance, they are constant. Where all nine searches miss the lowest value, "
+        "it is perhaps in a narrow dip.",
     )
 
 
 @claim(
     "Afkanpour et al. 2013, section 3.2, training times",
-    "published steps: fewer than ten in the median, and in every run",
+    "With published steps, the method takes fewer than ten steps in the median over runs, and in "
+    "every run",
     explained=True,
 )
 def few_steps(results: Results) -> Finding | None:
@@ -279,9 +283,10 @@ def few_steps(results: Results) -> Finding | None:
             )
     return (
         conditions,
-        "; ".join(parts),
-        "The published step keeps all earlier weights, so that its alignment creeps up by "
-        "little more than the tolerance of 10^-3 for many steps; corrective steps do not.",
+        f"steps: {'; '.join(parts)}",
+        "The published step does not change earlier weights, so that in many steps the "
+        "alignment grows by little more than the tolerance of 10^-3. With corrective steps, this "
+        "does not happen.",
     )
 
 

@@ -196,8 +196,8 @@ def faster(results: Results, form: str) -> Claim | None:
     known = [ratio for ratio in ratios if np.isfinite(ratio)]
     ends = f"{', '.join(apart)}" if apart else "none"
     result = (
-        f"in {sum(map(bool, fewer))} of {len(fewer) - len(apart)} sets; the searches end at "
-        f"different criteria, and are not comparable, on: {ends}"
+        f"on {sum(map(bool, fewer))} of {len(fewer) - len(apart)} sets; the searches end at "
+        f"different values of the criterion, and are not comparable, on: {ends}"
     )
     if known:
         result += (
@@ -208,12 +208,14 @@ def faster(results: Results, form: str) -> Claim | None:
     return judged(
         f"BFGS generally takes a smaller number of iterations before convergence ({form}).",
         "Wang & Li 2018, section 4.2.1",
-        "No more iterations than Newton's method with the second derivatives, on each set on which "
-        f"both end at criteria within {100 * ALIKE:g} % of each other (means, not tested).",
+        "BFGS takes at most as many iterations as Newton's method with the second derivatives, on "
+        "each set on which the two methods end at values of the criterion within "
+        f"{100 * ALIKE:g} % of each other (means, not tested).",
         fewer,
         result,
-        why="Exact curvatures save iterations where there are several widths or the start is near, "
-        "but each of Newton's iterations costs more, so that fewer of them need not be faster.",
+        why="Exact curvatures save iterations where there are several widths or where the start is "
+        "close to the maximum. However, each iteration of Newton's method costs more than one of "
+        "BFGS, so that fewer iterations need not take less time.",
         explained=True,
     )
 

@@ -114,19 +114,20 @@ def lowest(results: Results) -> Claim | None:
     return judged(
         "The frequencies that generate the data obtain the lowest errors",
         "Afkanpour et al. 2013, section 3.1, Figure 1",
-        f"the least error within {near:.2g} of each true frequency is below that of every "
-        f"frequency more than {max(FAR, 2.0 * spacing):.2g} from all three",
+        f"The lowest error at frequencies within {near:.2g} of each true frequency is below the "
+        f"error at every frequency that is more than {max(FAR, 2.0 * spacing):.2g} away from all "
+        "three",
         [error < elsewhere for error in at],
-        f"{found}; elsewhere {100 * elsewhere:.1f} % at best, at {place:.2f}",
+        f"{found}; the lowest error elsewhere is {100 * elsewhere:.1f} %, at {place:.2f}",
         why=WHY + TONE.format(place=place, tone=nearest) * bool(abs(nearest - place) <= RESOLVED),
     )
 
 
-WHY = """A kernel of one frequency s tells samples apart by the phase of s x alone: it can use one
-of the three sines, and the others are noise to it. The sign of the sum holds weaker tones at ±√2 ±
-√12 ± √60."""
+WHY = """A kernel with one frequency s tells samples apart only by the phase of s x. Such a kernel
+can use one of the three sines; the other two act as noise. The sign of the sum also contains weaker
+parts with the frequencies ±√2 ± √12 ± √60."""
 
-TONE = " The best frequency elsewhere, {place:.2f}, is near the tone at {tone:.2f}."
+TONE = " The best frequency elsewhere, {place:.2f}, is close to one of these, {tone:.2f}."
 
 
 CLAIMS = (lowest,)

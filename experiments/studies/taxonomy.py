@@ -163,9 +163,10 @@ def kept(
 
 @claim(
     f"{SOURCE}, section 2.4",
-    f"differences at random weights; true where none is below zero by {PRECISION:g} of the value. "
-    "For Gaussian noise both differences are zero by construction and do not count; the marginal "
-    "likelihood (MLM) is not known for other noise, so that VB is not compared with it",
+    "At random weights, neither the difference MAP's bound - VB nor VB - MLM is below zero by more "
+    f"than {PRECISION:g} of the largest value of MAP's bound. For Gaussian noise, both differences "
+    "are zero by construction and do not count. For other noise, the marginal likelihood (MLM) is "
+    "not known, so that VB is not compared with MLM",
 )
 def chain(results: Results) -> Finding | None:
     """Joint MAP with the log-determinant it drops is above the variational bound, which is above -2
@@ -176,24 +177,24 @@ def chain(results: Results) -> Finding | None:
     above = kept(results, ("MAP's bound - VB",), loose_noise)[0]
     laplace = [name for name in with_bounds(results) if name.endswith("Laplace")]
     loose = "".join(
-        f" It is loosest for {name}, by {np.mean(gaps(results, name)[gap]):.0f} on average: MAP "
-        "interpolates responses, at whose residuals of zero the Laplace likelihood is bounded by a "
-        "Gaussian of zero variance."
+        f" The bound is loosest for {name}, where it is {np.mean(gaps(results, name)[gap]):.0f} "
+        "above VB on average. There MAP interpolates the responses, and at a residual of zero the "
+        "Laplace likelihood is bounded by a Gaussian of zero variance."
         for name in laplace
         for gap in ["MAP's bound - VB"]
     )
     return (
         {"joint MAP above VB": above, "VB above MLM": []},
-        f"least differences: {'; '.join(texts)}",
-        "Joint MAP by itself bounds nothing: it is this value minus ln det(K^-1 + Gamma^-1)."
-        + loose,
+        f"smallest differences: {'; '.join(texts)}",
+        "Joint MAP alone is no bound: it is MAP's bound minus ln det(K^-1 + Gamma^-1)." + loose,
     )
 
 
 @claim(
     f"{SOURCE}, sections 2.2 and 2.4",
-    "difference at random weights, the tangent taken at equal ones, which are among the "
-    f"points; true where none is below zero by {PRECISION:g} of the value",
+    "At random weights and at equal weights, where the tangent is taken, the difference MAP's "
+    f"tangent - MAP is not below zero by more than {PRECISION:g} of the largest value of MAP's "
+    "bound",
 )
 def tangent_bound(results: Results) -> Finding | None:
     """MKL is an upper bound of joint MAP, by the tangent of the concave ln det K."""
@@ -202,17 +203,19 @@ def tangent_bound(results: Results) -> Finding | None:
     last = max((float(np.abs(gap).min()) for gap in touching), default=0.0)
     return (
         conditions,
-        f"least differences: {'; '.join(texts)}; at the point of tangency they differ by at most "
-        f"{last:.1g}",
-        "This holds for one penalty a kernel, the tangent's slope. MKL with one penalty for all, "
-        "as it is used, is that bound only where all slopes are alike.",
+        f"smallest differences: {'; '.join(texts)}; at the point of tangency, the difference is at "
+        f"most {last:.1g}",
+        "This holds if each kernel has its own penalty, the slope of the tangent. As MKL is "
+        "usually applied, with one penalty for all kernels, it is this bound only where all slopes "
+        "are equal.",
     )
 
 
 @claim(
     f"{SOURCE}, section 2.3, equation 8",
-    "rank correlation of both objectives over random weights, at least 0.9; test error of MAP "
-    "at most 5 % above MLM's, and log-density within 0.05 (means, not tested)",
+    "The rank correlation of the two objectives over random weights is at least 0.9; the test "
+    "error of MAP is at most 5 % above that of MLM, and their log-densities differ by less than "
+    "0.05 (means, not tested)",
 )
 def similar(results: Results) -> Finding | None:
     """For Gaussian noise, MLM and joint MAP are very similar."""
@@ -234,22 +237,22 @@ def similar(results: Results) -> Finding | None:
             f"; test error {errors[0][0]:.3f} (MLM) and {errors[1][best]:.3f} (MAP, e = "
             f"{JITTERS[best]:g}, the best of {len(JITTERS)}), minus log-density {losses[0][0]:.2f} "
             f"and {losses[1][best]:.2f}, kernels {kernels[0][0]:.1f} and {kernels[1][best]:.1f}; "
-            f"with e = {JITTER:g} error {errors[1][JITTER_INDEX]:.3f}"
+            f"test error of MAP with e = {JITTER:g}: {errors[1][JITTER_INDEX]:.3f}"
         )
     return (
         {"objectives": [float(np.mean(ranks)) >= 0.9], "what is learned": alike},
         text,
-        "They differ by ln det(K^-1 + I / s2), which is not constant: it penalizes weights by how "
-        "much of the function the data determine. MAP is also not defined without white noise of a "
-        "size that somebody has to choose, and MLM chooses its own.",
+        "The objectives differ by ln det(K^-1 + I / s2), which is not constant: it penalizes "
+        "weights by how much of the function the data determine. Moreover, MAP is not defined "
+        "without white noise, whose variance the user has to choose, whereas MLM chooses its own.",
     )
 
 
 @claim(
     f"{SOURCE}, section 2.2",
-    "mean number of kernels of positive weight, true where MAP has fewer: against MKL with the "
-    f"penalties of its own tangent (e = {JITTER:g}), and each at its setting of least test error "
-    "(means, not tested)",
+    "On each problem, the mean number of kernels with positive weight is smaller for MAP than for "
+    f"MKL with the penalties of MAP's tangent (e = {JITTER:g}); and it is smaller for MAP than for "
+    "MKL if both have the setting with the lowest test error (not tested)",
 )
 def sparser(results: Results) -> Finding | None:
     """Joint MAP enforces even more sparsity than MKL, its convex relaxation."""
@@ -272,20 +275,23 @@ def sparser(results: Results) -> Finding | None:
             )
     return (
         [*bounded, *tuned],
-        f"fewer than MKL with the tangent's penalties on {sum(bounded)} of {len(bounded)} "
-        f"problems; at the settings of least test error on {sum(tuned)} of {len(tuned)}",
-        f"Kernels of MAP and of MKL with the tangent's penalties: {'; '.join(texts)}. Each at "
-        f"least test error: {'; '.join(others)}. MAP is MKL with penalties updated at its current "
-        "weights: the penalty of a kernel grows as its weight falls, as in reweighted l1 "
-        "minimization. How many kernels MKL keeps depends on its penalty, so that only the "
-        "comparison with the tangent is between like objectives.",
+        "MAP has fewer kernels than MKL with the tangent's penalties on "
+        f"{sum(bounded)} of {len(bounded)} problems, and than MKL with the settings of lowest test "
+        f"error on {sum(tuned)} of {len(tuned)}",
+        f"Kernels of MAP and of MKL with the tangent's penalties: {'; '.join(texts)}. Kernels of "
+        f"MAP and of MKL with the settings of lowest test error: {'; '.join(others)}. MAP is MKL "
+        "with penalties that are updated at the current weights: the penalty of a kernel grows as "
+        "its weight falls, as in reweighted l1 minimization. The number of kernels that MKL keeps "
+        "depends on its penalty, so that only the comparison with the tangent is between "
+        "comparable objectives.",
     )
 
 
 @claim(
     f"{SOURCE}, section 2.3, stated without figures",
-    f"test error and second loss of MLM, or VB, then of MAP with e = {JITTER:g}, and with the "
-    "e of least test error; true for each that is not larger for MLM (means, not tested)",
+    "On each problem, test error and second loss of MLM (VB where MLM is not known) are not larger "
+    f"than those of MAP with e = {JITTER:g}, nor than those of MAP with the e of lowest test error "
+    "(means, not tested)",
 )
 def averaging(results: Results) -> Finding | None:
     """Averaging over latent values (MLM) controls complexity where joint MAP plugs in a point
@@ -310,8 +316,9 @@ def averaging(results: Results) -> Finding | None:
     return (
         conditions,
         f"MLM is not worse in {sum(conditions)} of {len(conditions)} comparisons",
-        f"In the order of the measure: {'; '.join(texts)}. MAP's e acts as a regularizer: it is "
-        "chosen on test data here, in MAP's favor, while MLM has nothing to choose.",
+        f"Values of MLM, of MAP with e = {JITTER:g} and of MAP with the best e: "
+        f"{'; '.join(texts)}. MAP's e acts as a regularizer. It is chosen on test data here, in "
+        "MAP's favor, while MLM has nothing to choose.",
     )
 
 
