@@ -145,9 +145,9 @@ def _verdict(found: Comparisons) -> str:
         worse = sum(ratio.low > 1.0 for ratio in ratios.values())
         text = (
             f"In {len(ratios)} ratios, an estimator's own probabilities are compared with {what}. "
-            f"The intervals of {better} ratios are entirely below one, and the intervals of "
-            f"{worse} ratios are entirely above one. The following list gives the ratios whose "
-            "intervals are entirely above one, by estimator, measure and method of calibration:"
+            f"For {better} ratios, the whole interval is below one, and for {worse} ratios, it is "
+            "above one. The following list gives the ratios whose whole interval is above one, by "
+            "estimator, measure and method of calibration:"
         )
         texts += [wrapped(text), _worse(ratios)]
     return "\n\n".join(texts)

@@ -23,9 +23,9 @@ class Spectrum(Kernel):
     """Kernel on strings, such as DNA, which compares their counts of k-letter substrings.
 
     It is the spectrum kernel, an inner product of counts, or, if mismatches are allowed, the
-    mismatch kernel. The columns of the table are the letters of a string, in order, as codes, which
-    :class:`mercer.preprocessing.LetterCodes` computes from strings. A negative number stands for no
-    letter, such as after the end of a string.
+    mismatch kernel. Each column of the table holds the codes of the letters at one position of the
+    strings; :class:`mercer.preprocessing.LetterCodes` computes the codes. A negative number stands
+    for no letter, such as after the end of a string.
 
     Parameters
     ----------

@@ -49,10 +49,10 @@ def table_encoder(extrapolate_dates: bool = False) -> TableEncoder:
 
     Tables are data frames of pandas or polars, or arrays; the columns of an array of objects may
     have different types. Text in data frames is read as numbers, dates or times of day if it is
-    written in the notation of one of several countries, as by the command ``mercer columns``; for
-    polars, this needs pandas. All other text is left unchanged. In arrays of objects, text remains
-    text. NumPy converts mixed types into an array of text; in such an array, a column whose values
-    can all be read as numbers is a column of numbers.
+    written in one of several national formats. The command ``mercer columns`` shows how each column
+    is read. For polars, this needs pandas. All other text is left unchanged. In arrays of objects,
+    text remains text. NumPy converts mixed types into an array of text; in such an array, a column
+    whose values can all be read as numbers is a column of numbers.
 
     Parameters
     ----------

@@ -141,8 +141,8 @@ class UniformCombination(ScaledDictionaryLearner):
 class IndependentAlignment(ScaledDictionaryLearner):
     """Weight each of the given kernels by its own alignment with the target ("align").
 
-    The weights are proportional to the centered alignments of the kernels, which are computed for
-    each kernel alone.
+    The weight of each kernel is proportional to the kernel's own centered alignment with the
+    target.
 
     Parameters
     ----------

@@ -204,8 +204,8 @@ def compress(
 ) -> BaseEstimator:
     """Replace a fitted predictor by a small one that stores no training rows.
 
-    The small predictor is a sum of the same kernels at few centers. Each center is the mean of at
-    least two of the given rows.
+    The small predictor is a sum of the same kernels at a small number of centers. Each center is
+    the mean of at least two of the given rows.
 
     Parameters
     ----------
