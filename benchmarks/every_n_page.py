@@ -80,15 +80,16 @@ def claim(records: Sequence[Record]) -> str:
 
 
 def by_threads(records: Sequence[Record]) -> tuple[list[Record], list[Record]]:
-    """The records on one thread, and those on the most threads.
+    """The records on one thread, and those of the machine with the most threads.
 
     Parameters
     ----------
     records : sequence of dict
     """
-    most = max(record.get("threads", 1) for record in records)
+    threads, machine = max((r["threads"], r["machine"]) for r in records if "threads" in r)
     on_one = [record for record in records if "threads" not in record]
-    return on_one, [record for record in records if record.get("threads") == most]
+    kept = {"threads": threads, "machine": machine}
+    return on_one, [record for record in records if kept.items() <= record.items()]
 
 
 def _mean_ratio(found: Sequence[dict[str, Record]], other: str, name: str) -> float:
