@@ -1,15 +1,20 @@
 """Errors say what is wrong in the words of a user, and what to do, in every estimator alike."""
 
+import re
 import warnings
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.preprocessing import scale
+from sklearn.svm import SVC
 
 import mercer
 from mercer import (
     AlignmentMaximization,
+    BayesianMKLClassifier,
     BayesianMKLRegressor,
     KernelLogisticRegression,
     KernelOptimization,
@@ -173,18 +178,48 @@ def test_indefinite_kernels_have_a_way_out(name: str) -> None:
         kernels = {"learner": UniformCombination([sigmoid])}
     told = refusal(made(name, **kernels), X, Y)
     assert "not positive semi-definite" in told
-    assert "AlignmentMaximization(kernels, clip_spectrum=True) as the learner" in told
+    assert "AlignmentMaximization(kernels, clip_spectrum=True) sets" in told
     told = refusal(MKLRegressor("precomputed"), sigmoid(X, X)[:, :, None], Y)
-    assert "K = (V * w.clip(0)) @ V.T with w, V = np.linalg.eigh(K)" in told
+    assert "AlignmentMaximization" not in told
+    assert "pass K @ P" in told
 
 
 @pytest.mark.filterwarnings("ignore:'sigmoid' is not positive semi-definite")
-def test_the_ways_out_of_indefinite_kernels_are_ways_out() -> None:
+@pytest.mark.parametrize("approximation", ["exact", "auto"])
+def test_learners_that_clip_the_spectrum_predict_new_rows(approximation: str) -> None:
+    X, y, X_new, y_new = two_halves()
     learner = AlignmentMaximization([sigmoid], clip_spectrum=True)
-    assert TwoStageClassifier(learner).fit(X, CODES).score(X, CODES) > 0.8
-    w, V = np.linalg.eigh(sigmoid(X, X))
-    K = (V * w.clip(0)) @ V.T
-    MKLClassifier("precomputed").fit(K[:, :, None], CODES)
+    for model in (TwoStageClassifier(learner), TwoStageRegressor(learner)):
+        model.set_params(approximation=approximation).fit(X, y)
+        assert ((model.predict(X_new) > 0.5) == y_new).mean() > 0.8
+
+
+def test_clipped_gram_matrices_predict_new_rows() -> None:
+    """The calls are those of the message."""
+    X, y, X_new, y_new = two_halves()
+    names = {"np": np, "K": sigmoid(X, X), "K_new": sigmoid(X_new, X)}
+    told = refusal(MKLClassifier("precomputed"), names["K"], y)
+    for found in re.findall(r"(?:w, V|P) = .+?(?= and |\.$)", told):
+        exec(found, names)
+    K, K_new = (eval(f"{name} @ P", names) for name in re.findall(r"(\w+) @ P", told))
+    learner = AlignmentMaximization("precomputed")
+    for model in (
+        MKLClassifier("precomputed"),
+        KernelLogisticRegression("precomputed"),
+        BayesianMKLClassifier("precomputed"),
+        TwoStageClassifier(learner),
+        SVC(kernel="precomputed"),
+    ):
+        assert model.fit(K, y).score(K_new, y_new) > 0.8, model
+
+
+def two_halves() -> tuple[np.ndarray, ...]:
+    """Rows and labels for training, and others for tests."""
+    X, y = make_classification(
+        400, 10, n_informative=5, n_redundant=0, class_sep=1.5, random_state=0
+    )
+    X = scale(X)
+    return X[:200], y[:200], X[200:], y[200:]
 
 
 def test_values_that_overflow_are_named() -> None:

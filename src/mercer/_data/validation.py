@@ -37,10 +37,16 @@ _TABLE_ADVICE = (
 _CLASSIFIERS = {"KernelPoissonRegressor": "KernelLogisticRegression", "L2KRR": "L1SVM"}
 """Classifiers whose names cannot be derived from the names of the corresponding regressors."""
 
+CLIPPED_GRAMS = (
+    'pass K @ P as "precomputed", and K_new @ P for new rows, with w, V = np.linalg.eigh(K) and '
+    "P = V[:, w > 0] @ V[:, w > 0].T."
+)
+"""How negative eigenvalues of a Gram matrix are set to zero, for its new rows as well."""
+
 INDEFINITE_ADVICE = (
-    "AlignmentMaximization(kernels, clip_spectrum=True) as the learner of TwoStageClassifier or "
-    "TwoStageRegressor sets negative eigenvalues to zero, and so does K = (V * w.clip(0)) @ V.T "
-    'with w, V = np.linalg.eigh(K) for a Gram matrix K to pass as "precomputed".'
+    "AlignmentMaximization(kernels, clip_spectrum=True) sets negative eigenvalues to zero for "
+    "kernels that are functions, as the learner of TwoStageClassifier or TwoStageRegressor with "
+    f'approximation="exact". For Gram matrices K, {CLIPPED_GRAMS}'
 )
 """Advice for a kernel that has negative eigenvalues."""
 

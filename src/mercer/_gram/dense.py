@@ -11,7 +11,7 @@ from sklearn.utils import assert_all_finite, check_array
 
 from mercer._data.folds import evenly_spaced
 from mercer._data.types import Array, Features
-from mercer._data.validation import INDEFINITE_ADVICE
+from mercer._data.validation import CLIPPED_GRAMS
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.low_rank import TOLERANCE
 from mercer._gram.tiles import Tile, assembled, map_tiles, rounding, serial_algebra, tile_plan
@@ -283,7 +283,7 @@ def check_stack(stack: Array, max_rows: int = 256) -> None:
         except LinAlgError:
             raise ValueError(
                 f"Precomputed kernel {position} is not positive semi-definite, so it is not a "
-                "kernel. " + INDEFINITE_ADVICE
+                f"kernel. To set the negative eigenvalues of K to zero, {CLIPPED_GRAMS}"
             ) from None
 
 
