@@ -1,9 +1,10 @@
-"""Checks that new tables have the columns that a kernel was learned from."""
+"""Checks of the tables, or single rows, on which kernels are evaluated."""
 
 from copy import copy
 from types import SimpleNamespace
 from typing import Protocol, TypeVar
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _get_feature_names
 
@@ -49,3 +50,13 @@ def check_names(table: Table, names: Array | None, Z: Table = None) -> None:
             known = SimpleNamespace(feature_names_in_=names)
             _check_feature_names(known, one, reset=False)
         names = given if names is None else names
+
+
+def are_rows(x: Table, z: Table) -> bool:
+    """Return whether two objects are single rows, that is, one-dimensional.
+
+    Parameters
+    ----------
+    x, z : array-like, sparse matrix, data frame or None
+    """
+    return all(not hasattr(one, "columns") and np.ndim(one) == 1 for one in (x, z))

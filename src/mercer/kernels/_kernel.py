@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array, gen_batches
 
 from mercer._data.types import Array, Features
-from mercer.kernels._column_names import check_names
+from mercer.kernels._column_names import are_rows, check_names
 from mercer.kernels._distances import inner
 from mercer.kernels._own_formula import OwnFormula, parameters
 from mercer.kernels._structure import InnerProduct, PrecomputedGram, Structure
@@ -34,10 +34,11 @@ class Kernel(OwnFormula):
     """Base class of kernels, which measure how similar two samples are.
 
     They are positive semi-definite and differentiable in the logarithms of their parameters.
-    ``kernel(X)`` returns the Gram matrix of a table, and ``kernel(X, Z)`` the values between two
-    tables. Kernels hold no data and never change. Sums such as `Gaussian(2.0) + 0.5 * Linear()` and
-    products such as `Gaussian() * Linear()` are kernels, too. To define a kernel, implement
-    `values` and, for its parameters, `theta`, `with_theta`, `log_bounds` and `contract`.
+    ``kernel(X)`` returns the Gram matrix of a table, ``kernel(X, Z)`` the values between two
+    tables, and ``kernel(x, z)`` the value of two rows. Kernels hold no data and never change. Sums
+    such as `Gaussian(2.0) + 0.5 * Linear()` and products such as `Gaussian() * Linear()` are
+    kernels, too. To define a kernel, implement `values` and, for its parameters, `theta`,
+    `with_theta`, `log_bounds` and `contract`.
 
     Examples
     --------
@@ -72,14 +73,15 @@ class Kernel(OwnFormula):
         Returns
         -------
         ndarray of shape (n_samples_x, n_samples_z)
-            float32 if both tables are float32, otherwise float64.
+            float32 if both tables are float32, otherwise float64. For two single rows, a number.
 
         Raises
         ------
         ValueError
-            If a table holds NaN or infinities or is not two-dimensional, or if the numbers of
-            features differ.
+            If a value is not finite, a table is not two-dimensional, or numbers of features differ.
         """
+        if are_rows(X, Z):
+            return self(np.asarray(X)[None], np.asarray(Z)[None])[0, 0]
         if isinstance(self.structure, PrecomputedGram):
             return np.array(self.structure.from_stack(np.asarray(X)))
         check_names(X, self._names, Z)

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from mercer._data.arrays import indices_like, is_foreign, like, namespace
 from mercer._data.similar_names import did_you_mean
 from mercer._data.types import Array, Features
+from mercer.kernels._column_names import are_rows
 from mercer.kernels._composition import Composite, as_operand
 from mercer.kernels._formula_table import Names, Terms, chosen_names, on_columns
 from mercer.kernels._kernel import GramTiles, Kernel
@@ -100,6 +101,8 @@ class OnColumns(OnMapped):
 
     def __call__(self, X: Features, Z: Features | None = None) -> Array:
         """Return the Gram matrix on the chosen columns; see :meth:`Kernel.__call__`."""
+        if are_rows(X, Z):
+            return super().__call__(X, Z)
         chosen = None if Z is None else take_columns(Z, self.columns)
         return self.kernel(take_columns(X, self.columns), chosen)
 
