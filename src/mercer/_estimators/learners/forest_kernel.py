@@ -130,6 +130,9 @@ class ForestKernel(KernelLearner):
     Trees have no split if features are constant, or if there are fewer samples than twice
     `min_samples_leaf`. The kernel is then one everywhere, and its alignment is zero.
 
+    The kernel counts all trees, including those that were grown on the two samples. The proximity
+    of R's randomForest counts by default only trees for which both samples are out of bag.
+
     :func:`mercer.save` saves trees of scikit-learn as arrays. It refuses trees that split by sets
     of categories, and trees of other libraries.
 
