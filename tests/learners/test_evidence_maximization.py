@@ -97,3 +97,14 @@ def test_of_noise_the_best_of_several_maxima_is_found() -> None:
     table, noise = rng.normal(size=(60, 3)), rng.normal(size=60)
     learner = EvidenceMaximization().fit(table, noise)
     assert 60.0 * learner.history_[-1].objective > 2.9
+
+
+@pytest.mark.parametrize("n_copies", [2, 40, 120])
+@pytest.mark.parametrize("classes", [False, True])
+def test_copies_of_rows_change_nothing(n_copies: int, classes: bool) -> None:
+    rows = np.append(np.arange(120), np.arange(n_copies))
+    target = np.digitize(y, [-0.5, 0.5]) if classes else y
+    alone = EvidenceMaximization().fit(X, target)
+    copied = EvidenceMaximization().fit(X[rows], target[rows])
+    assert_allclose(copied.kernel_.theta, alone.kernel_.theta, atol=1e-3)
+    assert_allclose(copied.noise_, alone.noise_, rtol=1e-3)

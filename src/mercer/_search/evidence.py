@@ -261,6 +261,16 @@ def factored(K: Array, noise: float | Array, Y: Array) -> tuple[Array, Array]:
     K : ndarray of shape (n_samples, n_samples)
     noise : float or ndarray of shape (n_samples,)
     Y : ndarray of shape (n_samples, n_targets)
+
+    Notes
+    -----
+    A trial step of a search may reach noise below the rounding errors of K, for which A is not
+    positive definite if samples are equal. A small multiple of the trace is then added to the
+    noise.
     """
-    factor = definite_factor(with_diagonal(K, noise))
+    try:
+        factor = definite_factor(with_diagonal(K, noise))
+    except ValueError:
+        rounding = len(K) * float(np.finfo(float).eps * np.trace(K))
+        factor = definite_factor(with_diagonal(K, noise + rounding))
     return factor, cho_solve((factor, True), Y, check_finite=False)

@@ -95,7 +95,8 @@ class EvidenceMaximization(KernelLearner):
     An iteration takes O(n^3 + n^2 d) for the n <= `max_samples` samples that are used.
 
     If samples are weighted, the samples that are used are drawn evenly along the cumulative
-    weights, and none is drawn twice.
+    weights, and none is drawn twice. Copies of a row are used once, because they show no noise: the
+    marginal likelihood would increase without bound as the noise vanishes.
 
     References
     ----------
@@ -149,8 +150,7 @@ class EvidenceMaximization(KernelLearner):
         if target.classes is None and str(self.output_kernel) in ("None", "linear"):
             # The columns of the factor are the responses divided by their standard deviations.
             deviations = response_deviation(data.y.reshape(len(data), -1), data.weights)
-            n_used = min(len(Y), self.max_samples)
-            self.log_marginal_likelihood_ -= n_used * float(np.log(deviations).sum())
+            self.log_marginal_likelihood_ -= found.n_samples * float(np.log(deviations).sum())
         return single_kernel(samples, target, found.kernel, found.path)
 
     def _check_settings(self) -> None:
