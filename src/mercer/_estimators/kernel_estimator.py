@@ -127,8 +127,9 @@ class TrainingData(Sample):
         rows : ndarray of int
         """
         found = super().take(rows)
-        same = self.table is self.X
-        return replace(found, table=found.X if same else _safe_indexing(self.table, rows))
+        table = found.X if self.table is self.X else _safe_indexing(self.table, rows)
+        counts = None if self.observations is None else self.observations.take(rows)
+        return replace(found, table=table, observations=counts)
 
     def merged(self) -> Self:
         """Merge samples that have equal features and targets, and add up their weights.
@@ -144,8 +145,8 @@ class TrainingData(Sample):
         """Merge samples that are equal up to rounding, and count their independent observations.
 
         All copies of a sample are one observation, whereas samples that are equal by chance are
-        several; see :func:`mercer._data.copies.copies`. Weights are scaled to sum to the number of
-        observations.
+        several; see :func:`mercer._data.copies.copies`. Weights are scaled to a median of one per
+        observation, which a few large weights do not change.
         """
         rows, y = self._rows(), np.asarray(self.y, dtype=np.float64)
         keys = rounded_keys(rows, y)
@@ -153,10 +154,8 @@ class TrainingData(Sample):
         counts: SampleWeights = UnitWeights(len(found))
         if copies(rows, y) is None:
             counts = replace(self, weights=UnitWeights(len(self)))._merged(keys).weights
-        weights = found.weights
-        if weights.total != counts.total:
-            weights = weights.relative()
-            weights = weights if counts.is_unit else SampleWeights(counts.average * weights.values)
+        values = found.weights.values / np.median(found.weights.values / counts.values)
+        weights = UnitWeights(len(found)) if np.all(values == 1.0) else SampleWeights(values)
         return replace(found, weights=weights, observations=counts)
 
     @property

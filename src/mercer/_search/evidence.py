@@ -180,6 +180,12 @@ class KernelParameters:
             for begin, kernel in zip(begins, self.kernels, strict=True)
         ]
 
+    def width_groups(self) -> list[Array]:
+        """Return the positions in x of each kernel's log-widths, if it has one per feature."""
+        begins = (self.ends - self.sizes).tolist()
+        pairs = zip(begins, self.kernels, strict=True)
+        return [begin + group for begin, kernel in pairs for group in kernel.width_groups()]
+
     def read(self, x: Array) -> tuple[list[Kernel], Array, float]:
         """Return the kernels, their weights, and the variance of the noise."""
         thetas, logs = np.split(x[: self.ends[-1]], self.ends[:-1]), x[self.ends[-1] :]

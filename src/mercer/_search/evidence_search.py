@@ -319,9 +319,9 @@ class _Evidence(KernelParameters):
         """Return the value and the gradient."""
         value, gradient = super().__call__(x)
         precision = 1.0 / (self.deviation**2 * len(self.Y) * self.rank)
-        for positions in self.widths():
+        for positions in self.width_groups():
             widths = x[positions]
-            centered = widths - (widths.mean() if widths.size else 0.0)
+            centered = widths - widths.mean()
             gradient[positions] += 2.0 * precision * centered
             value += precision * float(centered @ centered)
         return value, gradient

@@ -140,7 +140,7 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
     responses.
 
     Sample weights multiply the log-likelihoods of the samples. If the noise is learned, weights are
-    scaled to a mean of one, and the variance of the noise is learned first, without weights and
+    scaled to a median of one, and the variance of the noise is learned first, without weights and
     with each copied row once: weights and copies show no noise, so that the likelihood would
     increase without bound as the noise vanishes. Rows with equal features and different responses
     do show the noise, and all of them count, as do rows of a few categories that are equal by

@@ -228,9 +228,9 @@ def learn_model(
     on_step : callable, default=None
         Called after each step.
     observed : Samples, default=None
-        The samples, weighted by the numbers of independent observations that they stand for, from
-        which noise is learned first if these differ from the weights. If copies and weights counted
-        as further observations, the likelihood would increase without bound as the noise vanishes.
+        The samples, weighted by their numbers of independent observations. If these are not the
+        weights, noise is learned first, from them: if copies and weights counted as observations,
+        the likelihood would increase without bound as the noise vanishes.
     """
     observed = samples if observed is None else observed
     given, counted = samples.weights.values, observed.weights.values

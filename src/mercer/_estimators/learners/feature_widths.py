@@ -36,7 +36,8 @@ class EvidenceMaximization(KernelLearner):
         current parameters do not matter.
     width_deviation : float, default=1.0
         Standard deviation of a normal prior on the natural logarithms of the widths, around their
-        mean. Smaller values make the widths more similar.
+        mean, for each part of the kernel with one width per feature, including vectors of length
+        scales of scikit-learn. Smaller values make the widths more similar.
     max_samples : int, default=1000
         Maximum number of samples that are used. From larger tables, samples are taken that are
         evenly spaced in the order of the target.
