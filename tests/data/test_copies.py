@@ -77,7 +77,8 @@ def test_sparse_tables_have_the_copies_of_dense_ones(seed: int) -> None:
 
 def test_missing_values_do_not_hide_differences() -> None:
     X, y = table()
-    X[::4, 0] = np.nan
+    X = X[:, :2]
+    X[::4, 0] = X[1::4, 1] = np.nan
     assert copies(X, y) is None
     found = copies(*joined(X, y, np.arange(15)))
     assert found is not None
