@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
-from mercer._data.copies import copies, with_copies
+from mercer._data.copies import copies, rounded_keys, with_copies, without_copies
 from mercer._data.sample import Sample
 
 
@@ -73,3 +73,31 @@ def test_sparse_tables_have_the_copies_of_dense_ones(seed: int) -> None:
         dense, sparse = (copies(kind(factor * X), targets) for kind in (np.array, sp.csc_array))
         assert (dense is None) == (sparse is None)
         assert dense is None or np.array_equal(dense, sparse)
+
+
+def test_missing_values_do_not_hide_differences() -> None:
+    X, y = table()
+    X = X[:, :2]
+    X[::4, 0] = X[1::4, 1] = np.nan
+    assert copies(X, y) is None
+    found = copies(*joined(X, y, np.arange(15)))
+    assert found is not None
+    assert_array_equal(found[40:], found[:15])
+
+
+def test_observations_without_their_copies() -> None:
+    X, y = joined(*table(), rows=np.arange(15))
+    X[40:] *= 1.0 + 1e-14
+    y[40:45] *= 1.0 + 1e-14
+    y[50:] += 1.0
+    for features in (X, sp.csr_array(X)):
+        assert_array_equal(without_copies(features, y), [*range(40), *range(50, 55)])
+    assert_array_equal(without_copies(*table()), np.arange(40))
+    categories = np.zeros((6, 1))
+    assert_array_equal(without_copies(categories, np.zeros(6)), np.arange(6))
+
+
+def test_a_large_offset_does_not_make_copies() -> None:
+    """Seconds since 1970 are no copies if they differ by a second."""
+    X = 1.7e9 + np.arange(30.0)[:, None]
+    assert len(np.unique(rounded_keys(X, np.zeros(30)))) == 30

@@ -81,10 +81,57 @@ def copies(X: Features, y: Array, rounding: float = 1e-9) -> Array | None:
     return both if copied else None
 
 
+def without_copies(X: Features, y: Array) -> Array:
+    """Return indices of the rows of a table in which each copied observation occurs once.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+
+    Returns
+    -------
+    ndarray of int
+        Ascending. All rows if there are no copies, see :func:`copies`, or if all rows are equal.
+        Rows with equal features whose targets differ are all kept.
+
+    Examples
+    --------
+    >>> X, y = np.array([[0.1], [0.7], [0.1], [0.1]]), np.array([0.0, 1.0, 0.0, 3.0])
+    >>> without_copies(X, y)
+    array([0, 1, 3])
+    """
+    if copies(X, y) is None:
+        return np.arange(len(y))
+    first = np.unique(rounded_keys(X, y), return_index=True)[1]
+    return np.arange(len(y)) if len(first) == 1 else np.sort(first)
+
+
+def rounded_keys(X: Features, y: Array, rounding: float = 1e-9) -> Array:
+    """Return a sortable key for each sample, shared by samples that are equal up to rounding.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+    rounding : float, default=1e-9
+        Features and targets that differ by less than this fraction of the largest absolute value
+        of their column count as equal. Columns of dense tables are first shifted to a minimum of
+        zero, so that a large common offset does not hide differences.
+    """
+    # Callers refuse targets whose differences overflow.
+    with np.errstate(over="ignore", invalid="ignore"):
+        targets = _rounded(y.reshape(len(y), -1) - y.min(axis=0), rounding)
+    if not sp.issparse(X) and len(X):
+        X = X - np.fmin.reduce(X, axis=0)
+    return row_keys(_rounded(X, rounding), targets)
+
+
 def _rounded(X: Features, rounding: float) -> Features:
     """Divide each column by a fraction of its largest absolute value, and round the quotients."""
     if not sp.issparse(X):
-        largest = np.abs(X).max(axis=0, initial=0.0)
+        # Missing values are ignored.
+        largest = np.fmax.reduce(np.abs(X), axis=0, initial=0.0)
         return np.round(X / np.where(largest > 0.0, rounding * largest, 1.0))
     X = sp.csr_array(X, copy=True)
     X.sum_duplicates()

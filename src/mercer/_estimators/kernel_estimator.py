@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer._data.copies import row_keys
+from mercer._data.copies import copies, rounded_keys, row_keys
 from mercer._data.owned import owned, owned_target
 from mercer._data.sample import Sample
 from mercer._data.types import Array, ClassWeight, Features, PerSample
@@ -110,10 +110,14 @@ class TrainingData(Sample):
     stored : ndarray, sparse matrix or None
         All given samples, which the fitted estimator stores because its kernel is evaluated on
         them; None for Gram matrices.
+    observations : SampleWeights or None
+        Number of independent observations that each sample stands for, from which noise is learned;
+        None if the weights are these numbers.
     """
 
     table: Features | None = None
     stored: Features | None = None
+    observations: SampleWeights | None = None
 
     def take(self, rows: Array) -> Self:
         """Return some of the samples; see :meth:`Sample.take`.
@@ -123,8 +127,9 @@ class TrainingData(Sample):
         rows : ndarray of int
         """
         found = super().take(rows)
-        same = self.table is self.X
-        return replace(found, table=found.X if same else _safe_indexing(self.table, rows))
+        table = found.X if self.table is self.X else _safe_indexing(self.table, rows)
+        counts = None if self.observations is None else self.observations.take(rows)
+        return replace(found, table=table, observations=counts)
 
     def merged(self) -> Self:
         """Merge samples that have equal features and targets, and add up their weights.
@@ -134,11 +139,42 @@ class TrainingData(Sample):
         magnify. Merged or weighted samples are reordered. Gram matrices, and distinct samples
         without weights, are returned unchanged.
         """
-        if self.pairwise:
-            return self
-        keys = row_keys(self.X, self.y)
+        return self if self.pairwise else self._merged(row_keys(self.X, self.y))
+
+    def observed_once(self) -> Self:
+        """Merge samples that are equal up to rounding, and count their independent observations.
+
+        All copies of a sample are one observation, whereas samples that are equal by chance are
+        several; see :func:`mercer._data.copies.copies`. Weights are scaled to a median of one per
+        observation, which a few large weights do not change.
+        """
+        rows, y = self._rows(), np.asarray(self.y, dtype=np.float64)
+        keys = rounded_keys(rows, y)
+        found = self._merged(keys)
+        counts: SampleWeights = UnitWeights(len(found))
+        if copies(rows, y) is None:
+            counts = replace(self, weights=UnitWeights(len(self)))._merged(keys).weights
+        values = found.weights.values / np.median(found.weights.values / counts.values)
+        weights = UnitWeights(len(found)) if np.all(values == 1.0) else SampleWeights(values)
+        return replace(found, weights=weights, observations=counts)
+
+    @property
+    def observed(self) -> Self:
+        """The data with the numbers of observations as weights."""
+        return self if self.observations is None else replace(self, weights=self.observations)
+
+    def _rows(self) -> Features:
+        """Return the table, or the sum of the Gram matrices, each divided by its largest value."""
+        if not self.pairwise:
+            return self.X.astype(np.float64, copy=False)
+        largest = np.maximum(self.X.max(axis=(0, 1)), -self.X.min(axis=(0, 1)))
+        return self.X @ (1.0 / np.where(largest > 0.0, largest, 1.0))
+
+    def _merged(self, keys: Array) -> Self:
+        """Merge samples that share a key."""
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        if first.size < 2 or (first.size == len(keys) and self.weights.is_unit):
+        are_distinct = first.size == len(keys)
+        if first.size < 2 or (are_distinct and (self.weights.is_unit or self.pairwise)):
             return self
         weights = np.bincount(inverse, weights=self.weights.given)
         kept = first if self.kept is None else self.kept[first]

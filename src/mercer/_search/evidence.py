@@ -180,6 +180,12 @@ class KernelParameters:
             for begin, kernel in zip(begins, self.kernels, strict=True)
         ]
 
+    def width_groups(self) -> list[Array]:
+        """Return the positions in x of each kernel's log-widths, if it has one per feature."""
+        begins = (self.ends - self.sizes).tolist()
+        pairs = zip(begins, self.kernels, strict=True)
+        return [begin + group for begin, kernel in pairs for group in kernel.width_groups()]
+
     def read(self, x: Array) -> tuple[list[Kernel], Array, float]:
         """Return the kernels, their weights, and the variance of the noise."""
         thetas, logs = np.split(x[: self.ends[-1]], self.ends[:-1]), x[self.ends[-1] :]
@@ -261,6 +267,16 @@ def factored(K: Array, noise: float | Array, Y: Array) -> tuple[Array, Array]:
     K : ndarray of shape (n_samples, n_samples)
     noise : float or ndarray of shape (n_samples,)
     Y : ndarray of shape (n_samples, n_targets)
+
+    Notes
+    -----
+    A trial step of a search may reach noise below the rounding errors of K, for which A is not
+    positive definite if samples are equal. A small multiple of the trace is then added to the
+    noise.
     """
-    factor = definite_factor(with_diagonal(K, noise))
+    try:
+        factor = definite_factor(with_diagonal(K, noise))
+    except ValueError:
+        rounding = len(K) * float(np.finfo(float).eps * np.trace(K))
+        factor = definite_factor(with_diagonal(K, noise + rounding))
     return factor, cho_solve((factor, True), Y, check_finite=False)

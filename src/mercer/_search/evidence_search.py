@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer._data.copies import without_copies
 from mercer._data.types import Array, Features
 from mercer._data.validation import ROUNDING
 from mercer._data.weights import UnitWeights
@@ -52,6 +53,8 @@ class EvidenceMaximum:
     log_marginal_likelihood : float
         Log marginal likelihood of the samples used by the search; NaN if the target or the kernel
         is constant on them.
+    n_samples : int
+        Number of samples used by the search.
     path : tuple of float
         The log marginal likelihood minus the cost of the prior, per observation and up to a
         constant, at the start and after each iteration. Iterations on the subsample are not
@@ -64,6 +67,7 @@ class EvidenceMaximum:
     noise: float
     amplitude: float
     log_marginal_likelihood: float
+    n_samples: int
     path: tuple[float, ...]
     converged: bool
 
@@ -133,7 +137,9 @@ def marginal_likelihood_widths(
     sum, the last term is summed over the kernels. The gradient with respect to A is
     m A^-1 - m n / tr(Y' A^-1 Y) A^-1 Y Y' A^-1, which the kernel contracts tile by tile. An
     evaluation takes O(n^3 + n^2 d). Subsamples are spaced evenly in the order of the targets, so
-    that the order of rows does not matter.
+    that the order of rows does not matter. Copies of a row are used once: as several observations
+    without noise, they would make the marginal likelihood increase without bound as the noise
+    vanishes.
 
     The best common width is found on 120 samples; with 500 samples or more, the search starts on
     250. The initial noise is at least a tenth of the kernel's variance, for two reasons: a common
@@ -147,6 +153,8 @@ def marginal_likelihood_widths(
     Rasmussen & Williams (2006), section 5.4.1.
     """
     X, Y = X.astype(np.float64, copy=False), np.asarray(Y, dtype=np.float64)
+    if len(rows := without_copies(X, Y)) < len(Y):
+        X, Y = X[rows], Y[rows]
     kernel = kernel.bind(X)
     rows = spread_rows(X, Y, max_samples)
     whole = _Evidence(kernel, X[rows], Y[rows], prior_deviation)
@@ -155,7 +163,7 @@ def marginal_likelihood_widths(
     # If the target, or the kernel, is constant on all samples, then also on some of them.
     if fewest.is_constant:
         middle = whole.kernel_at(whole.starts[len(whole.starts) // 2])
-        return EvidenceMaximum(middle, 1.0, np.nan, np.nan, (0.0,), True)
+        return EvidenceMaximum(middle, 1.0, np.nan, np.nan, len(rows), (0.0,), True)
     start = _start((fewest, few, whole), like, max_iter)
     options: Any = {"tol": tol, "max_iter": max_iter, "on_step": on_step}
     found = _searched(whole, start, whole.bounds, **options)
@@ -170,6 +178,7 @@ def marginal_likelihood_widths(
         float(np.exp(found.theta[-1])),
         amplitude,
         value,
+        len(rows),
         tuple(-0.5 * value for value in found.path),
         found.status != 1 and (found.status != 2 or have_slowed(found.path, tol, last=1)),
     )
@@ -310,9 +319,9 @@ class _Evidence(KernelParameters):
         """Return the value and the gradient."""
         value, gradient = super().__call__(x)
         precision = 1.0 / (self.deviation**2 * len(self.Y) * self.rank)
-        for positions in self.widths():
+        for positions in self.width_groups():
             widths = x[positions]
-            centered = widths - (widths.mean() if widths.size else 0.0)
+            centered = widths - widths.mean()
             gradient[positions] += 2.0 * precision * centered
             value += precision * float(centered @ centered)
         return value, gradient

@@ -68,6 +68,13 @@ class Composite(Kernel):
             [part.with_theta(t) for part, t in zip(self._parts(), split, strict=True)]
         )
 
+    def width_groups(self) -> list[Array]:
+        """Return the positions of the widths of each part that has one width per feature."""
+        ends = accumulate((part.theta.size for part in self._parts()), initial=0)
+        # The last end has no part.
+        pairs = zip(ends, self._parts(), strict=False)
+        return [begin + group for begin, part in pairs for group in part.width_groups()]
+
     def log_bounds(self, X: Features) -> Array:
         """Return the intervals of the parts' log-parameters, concatenated."""
         return np.vstack([part.log_bounds(X) for part in self._parts()])

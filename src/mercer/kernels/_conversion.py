@@ -212,6 +212,13 @@ class SklearnKernel(Kernel):
         """Return the same kernel with other hyperparameters."""
         return type(self)(self.kernel.clone_with_theta(np.asarray(theta, dtype=float)))
 
+    def width_groups(self) -> list[Array]:
+        """Return the positions in `theta` of each free vector of length scales."""
+        free = [each for each in self.kernel.hyperparameters if not each.fixed]
+        names = np.repeat([each.name for each in free], [each.n_elements for each in free])
+        groups = [np.flatnonzero(names == each.name) for each in free]
+        return [g for g in groups if len(g) > 1 and names[g[0]].endswith("length_scale")]
+
     def log_bounds(self, X: Features) -> Array:
         """Return the kernel's own bounds, shape (n_theta, 2)."""
         return np.reshape(np.array(self.kernel.bounds, dtype=float), (-1, 2))

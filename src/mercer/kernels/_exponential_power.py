@@ -127,9 +127,17 @@ class ExponentialPower(Stationary):
         return {name: np.log(pair) for name, pair in ends.items() if pair is not None}
 
     def _spread_exponent(self) -> float:
+        return min(max(1.0 / self._largest_power(), 1.0), 10.0)
+
+    def _wide_exponent(self, n_widths: int) -> float:
+        if n_widths == 1:
+            return self._spread_exponent()
+        # At the largest width, exp(-t) = 1 - t + t^2 / 2 - ... is at most 1% away from linear.
+        return min(max(2.0 / self._largest_power(), 1.0), 10.0)
+
+    def _largest_power(self) -> float:
         searched = self._shapes()
-        largest = float(np.exp(searched["power"][1])) if "power" in searched else self.power
-        return min(max(1.0 / largest, 1.0), 10.0)
+        return float(np.exp(searched["power"][1])) if "power" in searched else self.power
 
     def _shape_gradient(self, P: Array, u: Array, X: Features, Z: Features) -> tuple[float, ...]:
         searched = self._shapes()

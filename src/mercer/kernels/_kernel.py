@@ -179,6 +179,11 @@ class Kernel(OwnFormula):
             raise ValueError(f"{type(self).__name__} has no parameters; got {np.size(theta)}.")
         return self
 
+    def width_groups(self) -> list[Array]:
+        """Return the positions in `theta` of one width per feature, for each part that has them."""
+        n_widths = self.structure.n_widths
+        return [np.arange(n_widths)] if n_widths > 1 else []
+
     def log_bounds(self, X: Features) -> Array:
         """Return the interval in which each log-parameter is searched, shape (n_theta, 2).
 

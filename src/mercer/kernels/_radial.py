@@ -264,8 +264,11 @@ class Stationary(Radial):
     def starts(self, X: Features) -> Array:
         """Return nine starts of a search, each with equal widths, shape (9, n_theta)."""
         starts = super().starts(X)
-        interval = self._width_bounds(X, 1)[0]
-        widths = np.linspace(interval[0], interval[1], N_STARTS + 2)[1:-1, None]
+        low, high = self._width_bounds(X, 1)[0]
+        if log_interval(self.bounds) is None:
+            # Searches start near the distances, whatever the largest width.
+            high -= np.log(10.0) * (self._wide_exponent(1) - self._spread_exponent())
+        widths = np.linspace(low, high, N_STARTS + 2)[1:-1, None]
         starts[:, : np.size(self._scale())] = widths
         return starts
 
@@ -337,17 +340,24 @@ class Stationary(Radial):
         """
         return 1.0
 
+    def _wide_exponent(self, n_widths: int) -> float:
+        """Return the number of decades between the largest distance and the largest width.
+
+        Wide kernels that are not smooth at zero still describe rough functions, with large weights.
+        """
+        return self._spread_exponent()
+
     def _width_bounds(self, X: Features, n_widths: int) -> Array:
         if (given := log_interval(self.bounds)) is not None:
             return np.tile(given, (n_widths, 1))
         low, high = distance_range(X, self.norm)
-        spread = 10.0 ** self._spread_exponent()
-        interval = np.array([low / spread, high * spread])
+        spread, wide = 10.0 ** self._spread_exponent(), 10.0 ** self._wide_exponent(n_widths)
+        interval = np.array([low / spread, high * wide])
         if n_widths == 1:
             return np.log(interval)[None, :]
         deviations = feature_deviations(X)
         narrowest = np.where(deviations > 0, deviations / spread, interval[0])
-        widest = np.maximum(interval[1], 10.0 * spread * deviations)
+        widest = np.maximum(interval[1], 10.0 * wide * deviations)
         return np.log(np.column_stack([np.minimum(interval[0], narrowest), widest]))
 
 

@@ -26,7 +26,7 @@ class Matern(Stationary):
         One width per feature.
     bounds : "data" or (float, float), default="data"
         Interval in which widths are searched, in the unit of the features. `"data"` derives it from
-        the distances between the training samples.
+        the distances between the training samples, up to a hundred times the largest distance.
     nu : {0.5, 1.5, 2.5}, default=1.5
         Smoothness.
 
@@ -76,6 +76,9 @@ class Matern(Stationary):
         if self.nu == 0.5:
             return ratio(-0.5 * decay, a)
         return -1.5 * decay if self.nu == 1.5 else -5.0 / 6.0 * (1.0 + a) * decay
+
+    def _wide_exponent(self, n_widths: int) -> float:
+        return 2.0
 
     def _smoothness(self) -> float:
         if self.nu not in (0.5, 1.5, 2.5):

@@ -30,7 +30,6 @@ from mercer.probabilistic._model import LikelihoodName, ObjectiveName, Settings,
 class BayesianMKL(OneStage):
     """Base class of the estimators that learn a kernel by a probabilistic objective."""
 
-    _merges_equal_samples = True
     _objectives: ClassVar[tuple[ObjectiveName, ...]]
     _conditions: ClassVar[dict[str, str]] = {
         "log_marginal_likelihood_": "objective is 'vb', 'laplace' or 'marginal_likelihood'",
@@ -52,6 +51,9 @@ class BayesianMKL(OneStage):
     scale_: Array
     rows_: Array
     diagonal_: Array
+
+    def _merged(self, data: TrainingData) -> TrainingData:
+        return data.merged()
 
     def _n_gram_matrices(self) -> int:
         if self.learn_parameters:
@@ -102,7 +104,8 @@ class BayesianMKL(OneStage):
             tol=float(self.tol),
             max_iter=int(self.max_iter),
         )
-        model = learn_model(data.samples(len(kernels)), kernels, Y, settings, report)
+        samples, observed = (each.samples(len(kernels)) for each in (data, data.observed))
+        model = learn_model(samples, kernels, Y, settings, report, observed=observed)
         return LearnedMachines(model.kernels, model.weights, model.traces, model)
 
     def _store(self, data: TrainingData, target: Target, learned: Any) -> None:

@@ -83,7 +83,9 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
     kernel_ : WeightedSum
         The learned kernel for the normalized responses, which can be called on two tables.
     weights_ : ndarray of shape (n_kernels,)
-        Coefficients of the kernels; zero for kernels that are not needed.
+        Coefficients of the kernels in the covariance of the normalized responses; zero for kernels
+        that are not needed. In the squared unit of the responses, which `noise_variance_` has, the
+        coefficients are weights_ * y_scale_**2.
     noise_variance_ : float or ndarray of shape (n_outputs,)
         Variance of the noise, in the squared unit of the responses.
     shares_ : ndarray of shape (n_kernels,)
@@ -137,9 +139,12 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
     memory. Several responses share the kernel, and the noise relative to the sizes of the
     responses.
 
-    Sample weights multiply the log-likelihoods of the samples. Samples given twice have equal
-    responses, so the learned noise may vanish if the weights sum to more than the number of
-    samples. In that case, set `noise` or scale the weights down.
+    Sample weights multiply the log-likelihoods of the samples. If the noise is learned, weights are
+    scaled to a median of one, and the variance of the noise is learned first, without weights and
+    with each copied row once: weights and copies show no noise, so that the likelihood would
+    increase without bound as the noise vanishes. Rows with equal features and different responses
+    do show the noise, and all of them count, as do rows of a few categories that are equal by
+    chance. If `noise` is given, a sample of weight w has the noise variance noise / w.
 
     References
     ----------
@@ -189,6 +194,9 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
         if self.noise is not None:
             check_positive("noise", self.noise)
         check_bool("normalize_y", self.normalize_y)
+
+    def _merged(self, data: TrainingData) -> TrainingData:
+        return super()._merged(data) if self.noise is not None else data.observed_once()
 
     def _encoded(self, data: TrainingData, target: Target) -> Array:
         responses = super()._encoded(data, target)

@@ -213,6 +213,8 @@ def learn_model(
     Y: Array,
     settings: Settings,
     on_step: Callable[..., None] | None = None,
+    *,
+    observed: Samples | None = None,
 ) -> LearnedModel:
     """Learn the weights and, if they are free, the noise and the parameters of the kernels.
 
@@ -225,11 +227,15 @@ def learn_model(
     settings : Settings
     on_step : callable, default=None
         Called after each step.
+    observed : Samples, default=None
+        The samples, weighted by their numbers of independent observations. If these are not the
+        weights, noise is learned first, from them: if copies and weights counted as observations,
+        the likelihood would increase without bound as the noise vanishes.
     """
-    if settings.noise is None and settings.needs_noise:
-        evidence = replace(settings, objective="vb", learns_parameters=False)
-        known = learn_model(samples, kernels, Y, evidence, on_step).noise
-        settings = replace(settings, noise=known)
+    observed = samples if observed is None else observed
+    given, counted = samples.weights.values, observed.weights.values
+    if settings.noise is None and (settings.needs_noise or not np.array_equal(given, counted)):
+        settings = replace(settings, noise=_learned_noise(observed, kernels, Y, settings, on_step))
     size = float(samples.weights.mean(Y * Y).mean())
     noise = 0.1 * size if settings.noise is None else settings.noise
     if not settings.learns_parameters:
@@ -250,6 +256,19 @@ def learn_model(
     dictionary = _WeightedDictionary(samples, learned_kernels, Y, settings, noise)
     found = dictionary.minimum_at(weights)
     return dictionary.model(replace(found, history=history, converged=converged))
+
+
+def _learned_noise(
+    samples: Samples,
+    kernels: Sequence[Kernel],
+    Y: Array,
+    settings: Settings,
+    on_step: Callable[..., None] | None,
+) -> float:
+    """Return the variance of the noise that maximizes the marginal likelihood, or its bound."""
+    if settings.needs_noise:
+        settings = replace(settings, objective="vb", learns_parameters=False)
+    return learn_model(samples, kernels, Y, settings, on_step).noise
 
 
 class _WeightedDictionary:

@@ -36,7 +36,8 @@ class EvidenceMaximization(KernelLearner):
         current parameters do not matter.
     width_deviation : float, default=1.0
         Standard deviation of a normal prior on the natural logarithms of the widths, around their
-        mean. Smaller values make the widths more similar.
+        mean, for each part of the kernel with one width per feature, including vectors of length
+        scales of scikit-learn. Smaller values make the widths more similar.
     max_samples : int, default=1000
         Maximum number of samples that are used. From larger tables, samples are taken that are
         evenly spaced in the order of the target.
@@ -95,7 +96,8 @@ class EvidenceMaximization(KernelLearner):
     An iteration takes O(n^3 + n^2 d) for the n <= `max_samples` samples that are used.
 
     If samples are weighted, the samples that are used are drawn evenly along the cumulative
-    weights, and none is drawn twice.
+    weights, and none is drawn twice. Copies of a row are used once, because they show no noise: the
+    marginal likelihood would increase without bound as the noise vanishes.
 
     References
     ----------
@@ -149,8 +151,7 @@ class EvidenceMaximization(KernelLearner):
         if target.classes is None and str(self.output_kernel) in ("None", "linear"):
             # The columns of the factor are the responses divided by their standard deviations.
             deviations = response_deviation(data.y.reshape(len(data), -1), data.weights)
-            n_used = min(len(Y), self.max_samples)
-            self.log_marginal_likelihood_ -= n_used * float(np.log(deviations).sum())
+            self.log_marginal_likelihood_ -= found.n_samples * float(np.log(deviations).sum())
         return single_kernel(samples, target, found.kernel, found.path)
 
     def _check_settings(self) -> None:

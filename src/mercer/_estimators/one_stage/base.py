@@ -59,7 +59,6 @@ class OneStage(KernelEstimator):
     class_weight: ClassWeight = None
     verbose: bool
     _task: ClassVar[Task]
-    _merges_equal_samples: ClassVar[bool] = False
 
     kernel_: Kernel
     weights_: Array
@@ -102,7 +101,7 @@ class OneStage(KernelEstimator):
 
     def _fit_data(self, data: TrainingData) -> Self:
         """Learn from validated data."""
-        data = data.merged() if self._merges_equal_samples else data
+        data = self._merged(data)
         target = self._target_of(data)
         Y = self._encoded(data, target)
         kernels = self._kernels_of(data)
@@ -110,6 +109,10 @@ class OneStage(KernelEstimator):
             learned = self._learn(data, kernels, Y, report)
         self._store(data, target, learned)
         return self
+
+    def _merged(self, data: TrainingData) -> TrainingData:
+        """Return the data, in which samples that are equal may be merged."""
+        return data
 
     def _check_parameters(self) -> None:
         """Raise an error if a parameter is out of its range."""
@@ -125,7 +128,7 @@ class OneStage(KernelEstimator):
 
     def _kernels_of(self, data: TrainingData) -> list[Kernel]:
         """Return the kernels from which one is learned, bound to the data."""
-        return data.dictionary(self.kernels)
+        return data.observed.dictionary(self.kernels)
 
     def _learn(
         self, data: TrainingData, kernels: list[Kernel], Y: Array, report: Report
