@@ -184,7 +184,7 @@ def folds_of(
     UserWarning
         If the smallest class has fewer samples than there are folds.
     """
-    if _are_listed(cv):
+    if cv is not None and not isinstance(cv, Integral):
         listed = _listed_folds(cv, given)
         if sample.kept is None:
             return listed
