@@ -8,12 +8,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import lsq_linear
 
 from mercer._data.encoded_targets import encode_target
-from mercer._data.weights import SampleWeights, UnitWeights
+from mercer._data.weights import SampleWeights, UnitWeights, as_weights
 from mercer._estimators.stacking.combination import (
     LinearCombination,
     LogisticCombination,
     linear_combination,
     logistic_combination,
+    slope_to_indicators,
 )
 
 
@@ -152,6 +153,25 @@ def test_the_left_out_mean_tells_nothing() -> None:
     deviations = predicted - target.left_out_means
     found = logistic_combination([deviations], target.codes, target.mean)
     assert_allclose(found.combine([deviations], target.mean), 0.5)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_errors_with_the_sign_of_the_label_are_not_amplified(n_classes: int) -> None:
+    target = encode_target(np.arange(60) % n_classes, classification=True)
+    own, weights = target.values - target.mean, target.weights
+    assert slope_to_indicators(1e-7 * own, target.values, weights) == 0.0
+    assert slope_to_indicators(np.zeros_like(own), target.values, weights) == 0.0
+    assert slope_to_indicators(-own, target.values, weights) == 0.0
+    assert_allclose(slope_to_indicators(0.25 * own, target.values, weights), 4.0)
+
+
+def test_slopes_of_weighted_samples_are_those_of_repeated_ones() -> None:
+    [found, *_], codes, _ = class_problem(6, 3)
+    counts = np.random.default_rng(6).integers(1, 4, len(codes))
+    indicators = np.eye(3)[codes]
+    weighted = slope_to_indicators(found, indicators, as_weights(counts.astype(float), len(codes)))
+    repeated = (np.repeat(table, counts, axis=0) for table in (found, indicators))
+    assert_allclose(weighted, slope_to_indicators(*repeated, UnitWeights(counts.sum())))
 
 
 def test_a_class_without_samples_has_no_probability() -> None:

@@ -1,5 +1,6 @@
 """Stacks leave out samples of a group together, or what a splitter holds out."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -7,8 +8,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import (
     GroupKFold,
+    KFold,
     PredefinedSplit,
     RepeatedKFold,
+    StratifiedKFold,
     TimeSeriesSplit,
 )
 from stacking_cases import ESTIMATORS, problem, target_for
@@ -227,6 +230,7 @@ def test_groups_and_folds_that_cannot_work_are_refused(cv: Any, known: Any, mess
         KernelStackingRegressor(cv=cv).fit(X, y, **known)
 
 
+@pytest.mark.filterwarnings("ignore:A fold of cv holds out samples of a class")
 @pytest.mark.parametrize("loss", ["squared_error", "all"])
 def test_a_fold_may_train_on_one_class_if_another_trains_on_several(loss: str) -> None:
     X, _ = problem(30)
@@ -248,6 +252,20 @@ def test_a_fold_that_trains_on_one_row_predicts_its_response_or_the_frequencies_
     several = np.column_stack([y > 0.0, y > 1.0]).astype(int)
     labels = KernelStackingClassifier(CANDIDATES, cv=folds).fit(X, several)
     assert_allclose(labels.loo_predictions_[20:], [several.mean(axis=0)] * 10)
+
+
+def test_a_fold_without_a_class_is_said() -> None:
+    X, _ = problem(30)
+    y = np.repeat([0, 1, 2], 10)
+    with pytest.warns(UserWarning, match="holds out samples of a class, and trains on none of"):
+        model = KernelStackingClassifier(CANDIDATES, cv=KFold(3)).fit(X, y)
+    assert np.isfinite(model.loo_predictions_).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        KernelStackingClassifier(CANDIDATES, cv=StratifiedKFold(3)).fit(X, y)
+        # The class that a split does not train on is not among the samples that it predicts.
+        splits = [(np.arange(15), np.arange(15, 20)), (np.arange(5, 30), np.arange(5))]
+        KernelStackingClassifier(CANDIDATES, cv=splits).fit(X, y)
 
 
 def test_a_class_within_one_group_is_said() -> None:

@@ -193,6 +193,7 @@ def test_a_candidate_whose_score_is_nan_is_left_out_with_its_name() -> None:
         KernelStackingRegressor(KERNELS, scoring=lambda *_: np.nan).fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore:A fold of cv holds out samples of a class")
 def test_the_score_is_nan_where_no_row_of_a_class_is_held_out() -> None:
     X, y = problem(80)
     y = np.where(np.arange(80) < 15, 2, (y > 0.6).astype(int))

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.model_selection import GroupKFold, LeaveOneGroupOut
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut
 
 from mercer import (
     KernelStackingRegressor,
@@ -140,6 +140,12 @@ def test_all_samples_but_one_may_be_a_group(estimator: Any) -> None:
     y = y > 0.0 if estimator is TwoStageClassifier else y
     model = estimator().fit(X, y, groups=np.arange(24) == 0)
     assert model.predict(X).shape == (24,)
+
+
+def test_a_fold_without_a_class_is_said() -> None:
+    X, _, groups = effects(3, 12, 0)
+    with pytest.warns(UserWarning, match="holds out samples of a class, and trains on none of"):
+        TwoStageClassifier(cv=KFold(3)).fit(X, groups)
 
 
 def test_a_class_within_one_group_is_said() -> None:

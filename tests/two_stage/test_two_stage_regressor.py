@@ -196,9 +196,11 @@ def test_responses_may_vary_in_one_fold_alone() -> None:
 @pytest.mark.parametrize(
     ("n", "n_groups", "settings", "nested"),
     [
-        (9, None, {}, False),
-        (10, None, {}, True),
-        (40, 9, {}, False),
+        (3, None, {}, False),
+        (4, None, {}, True),
+        (9, None, {}, True),
+        (40, 3, {}, False),
+        (40, 4, {}, True),
         (40, None, {"alpha": [1.0]}, True),
         (40, None, {"cv": 5}, False),
         (40, None, {"learner": UniformCombination([Gaussian(2.0)])}, False),
@@ -212,6 +214,16 @@ def test_few_or_many_samples_and_given_choices_keep_their_residuals(
     groups = None if n_groups is None else np.arange(n) % n_groups
     model = TwoStageRegressor(**settings).fit(X, y, groups=groups)
     assert isinstance(model._held_out, LeftOutChoice) == nested
+
+
+@pytest.mark.parametrize(("n", "coverage"), [(4, 0.5), (5, 0.5), (9, 0.9)])
+def test_intervals_of_the_fewest_samples_are_nested(n: int, coverage: float) -> None:
+    X, y = table(n)
+    model = TwoStageRegressor().fit(X, y)
+    residuals = np.abs(model._held_out.held_out.residuals[:, 0])
+    widths = np.ptp(model.predict_interval(X, coverage, None), axis=1)
+    assert_allclose(widths, 2.0 * np.sort(residuals)[int(np.ceil(coverage * (n + 1))) - 1])
+    assert residuals.max() > np.abs(model.cv_residuals_).max()
 
 
 def test_several_responses_have_their_own_widths() -> None:

@@ -79,17 +79,18 @@ def resampling_of(
     Warns
     -----
     UserWarning
-        If all samples of a class are left out together.
+        If all samples of a class are in one group, or listed folds predict samples of a class on
+        which they do not train.
     """
     if cv is None:
         found = sample.resampling
     else:
         splits = folds_of(cv, sample, given, codes)
-        if codes is not None and not isinstance(cv, Integral) and not _of_several(splits, codes):
+        if codes is not None and _are_listed(cv) and not _of_several(splits, codes):
             raise ValueError(_ONE_CLASS.format(cv=cv))
         found = resampled(splits, len(sample), sample.groups, ranks=sample.ranks)
-    if codes is not None and given.groups is not None and isinstance(found, Together):
-        _check_classes(found, codes)
+    if codes is not None:
+        _check_classes(cv, found, given, codes)
     return found
 
 
@@ -117,17 +118,34 @@ def resampling_of_rows(
     return resampling_of(cv, with_copies(sample), given, codes)
 
 
-def _check_classes(resampling: Resampling, codes: NDArray[np.intp]) -> None:
-    """Warn if all samples of a class are left out together."""
+def _check_classes(
+    cv: CrossValidator, resampling: Resampling, given: Sample, codes: NDArray[np.intp]
+) -> None:
+    """Warn if groups, or listed folds, hold out samples of a class and train on none of it."""
+    if _are_listed(cv):
+        message = (
+            "A fold of cv holds out samples of a class, and trains on none of this class, so that "
+            "scores are too low. StratifiedKFold divides the samples of each class."
+        )
+    elif given.groups is not None and isinstance(resampling, Together):
+        message = (
+            "All samples of a class are in one group. Fits without this group do not know the "
+            "class, so that scores are too low."
+        )
+    else:
+        return
     sizes = np.bincount(codes)
-    for removed, _ in resampling.parts:
+    for removed, at in resampling.parts:
         inside = np.bincount(codes[removed], minlength=len(sizes))
-        if np.any((inside == sizes) & (sizes > 1)):
-            warn(
-                "All samples of a class are in one group. Fits without this group do not know the "
-                "class, so that scores are too low."
-            )
+        predicted = np.bincount(codes[removed[at]], minlength=len(sizes))
+        if np.any((inside == sizes) & (sizes > 1) & (predicted > 0)):
+            warn(message)
             return
+
+
+def _are_listed(cv: CrossValidator) -> bool:
+    """Return whether `cv` lists folds, or is a splitter that does."""
+    return cv is not None and not isinstance(cv, Integral)
 
 
 def folds_of(
@@ -227,10 +245,11 @@ def folds_of_classes(
     Warns
     -----
     UserWarning
-        If a penalty is to be chosen, and all samples of a class are in one group.
+        If a penalty is to be chosen, and all samples of a class are in one group, or listed folds
+        predict samples of a class on which they do not train.
     """
-    number = cv is None or isinstance(cv, Integral)
-    if number and not score:
+    listed = _are_listed(cv)
+    if not listed and not score:
         cv = min(N_FOLDS if cv is None else int(cv), int(np.bincount(codes).max()))
         if sample.groups is not None:
             cv = min(cv, len(np.unique(sample.groups)))
@@ -240,8 +259,10 @@ def folds_of_classes(
         if not score:
             simplefilter("ignore", UserWarning)
         splits = folds_of(cv, sample, given, codes)
-    if score and number and given.groups is not None:
-        _check_classes(Together(len(sample), sample.groups), codes)
+    if score and listed:
+        _check_classes(cv, resampled(splits, len(sample)), given, codes)
+    elif score and given.groups is not None:
+        _check_classes(cv, Together(len(sample), sample.groups), given, codes)
     found = _of_several(splits, codes)
     if not found and sample.groups is not None and given.groups is None:
         # Each class consists of one row and its copies.

@@ -177,7 +177,10 @@ class PredictionSetMixin:
         -----
         The thresholds are quantiles of scores that are computed from the held-out probabilities of
         training samples. If groups were given to `fit`, quantiles are taken over groups, and the
-        coverage holds for samples of new groups.
+        coverage holds for samples of new groups. Except in stacks, the same probabilities determine
+        the penalty, and often the kernel, so that sets of few samples cover less. If labels are
+        noise, sets of `TwoStageClassifier` and `MKLClassifier` for a coverage of .9 contain .87 to
+        .88 of new labels with 60 samples of two classes.
 
         References
         ----------

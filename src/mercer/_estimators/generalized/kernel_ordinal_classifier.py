@@ -107,7 +107,8 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
     The centered Gram matrix of each kernel is divided by its mean diagonal, so that the same
     penalties suit all kernels. To first order, leave-one-out values follow from the weighted ridge
     regression of the last Newton step [1]_, and so do leave-one-out thresholds. On 200 samples, the
-    resulting deviance agreed with the deviance of refits to four parts in a thousand. Leave-one-out
+    resulting deviance agreed with the deviance of refits to four parts in a thousand. If grades are
+    rare, it is too low: by 1 to 7 % on 50 samples with three of each of two grades. Leave-one-out
     probabilities below 1 / (n + 2) for n samples are raised to this value, by the rule of
     succession, before they are normalized.
 

@@ -315,6 +315,33 @@ class _LogisticProblem:
         return loss / n, np.concatenate(gradient) / n
 
 
+def slope_to_indicators(
+    deviations: Array, indicators: Array, weights: SampleWeights, *, least: float = 1e-6
+) -> float:
+    """Return the factor that brings deviations closest to those of class indicators.
+
+    It is not negative, because classes that are frequent in a fold are rarer elsewhere. It is zero
+    for tiny deviations, because it would amplify their errors, which may tell the own label.
+
+    Parameters
+    ----------
+    deviations, indicators : ndarray of shape (n_samples, n_classes)
+        Deviations are of left-out log-odds, decision values or indicators.
+    weights : SampleWeights
+    least : float, default=1e-6
+        Root mean square of tiny deviations.
+
+    Examples
+    --------
+    >>> own, weights = np.array([[-0.5, 0.5], [0.5, -0.5]]), as_weights(None, 2)
+    >>> [slope_to_indicators(own / divisor, own + 0.5, weights) for divisor in (4.0, -4.0, 1e7)]
+    [4.0, 0.0, 0.0]
+    """
+    products = deviations * (indicators - weights.mean(indicators))
+    product, squares = (float(weights.mean(x.sum(axis=1))) for x in (products, deviations**2))
+    return max(product / squares, 0.0) if squares > least**2 else 0.0
+
+
 CombinedWithout: TypeAlias = Callable[[Array], tuple[Combination, Sequence[Array]]]
 """Function from rows to a combination that depends only on them, and deviations of all samples."""
 

@@ -125,7 +125,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         the probabilities are constant.
     loo_predictions_ : ndarray of shape (n_samples, n_classes)
         Probabilities of the classes for each training sample, predicted by fits without the sample,
-        or its group. Kernels, penalties and their combination are chosen without its fold. The
+        or its group. Kernels, penalties and their combination are chosen without its fold, but they
+        are combined with the class frequencies of all samples, which contain the own label. The
         values are NaN for samples that no fold of `cv` holds out. Samples of weight zero are
         predicted by the fit to all samples, or omitted if not all rows are stored. See Notes for
         when the predictions are computed.
@@ -148,6 +149,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     Notes
     -----
     Features are scaled internally, and rows that are copies of one another are left out together.
+    Columns of sparse tables are only divided by standard deviations, unlike those of dense copies.
     Exact fits compute left-out scores and prediction sets when they are first read (also by
     `hasattr`), or before `mercer.save`. Far from all training samples, the predicted probabilities
     are the class frequencies. A fit takes O(s^3) time for the s samples on which candidates are

@@ -135,6 +135,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     Notes
     -----
     Features are scaled internally, and rows that are copies of one another are left out together.
+    Columns of sparse tables are only divided by standard deviations, unlike those of dense copies.
     Exact fits compute left-out scores and intervals when they are first read (also by `hasattr`),
     or before `mercer.save`. Far from all training samples, the prediction is the mean response, or
     the geometric mean if `log_response_` is true. A fit takes O(s^3) time for the s samples on

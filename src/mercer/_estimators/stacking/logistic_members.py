@@ -10,6 +10,7 @@ from scipy.special import logit
 
 from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.types import Array
+from mercer._estimators.stacking.combination import slope_to_indicators
 from mercer._estimators.stacking.evaluation import Evaluation, Score, ViewedSample
 from mercer._estimators.stacking.ridges import scored
 from mercer._gram.tiles import serial_algebra
@@ -73,15 +74,26 @@ class LogisticSolver:
     def left_out(self, gram: Array, target: EncodedTarget) -> Array:
         """See :class:`Solver`."""
         problems = _problems(target)
-        found = problems.on(gram).left_out(self.alpha)
-        return np.asarray(self.slope * _deviations(problems, found, target))
+        return np.asarray(self.slope * _deviations(problems, gram, self.alpha))
 
 
 def _deviations(
-    problems: LogisticProblems, left_out: Sequence[Array], target: EncodedTarget
+    problems: LogisticProblems, gram: Array, alpha: float, *, corrected: bool = False
 ) -> Array:
-    """Return left-out log-odds minus those of the class frequencies in the training samples."""
-    return _spread(problems, np.hstack(left_out) - _frequencies(problems, target.left_out_means))
+    """Return left-out log-odds minus those of a constant model.
+
+    The log-odds of the constant model are approximated in the same way, because the error of the
+    approximation depends on the sample's own label. They are subtracted before values are bounded.
+    """
+    found, constant = (
+        np.hstack(problems.on(K).left_out(alpha, corrected=corrected, bounded=False))
+        for K in (gram, np.zeros_like(gram))
+    )
+    # Without any sample of a class, there is nothing by which regressions could deviate.
+    known = ~(np.isinf(found) | np.isinf(constant))
+    deviations = np.subtract(found, constant, out=np.zeros_like(found), where=known)
+    largest = np.log(len(gram) + 1.0)
+    return _spread(problems, np.clip(deviations, -largest, largest))
 
 
 def _problems(target: EncodedTarget) -> LogisticProblems:
@@ -132,15 +144,12 @@ def _evaluated(found: Evaluation, table: ViewedSample) -> Evaluation:
     gram, _ = table.gram(found.kernel, view)
     fit = problems.on(gram).best(problems.log_loss)
     solver = LogisticSolver(fit.alpha)
-    deviations = _deviations(problems, fit.left_out, target)
+    deviations = _deviations(problems, gram, fit.alpha, corrected=True)
     for (_, part), kernel in found.unseen:
         deviations[part] = solver.left_out(table.gram(kernel, view)[0], target)[part]
     covered = target.resampling.covered
-    weights = target.weights.take(covered)
-    known = deviations[covered]
-    squares = float(weights.mean(np.square(known).sum(axis=1)))
-    products = known * (target.values[covered] - target.mean)
-    slope = max(float(weights.mean(products.sum(axis=1))) / squares, 0.0) if squares else 0.0
+    known, weights = deviations[covered], target.weights.take(covered)
+    slope = slope_to_indicators(known, target.values[covered], weights)
     wrong = known.argmax(axis=1) != problems.codes[covered]
     return replace(
         found,

@@ -12,6 +12,7 @@ from sklearn.svm import SVC
 from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.folds import N_FOLDS, Splits
 from mercer._data.types import Array, RandomState
+from mercer._estimators.stacking.combination import slope_to_indicators
 from mercer._estimators.stacking.evaluation import Evaluation, Score, ViewedSample
 from mercer._estimators.stacking.ridges import scored
 from mercer._gram.tiles import serial_algebra
@@ -144,21 +145,12 @@ def _machines(
 
 
 def _scale_of(decisions: Array, target: EncodedTarget) -> tuple[float, Array, float]:
-    """Return the slope and center that scale decisions to deviations of indicators, and the error.
-
-    A negative slope would leak the labels: a class that is frequent in its own fold is rare
-    elsewhere.
-    """
+    """Return the slope and center that scale decisions to indicators, and the error."""
     covered, codes = target.resampling.covered, target.codes
     assert codes is not None
-    weights = target.weights.take(covered)
-    error = float(weights.mean(decisions[covered].argmax(axis=1) != codes[covered]))
-    center = weights.mean(decisions[covered])
-    centered = decisions - center
-    squares = float(weights.mean(np.square(centered[covered]).sum(axis=1)))
-    product = float(weights.mean(np.sum((centered * target.values)[covered], axis=1)))
-    slope = max(product / squares, 0.0) if squares > 0.0 else 0.0
-    return slope, center, error
+    known, weights = decisions[covered], target.weights.take(covered)
+    error, center = float(weights.mean(known.argmax(axis=1) != codes[covered])), weights.mean(known)
+    return slope_to_indicators(known - center, target.values[covered], weights), center, error
 
 
 def _decisions_in_folds(

@@ -15,6 +15,7 @@ from mercer._data.folds import N_FOLDS, Splits
 from mercer._data.sample import Sample
 from mercer._data.types import Array, Features, RandomState
 from mercer._estimators.stacking.candidates import Candidate
+from mercer._estimators.stacking.combination import slope_to_indicators
 from mercer._estimators.stacking.evaluation import Combine, RidgeSolver, Selection, ViewedSample
 from mercer._estimators.stacking.leaf_members import EvaluationOfTrees, LeafFunction
 from mercer._estimators.stacking.ridges import left_out_message
@@ -175,8 +176,8 @@ def boosted_trees(
         if not loss < least:
             break
         least, found, growth = loss, deviations, replace(growth, n_iterations=n_iterations)
-    slope = _slope(found[covered], known) if growth.n_iterations else 0.0
-    if slope <= 0.0:
+    slope = slope_to_indicators(found[covered], known.values, known.weights)
+    if not growth.n_iterations or slope <= 0.0:
         return []
     growth = replace(growth, slope=slope)
     member = TreeMember.grown_on(rows, growth, view, shape[1], keeps_rows=keeps_rows)
@@ -213,13 +214,6 @@ def _least_log_loss(deviations: Array, target: EncodedTarget) -> float:
         lambda factor: _log_loss(factor * deviations, target), bounds=(0.0, 2.0), method="bounded"
     )
     return float(found.fun)
-
-
-def _slope(deviations: Array, target: EncodedTarget) -> float:
-    """Return the factor of deviations with which they are closest to those of indicators."""
-    products = deviations * (target.values - target.mean)
-    squares = float(target.weights.mean(np.square(deviations).sum(axis=1)))
-    return float(target.weights.mean(products.sum(axis=1))) / squares if squares else 0.0
 
 
 def _samples_and_splits(

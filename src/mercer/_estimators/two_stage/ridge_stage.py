@@ -36,7 +36,7 @@ from mercer._solvers.left_out import ALPHA_GRID, leave_one_out, losses_downhill
 from mercer._solvers.ridge import fit_ridge, held_out_residuals
 from mercer.kernels import Kernel
 
-LEAST_NESTED, MOST_NESTED = 10, 1000
+LEAST_NESTED, MOST_NESTED = 4, 1000
 """The choice of the kernel is repeated without each fold if there are at least `LEAST_NESTED`
 samples or groups, and at most `MOST_NESTED` samples. With few samples, the lowest of several
 errors is biased. With many samples, the eigendecomposition for each fold takes long."""
