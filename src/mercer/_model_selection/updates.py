@@ -63,7 +63,8 @@ class UpdatesMixin:
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_new, n_features)
-            At least one row, with the columns of the fit.
+            At least one row, with the columns of the fit. The rows must be new: rows that the model
+            has learned from before are counted twice; see the notes.
         y : array-like of shape (n_new,) or (n_new, n_outputs)
             Responses, or labels of the classes that a classifier was fitted to.
         sample_weight : array-like of shape (n_new,), default=None
@@ -88,6 +89,10 @@ class UpdatesMixin:
 
         Notes
         -----
+        The rows are assumed not to be among those of the fit or of earlier updates, which is not
+        checked. Rows that are given again count twice, and the model predicts them too well:
+        intervals of stacks become too narrow, and `needs_refit_` remains false.
+
         Intervals of stacks also use the errors of the new rows. Kernels, centers, trees and their
         leaves, transformations of the table, penalties and stacking weights are not updated, nor
         are the calibration of probabilities, prediction sets and `loo_predictions_`.
