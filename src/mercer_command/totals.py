@@ -49,7 +49,9 @@ def without_totals(cells: Cells) -> Cells:
     multiples of each other or, if a cell of the row says "Total" or the like, in one column.
     """
     frame, separator = cells.frame, cells.separator
-    possible = [name for name in frame if len(frame) > _FEWEST and _may_be_total(frame[name])]
+    if len(frame) <= _FEWEST:
+        return cells
+    possible = [name for name in frame.columns if _may_be_total(frame[name])]
     if not possible:
         return cells
     last = frame.iloc[-1]
