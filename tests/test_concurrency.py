@@ -23,6 +23,8 @@ from mercer import (
     TwoStageClassifier,
     TwoStageRegressor,
 )
+from mercer._gram.devices import _FULL_PRECISION
+from mercer._gram.threads import GIVEN_CORES
 from mercer.kernels import Gaussian
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -205,3 +207,25 @@ def test_a_fit_in_a_thread_can_be_interrupted(name: str) -> None:
         numbers(model, X)
     assert blas_threads() == before
     np.testing.assert_allclose(numbers(model.set_callbacks().fit(X, y), X), expected, rtol=1e-9)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork")
+@pytest.mark.parametrize("shared", [GIVEN_CORES, _FULL_PRECISION])
+def test_a_fork_while_another_thread_holds_a_lock_leaves_it_open(shared: Any) -> None:
+    held, ended = Event(), Event()
+
+    def hold() -> None:
+        with shared._lock:
+            held.set()
+            assert ended.wait(60)
+
+    thread = Thread(target=hold)
+    thread.start()
+    assert held.wait(60)
+    if not (child := os.fork()):
+        os._exit(0 if shared._lock.acquire(blocking=False) else 1)
+    status = os.waitpid(child, 0)[1]
+    ended.set()
+    thread.join()
+    assert status == 0

@@ -5,6 +5,7 @@ import codecs
 import csv
 import gzip
 import lzma
+import math
 import re
 import sys
 import zipfile
@@ -14,8 +15,6 @@ from io import BytesIO, TextIOWrapper
 from itertools import islice
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
 
 from mercer_command.messages import InputError, listing
 
@@ -105,6 +104,8 @@ def recognized_text(path: Path, *, header: bool = True) -> tuple[bytes, TextForm
         notes.append(f"the {above} left out, as titles or comments above the header")
     quote = _quote(lines, separator)
     rows = _parsed(lines, separator, quote)
+    if header and len(rows) < 2 and not text.read(1):
+        raise InputError("it has no rows")
     if header:
         names, more = names_of(rows)
     else:
@@ -257,10 +258,17 @@ def _are_data(names: list[str], rows: list[list[str]]) -> bool:
     for name, *cells in zip(names, *(row for row in rows if len(row) == len(names)), strict=True):
         known = [cell.strip() for cell in cells if cell.strip()]
         if name and known:
-            written = pd.Series([name, *known]).str.replace(",", ".")
-            is_number = pd.to_numeric(written, errors="coerce").notna()
-            alike += bool(is_number[0]) if is_number[1:].mean() >= 0.9 else name in known
+            n_numbers = sum(map(_is_number, known))
+            alike += _is_number(name) if n_numbers >= 0.9 * len(known) else name in known
     return 2 * alike >= max(2, len(names))
+
+
+def _is_number(cell: str) -> bool:
+    """Return whether a cell is a number, with a decimal point or comma."""
+    try:
+        return "_" not in cell and not math.isnan(float(cell.replace(",", ".")))
+    except ValueError:
+        return False
 
 
 def _numbered(names: list[str]) -> dict[str, None]:

@@ -24,6 +24,9 @@ _WORD = re.compile(
 _PLAIN = re.compile(r"-?\d+(?:\.\d{1,2}|\.\d{4,})?")
 """This matches numbers with one reading; "1.234" may have a separator of thousands."""
 
+_THREE_DECIMALS = re.compile(r"-?\d+\.\d{3}")
+"""This matches numbers whose order is the same if the point separates thousands."""
+
 _FEWEST = 5
 """Smallest number of cells that a total sums: fewer may happen to have the sum of the last one."""
 
@@ -45,21 +48,26 @@ def without_totals(cells: Cells) -> Cells:
     largest of them. The last row holds them in most of its numbers: in two columns that are not
     multiples of each other or, if a cell of the row says "Total" or the like, in one column.
     """
-    frame = cells.frame
-    if len(frame) <= _FEWEST or not any(_may_be_total(frame[name]) for name in frame):
+    frame, separator = cells.frame, cells.separator
+    if len(frame) <= _FEWEST:
+        return cells
+    possible = [name for name in frame.columns if _may_be_total(frame[name])]
+    if not possible:
         return cells
     last = frame.iloc[-1]
     named = any(
         isinstance(cell, str) and _WORD.fullmatch(cell.strip(" :")) is not None for cell in last
     )
-    found, n_numbers = dict[str, Array](), 0
-    for name in frame.columns:
-        total, above = _numbers(frame[name], cells.separator)
-        n_numbers += bool(np.isfinite(total))
+    found = dict[str, Array]()
+    for name in possible:
+        total, above = _numbers(frame[name], separator)
         if np.isfinite(total) and _is_total(total, above):
             found[name] = np.round(above / total, 9)
     n_different = len({parts.tobytes() for parts in found.values()})
-    if n_different < 2 - named or 2 * len(found) < n_numbers + (not named):
+    if n_different < 2 - named:
+        return cells
+    n_numbers = sum(bool(np.isfinite(_numbers(frame[name], separator)[0])) for name in frame)
+    if 2 * len(found) < n_numbers + (not named):
         return cells
     *others, only = (f"'{name}'" for name in found)
     told = f"{', '.join(others)} and {only}" if 1 <= len(others) < 4 else listing(found, most=4)
@@ -74,10 +82,12 @@ def _may_be_total(column: Column) -> bool:
         return True
     if not isinstance(end, str) or not re.search(r"\d", end):
         return False
-    if not _PLAIN.fullmatch(end.strip()):
+    pattern = next((one for one in (_PLAIN, _THREE_DECIMALS) if one.fullmatch(end.strip())), None)
+    if pattern is None:
         return True
-    above = pd.to_numeric(column.iloc[: min(100, len(column) - 1)], errors="coerce").abs()
-    return not abs(float(end)) <= above.max()
+    above = column.iloc[: min(100, len(column) - 1)].tolist()
+    alike = [cell for cell in above if isinstance(cell, str) and pattern.fullmatch(cell.strip())]
+    return not any(abs(float(end)) <= abs(float(cell)) for cell in alike)
 
 
 def _numbers(column: Column, separator: str) -> tuple[float, Array]:

@@ -7,6 +7,7 @@ import lzma
 import os
 import zipfile
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -205,3 +206,12 @@ def test_pipes_and_devices_are_refused_before_they_are_opened(tmp_path: Path) ->
     for path in (Path(os.devnull), tmp_path / "t.csv"):
         with pytest.raises(InputError, match="is a pipe or a device, not a file"):
             read_cells(path)
+
+
+def test_a_wide_header_without_rows_is_refused_before_cells_are_read(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("," * 1000 + "\n\n")
+    with (
+        patch.object(pd, "read_csv", side_effect=AssertionError),
+        pytest.raises(InputError, match="has no rows"),
+    ):
+        read_cells(tmp_path / "t.csv")

@@ -2,11 +2,13 @@
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from command_cases import Run, pd
 
+from mercer_command import totals
 from mercer_command.problem import as_problem
 from mercer_command.table_files import Cells, read_cells
 from mercer_command.totals import without_totals
@@ -95,6 +97,28 @@ def test_few_tables_of_noise_have_totals() -> None:
     for _ in range(300):
         frame = pd.DataFrame(rng.integers(-3, 4, (12, 5)), columns=list("abcde"))
         assert left_out(frame) == ""
+
+
+def test_totals_of_numbers_with_three_decimals_are_left_out(tmp_path: Path) -> None:
+    """A point before three digits may separate thousands."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(1.0, 2.0, (20, 3)).round(3), columns=list("abc"))
+    frame = pd.concat([frame, frame.sum().round(3).to_frame().T], ignore_index=True)
+    assert "totals of 'a', 'b' and 'c'" in left_out(frame, tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("decimals", [3, 4])
+def test_only_columns_that_end_with_their_largest_number_are_read(
+    tmp_path: Path, decimals: int
+) -> None:
+    table = np.random.default_rng(0).normal(size=(60, 300)).round(decimals)
+    table[:2] = [[-9.0], [9.0]]
+    table[-1, :2] = 10.0
+    np.savetxt(tmp_path / "t.csv", table, f"%.{decimals}f", ",", header="x," * 299 + "x")
+    cells = read_cells(tmp_path / "t.csv")
+    with patch.object(totals, "cell_readings", wraps=totals.cell_readings) as read:
+        assert without_totals(cells) is cells
+    assert read.call_count <= 4
 
 
 def test_the_row_is_not_learned_from_and_is_still_predicted(run: Run) -> None:

@@ -1,7 +1,10 @@
 """Left-out predictions of stacks, computed when they are first read."""
 
 import copy
+import os
 import pickle
+import signal
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from inspect import getmembers
 from pathlib import Path
@@ -117,6 +120,31 @@ def test_a_model_is_pickled_while_another_thread_reads(small: Any) -> None:
         other = pickle.loads(pickle.dumps(small))
         ended.set()
         assert other.loo_score_ == reading.result(60)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork")
+def test_a_process_forked_while_another_thread_reads_computes_its_own(small: Any) -> None:
+    parent, begun, ended = os.getpid(), Event(), Event()
+    compute = stack_left_out.left_out_predictions
+
+    def slow(*args: Any) -> Any:
+        if os.getpid() == parent:
+            begun.set()
+            assert ended.wait(60)
+        return compute(*args)
+
+    slowly = patch.object(stack_left_out, "left_out_predictions", slow)
+    with ThreadPoolExecutor(1) as pool, slowly:
+        reading = pool.submit(lambda: small.loo_score_)
+        assert begun.wait(60)
+        if not (child := os.fork()):
+            signal.alarm(60)  # A process that waits for a lock ends with this signal.
+            os._exit(0 if np.isfinite(small.loo_score_) else 1)
+        status = os.waitpid(child, 0)[1]
+        ended.set()
+        assert np.isfinite(reading.result(60))
+    assert status == 0
 
 
 def test_pickles_hold_little_more_than_the_model(small: Any) -> None:

@@ -8,8 +8,9 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import PredefinedSplit
+from sklearn.model_selection import PredefinedSplit, cross_val_score
 from sklearn.svm import SVC
+from two_stage_cases import gaussian_stack
 
 from mercer import (
     AlignmentMaximization,
@@ -139,3 +140,31 @@ def test_a_linear_kernel_without_penalty_is_weighted_least_squares() -> None:
     found = model.fit(X, y, sample_weight=weights).predict(X)
     expected = LinearRegression().fit(X, y, sample_weight=weights).predict(X)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("first", [False, True], ids=["kernels last", "kernels first"])
+@pytest.mark.parametrize(
+    "estimator", [TwoStageRegressor(), TwoStageClassifier()], ids=["responses", "classes"]
+)
+def test_fits_to_gram_matrices_with_weights_of_zero_predict_new_rows(
+    estimator: Any, first: bool
+) -> None:
+    X, y, counts = regression()
+    target = y if isinstance(estimator, TwoStageRegressor) else (y > np.median(y)).astype(int)
+    model = clone(estimator).set_params(learner=UniformCombination("precomputed"))
+    train, new, kept = gaussian_stack(X, X), gaussian_stack(X[:7] + 0.1, X), counts > 0
+    if first:
+        train, new = np.moveaxis(train, -1, 0), np.moveaxis(new, -1, 0)
+    found = clone(model).fit(train, target, sample_weight=counts).predict(new)
+    rest = clone(model).fit(gaussian_stack(X[kept], X[kept]), target[kept], counts[kept])
+    expected = rest.predict(gaussian_stack(X[:7] + 0.1, X[kept]))
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_cross_validation_of_gram_matrices_takes_weights_of_zero() -> None:
+    X, y, counts = regression()
+    model = TwoStageRegressor(UniformCombination("precomputed"))
+    scores = cross_val_score(
+        model, gaussian_stack(X, X), y, params={"sample_weight": counts}, error_score="raise"
+    )
+    assert np.isfinite(scores).all()

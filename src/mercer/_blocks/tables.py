@@ -264,12 +264,13 @@ def drawn_rows(
         names = column_names(head)
         needs_rows = {"sample_weight": sample_weight, "groups": groups, "cv": divide}
         weights = _weights_of_source(estimator, source, needs_rows)
-        all_groups = kept = resampling = None
+        all_groups = kept = resampling = weightless_y = None
     else:
         rows = validated_rows(estimator, X, y, sample_weight, groups, copy=False, **checks)
         data = with_copies(rows)
         source, names = block_source(data.X, data.y), data.names
         weights, all_groups, kept = data.weights, data.groups, data.kept
+        weightless_y = data.weightless_y
         resampling = None if divide is None else divide(data)
     listed = None if resampling is None else ListedFolds.of_resampling(resampling)
     if max_rows is None:
@@ -286,6 +287,7 @@ def drawn_rows(
         weights.of(targets, positions),
         positions if kept is None else kept[positions],
         groups=None if all_groups is None else all_groups[positions],
+        weightless_y=weightless_y,
         names=names,
         source=source,
         positions=positions,

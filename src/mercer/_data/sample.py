@@ -39,6 +39,8 @@ class Sample:
         Whether X holds Gram matrices.
     groups : ndarray of int of shape (n_samples,), or None
         Numbers of the groups that samples belong to.
+    weightless_y : ndarray of shape (n_weightless, ...), or None
+        Targets of the samples of weight zero; None if there are none.
     """
 
     X: Table
@@ -48,6 +50,7 @@ class Sample:
     n_given: int = 0
     pairwise: bool = False
     groups: Array | None = None
+    weightless_y: Any = None
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -106,7 +109,10 @@ class Sample:
         part = self if all_kept else self.take(rows)
         positive = None if np.all(weights[rows] == 1) else weights[rows]
         kept = None if all_kept else rows
-        return replace(part, weights=as_weights(positive, len(rows)), kept=kept)
+        part = replace(part, weights=as_weights(positive, len(rows)), kept=kept)
+        if all_kept or self.y is None:
+            return part
+        return replace(part, weightless_y=_safe_indexing(self.y, np.flatnonzero(weights == 0.0)))
 
     @cached_property
     def ranks(self) -> Array | None:

@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib.util import find_spec
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 import numpy as np
 
 from mercer._data.arrays import array_api_compat
+from mercer._data.locks import add_lock
 from mercer._data.types import Array
 from mercer._data.validation import check_choice, warn
 from mercer._gram.memory import memory_size
@@ -98,8 +99,11 @@ class _FullPrecision:
     setting of before, because fits in several threads begin and end in any order.
     """
 
+    _lock: RLock
+
     def __init__(self) -> None:
-        self._lock, self._n_inside, self._before = Lock(), 0, "highest"
+        add_lock(self)
+        self._n_inside, self._before = 0, "highest"
 
     def __enter__(self) -> None:
         with self._lock:

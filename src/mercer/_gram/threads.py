@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
+
+from mercer._data.locks import add_lock
 
 
 @lru_cache(maxsize=2)
@@ -45,8 +47,11 @@ class _SharedLimit:
         A function that returns the largest number of threads.
     """
 
+    _lock: RLock
+
     def __init__(self, limit: Callable[[], int]) -> None:
-        self._lock, self._n_inside, self._n_lifted = Lock(), 0, 0
+        add_lock(self)
+        self._n_inside = self._n_lifted = 0
         self._most = limit
         self._before, self._now = list[int](), 0
 

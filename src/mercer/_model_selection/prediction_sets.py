@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._data.classes import ClassesMixin, of_all_classes
 from mercer._data.types import Array, Features
 from mercer._data.validation import check_bool, check_choice, check_coverage, warn
 from mercer._data.weights import SampleWeights
@@ -55,6 +56,19 @@ class HeldOutProbabilities:
         np.add.at(totals, inverse, self.probabilities)
         means = totals / np.bincount(inverse)[:, None]
         return LeftOutProbabilities(means, classes, samples, classes[self.codes[first]])
+
+    def of_all(self, seen: NDArray[np.bool_] | None) -> HeldOutProbabilities:
+        """Return the probabilities of all classes, zero for classes without samples.
+
+        Parameters
+        ----------
+        seen : ndarray of bool of shape (n_all_classes,), or None
+            The classes that have samples; None if all have.
+        """
+        if seen is None:
+            return self
+        probabilities, codes = of_all_classes(self.probabilities, seen), np.flatnonzero(seen)
+        return replace(self, probabilities=probabilities, codes=codes[self.codes])
 
     def thresholds(self, coverage: float, score: str, *, by_class: bool) -> Array:
         """Compute the largest score with which each class enters a set, shape (n_classes,).
@@ -125,10 +139,9 @@ def nonconformity(probabilities: Array, score: str) -> Array:
     return found
 
 
-class PredictionSetMixin:
+class PredictionSetMixin(ClassesMixin):
     """Methods of classifiers that keep probabilities of held-out samples."""
 
-    classes_: Array
     _held_out: HeldOutProbabilities
 
     @on_device

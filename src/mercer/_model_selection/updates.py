@@ -16,6 +16,7 @@ from sklearn.utils.validation import (
 )
 
 from mercer._blocks import tables
+from mercer._data.classes import fitted_classes
 from mercer._data.sample import Sample
 from mercer._data.types import Array, ClassWeight, Features, PerSample, Table
 from mercer._data.validation import check_target_values, check_weights
@@ -62,7 +63,8 @@ class UpdatesMixin:
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_new, n_features)
-            At least one row, with the columns of the fit.
+            At least one row, with the columns of the fit. The rows must be new: rows that the model
+            has learned from before are counted twice; see the notes.
         y : array-like of shape (n_new,) or (n_new, n_outputs)
             Responses, or labels of the classes that a classifier was fitted to.
         sample_weight : array-like of shape (n_new,), default=None
@@ -87,6 +89,10 @@ class UpdatesMixin:
 
         Notes
         -----
+        The rows are assumed not to be among those of the fit or of earlier updates, which is not
+        checked. Rows that are given again count twice, and the model predicts them too well:
+        intervals of stacks become too narrow, and `needs_refit_` remains false.
+
         Intervals of stacks also use the errors of the new rows. Kernels, centers, trees and their
         leaves, transformations of the table, penalties and stacking weights are not updated, nor
         are the calibration of probabilities, prediction sets and `loo_predictions_`.
@@ -184,23 +190,21 @@ class UpdatesMixin:
         table, target = validate_data(self, X, y, reset=False, **tables.checks_of(self), **checks)
         class_weight = getattr(self, "class_weight", None)
         if classifies:
-            unseen = np.setdiff1d(target, self.classes_)
-            if unseen.size:
-                raise ValueError(
-                    f"y contains previously unseen labels: {unseen.tolist()}. Fit again to all "
-                    "rows to learn new classes."
-                )
+            _check_known(target, self.classes_)
             sample_weight = with_class_weights(sample_weight, class_weight, target)
         n = len(target)
         found = Sample(table, target, UnitWeights(n), n_given=n)
-        if sample_weight is None:
-            return found
-        given = _check_sample_weight(sample_weight, table, ensure_non_negative=True)
-        check_weights(given)
-        rows = np.flatnonzero(given)
-        if not rows.size:
-            raise ValueError("No row has a positive sample_weight.")
-        return replace(found.take(rows), weights=as_weights(given[rows], len(rows)), kept=rows)
+        if sample_weight is not None:
+            given = _check_sample_weight(sample_weight, table, ensure_non_negative=True)
+            check_weights(given)
+            rows = np.flatnonzero(given)
+            if not rows.size:
+                raise ValueError("No row has a positive sample_weight.")
+            weights = as_weights(given[rows], len(rows))
+            found = replace(found.take(rows), weights=weights, kept=rows)
+        if classifies:
+            _check_known(found.y, fitted_classes(self))
+        return found
 
     def _units(self) -> Array:
         """Return the median absolute residual of left-out rows of the fit for each response."""
@@ -234,6 +238,16 @@ class UpdatesMixin:
         if not isinstance(held_out, HeldOutProbabilities):
             return None
         return _logarithmic(held_out.probabilities, held_out.codes)
+
+
+def _check_known(labels: Array, classes: Array) -> None:
+    """Raise an error if a label is not among the classes."""
+    unseen = np.setdiff1d(labels, classes)
+    if unseen.size:
+        raise ValueError(
+            f"y contains previously unseen labels: {unseen.tolist()}. Fit again to all rows to "
+            "learn new classes."
+        )
 
 
 def _logarithmic(probabilities: Array, codes: Array) -> Array:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from mercer._data.classes import all_labels
 from mercer._data.resampling import Resampling, left_out_together
 from mercer._data.sample import Sample
 from mercer._data.types import Array, PerSample
@@ -177,6 +178,8 @@ def target_of(sample: Sample, task: Task, output_kernel: OutputKernelSource = No
     is_gram = isinstance(output_kernel, str) and output_kernel == "precomputed"
     if is_gram and sample.kept is not None:
         y = y[:, sample.kept]
+    elif sample.weightless_y is not None:
+        output_kernel = output_kernel_of_part(output_kernel, all_labels(sample), y)
     target = as_target(y, task, len(sample.weights), output_kernel, weights=sample.weights)
     return replace(target, groups=sample.groups, ranks=sample.ranks)
 
@@ -238,6 +241,8 @@ def output_kernel_of_part(
     if not isinstance(kernel, np.ndarray):
         return output_kernel
     there = np.isin(np.unique(y), part)
+    if len(there) != len(kernel):  # An error follows.
+        return output_kernel
     return kernel[np.ix_(there, there)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -119,8 +120,11 @@ def known_cells(cells: pd.Series[str], missing: Iterable[str] = MISSING) -> pd.S
     cells : Series of str
     missing : iterable of str
     """
-    distinct = cells.drop_duplicates().dropna().str.strip().drop_duplicates()
-    return distinct[~distinct.isin(list(missing))]
+    import pandas as pd
+
+    distinct = dict.fromkeys(cell.strip() for cell in cells.drop_duplicates().dropna())
+    left_out = set(missing)
+    return pd.Series([cell for cell in distinct if cell not in left_out], dtype=str)
 
 
 def number_readings(cells: pd.Series[str]) -> Readings | None:
@@ -136,7 +140,7 @@ def number_readings(cells: pd.Series[str]) -> Readings | None:
     Readings or None
         None if the cells are not numbers.
     """
-    if _are_plain(cells) and cells.str.fullmatch(_NOT_GROUPED_PATTERN).any():
+    if _are_plain(cells) and any(map(re.compile(_NOT_GROUPED_PATTERN).fullmatch, cells)):
         return Readings(["point"], False, False, {decimal: [] for decimal in _PATTERNS})
     bare, units = _without_unit(cells)
     found = {decimal: _reads(bare, decimal) for decimal in _PATTERNS}
@@ -215,7 +219,9 @@ def parse_numbers(cells: pd.Series[str], decimal: Decimal) -> Array:
 
 def _are_plain(cells: pd.Series[str]) -> bool:
     """Return whether all cells are numbers as programs write them."""
-    return bool(len(cells)) and bool(cells.str.fullmatch(PLAIN_NUMBER).all())
+    if not len(cells) or not re.fullmatch(PLAIN_NUMBER, cells.iloc[0]):
+        return False
+    return bool(cells.str.fullmatch(PLAIN_NUMBER).all())
 
 
 def _without_unit(cells: pd.Series[str]) -> tuple[pd.Series[str], set[str]]:
@@ -307,7 +313,7 @@ def is_compact(cells: pd.Series[str]) -> bool:
     cells : Series of str
         Distinct cells that are not missing.
     """
-    if len(cells) < 2 or not cells.str.fullmatch("(?:19|20)[0-9]{6}").all():
+    if len(cells) < 2 or not all(map(re.compile("(?:19|20)[0-9]{6}").fullmatch, cells)):
         return False
     return bool(~np.isnat(parse_dates(cells, "%Y%m%d")).any())
 

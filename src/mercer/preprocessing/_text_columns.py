@@ -197,9 +197,11 @@ def _possible(cells: pd.Series[str], role: ReadAs | None, name: str, likely: str
         fact = f"decimal {name}" if role == "number" else _readable(name)
         return CellReading(role, name, (fact,))
     known = notation.known_cells(cells, notation.MISSING_NUMBERS)
-    are_flags = len(known) and set(known.str.lower()) <= {"true", "false"}
+    are_flags = len(known) > 0 and all(cell.lower() in ("true", "false") for cell in known)
     if role == "flag" or (role is None and are_flags):
         return CellReading("flag")
+    if not len(known):
+        return CellReading(role or "text", name or likely)
     if role is None and notation.is_compact(known):
         return ("%Y%m%d",)
     numbers = notation.number_readings(known) if role in (None, "number") else None

@@ -343,9 +343,9 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
         check_is_fitted(self)
         if self._labels is not None:
             return (self._all_values(self._means(X)) > 0.0).astype(int)
-        if len(self.classes_) == 2:
+        if len(self._fitted_classes) == 2:
             # For any variance, the probability is above one half if the latent mean is positive.
-            return self.classes_[(self._means(X)[:, 0] > 0.0).astype(int)]
+            return self._fitted_classes[(self._means(X)[:, 0] > 0.0).astype(int)]
         return self.classes_[self.predict_proba(X, diagonal).argmax(axis=1)]
 
     def predict_proba(self, X: Features, diagonal: PerSample = None) -> Array:
@@ -370,7 +370,7 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
         own = np.column_stack([LogisticLikelihood().probability(*pair) for pair in pairs])
         if self._labels is not None:
             return np.asarray(expit(self._all_values(logit(own))))
-        return normalized_probabilities(own)
+        return self._probabilities(normalized_probabilities(own))
 
     def predict_latent(self, X: Features, diagonal: PerSample = None) -> tuple[Array, Array]:
         """Predict means and standard deviations of the latent functions.
@@ -385,7 +385,8 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
         Returns
         -------
         mean, std : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes, a positive mean predicts ``classes_[1]``.
+            Of the classes with samples of positive weight. For two classes, a positive mean
+            predicts ``classes_[1]``.
         """
         means, variances = self._means_and_variances(X, diagonal)
         std = np.sqrt(variances)
@@ -399,5 +400,6 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
         if self._labels is not None:
             found = self._label_expansion(self._latent_expansion(), np.ones(len(self.classes_)))
             return replace(found, scale="latent mean")
-        names = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        classes = self._fitted_classes
+        names = classes[1:] if len(classes) == 2 else classes
         return replace(self._latent_expansion(), outputs=tuple(map(str, names)))

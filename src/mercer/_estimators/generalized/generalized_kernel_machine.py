@@ -79,6 +79,7 @@ class GeneralizedKernelMachine(KernelEstimator):
     rows_: Array
     candidates_: list[EvaluatedKernel]
     _unit: UnitScale
+    _seen: NDArray[np.bool_] | None
 
     def _n_gram_matrices(self) -> int:
         return 5
@@ -172,11 +173,11 @@ class GeneralizedKernelMachine(KernelEstimator):
         left_out = self._fit_machines(
             data, likelihoods, probabilities, lambda found, rows: log_losses(found, codes[rows])
         )
-        self._held_out = HeldOutProbabilities(
-            left_out, codes, data.weights, data.resampling.groups, data.numbers
-        )
+        groups, numbers = data.resampling.groups, data.numbers
+        held_out = HeldOutProbabilities(left_out, codes, data.weights, groups, numbers)
+        self._held_out = held_out.of_all(self._seen)
         others = of_weightless(data, self.predict_proba, self.as_input(X))
-        self.loo_predictions_ = completed(data.numbers, left_out, others)
+        self.loo_predictions_ = completed(numbers, self._held_out.probabilities, others)
         return self
 
     def _dictionary(self, data: TrainingData) -> list[Kernel]:

@@ -11,6 +11,7 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._data.classes import all_labels
 from mercer._data.types import Array, ClassWeight, Features, Penalties, PerSample
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.generalized.generalized_kernel_machine import GeneralizedKernelMachine
@@ -175,8 +176,9 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         MemoryError
             If the fit needs more memory than is available.
         """
-        data, self.classes_, codes = self._encoded(X, y, sample_weight, groups)
-        problems = LogisticProblems.of(codes, len(self.classes_), data.weights)
+        data, classes, codes = self._encoded(X, y, sample_weight, groups)
+        self._set_classes(all_labels(data), classes)
+        problems = LogisticProblems.of(codes, len(classes), data.weights)
         return self._fit_classes(
             X,
             data,
@@ -202,7 +204,7 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
             class against the rest.
         """
         values = self._values(X) + self.intercept_
-        return values[:, 0] if values.shape[1] == 1 else values
+        return self._decision_values(values[:, 0] if values.shape[1] == 1 else values)
 
     @on_device
     def predict_proba(self, X: Features) -> Array:
@@ -218,7 +220,8 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return normalized_probabilities(expit(self._values(X) + self.intercept_))
+        found = normalized_probabilities(expit(self._values(X) + self.intercept_))
+        return self._probabilities(found)
 
     @on_device
     def predict(self, X: Features) -> Array:
@@ -235,13 +238,15 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        return self.classes_[class_values(self._values(X) + self.intercept_).argmax(axis=1)]
+        chosen = class_values(self._values(X) + self.intercept_).argmax(axis=1)
+        return self._fitted_classes[chosen]
 
     def _store_levels(self, levels: Array) -> None:
         self.intercept_ = levels[:, 0]
 
     def _form(self) -> tuple[Scale, Array, tuple[str, ...]]:
-        if len(self.classes_) == 2:
-            return "log-odds", self.intercept_, (str(self.classes_[1]),)
+        names = tuple(map(str, self._fitted_classes))
+        if len(names) == 2:
+            return "log-odds", self.intercept_, names[1:]
         # With several classes, these are not the log-odds of the predicted probabilities.
-        return "decision value", self.intercept_, tuple(map(str, self.classes_))
+        return "decision value", self.intercept_, names

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
+from mercer._data.classes import all_labels
 from mercer._data.types import Array, ClassWeight, Features, Penalties, PerSample
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.generalized.generalized_kernel_machine import GeneralizedKernelMachine
@@ -83,7 +84,7 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
     dual_coef_ : ndarray of shape (n_samples,)
         Coefficients of the training samples for the centered kernel at unit scale.
     thresholds_ : ndarray of shape (n_grades - 1,)
-        Thresholds between the grades, in ascending order.
+        Thresholds between the grades that have samples of positive weight, in ascending order.
     classes_ : ndarray of shape (n_grades,)
         The grades, from the lowest to the highest.
     rows_ : ndarray of int of shape (n_fitted,)
@@ -182,9 +183,11 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
             If the fit needs more memory than is available.
         """
         data, classes, codes = self._encoded(X, y, sample_weight, groups)
-        order = _order(classes, self.categories)
-        self.classes_, codes = classes[order], np.argsort(order)[codes]
-        likelihood = OrderedLogit(codes, data.weights, n_grades=len(order))
+        labels = all_labels(data)
+        grades = labels[_order(labels, self.categories)]
+        self._set_classes(grades, classes)
+        codes = np.argsort(self._fitted_classes)[codes]
+        likelihood = OrderedLogit(codes, data.weights, n_grades=len(classes))
         return self._fit_classes(
             X,
             replace(data, y=codes.astype(float)),
@@ -224,7 +227,8 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         ndarray of shape (n_samples, n_grades)
             The columns are in the order of `classes_`.
         """
-        return grade_probabilities(self.predict_latent(X)[:, None] - self.thresholds_)
+        found = grade_probabilities(self.predict_latent(X)[:, None] - self.thresholds_)
+        return self._probabilities(found)
 
     @on_device
     def predict(self, X: Features) -> Array:
@@ -258,7 +262,7 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         ndarray of shape (n_samples,)
         """
         latent = self.predict_latent(X)
-        return self.classes_[np.searchsorted(self.thresholds_, latent)]
+        return self._fitted_classes[np.searchsorted(self.thresholds_, latent)]
 
     def _store_levels(self, levels: Array) -> None:
         self.dual_coef_, self.thresholds_ = self.dual_coef_[:, 0], -levels[0]

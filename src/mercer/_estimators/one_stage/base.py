@@ -9,6 +9,7 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags, check_array
 
+from mercer._data.classes import ClassesMixin, all_labels
 from mercer._data.labels import LabelSet, label_indicators, refuse_class_weight
 from mercer._data.types import Array, ClassWeight, Features, PerSample
 from mercer._data.weights import SampleWeights
@@ -152,11 +153,10 @@ class OneStage(KernelEstimator):
         warn_of_indefinite(learned.kernels, learned.weights, data.X)
 
 
-class Classifier(ClassifierMixin, OneStage):
+class Classifier(ClassesMixin, ClassifierMixin, OneStage):
     """Base class of classifiers, with one problem for two classes, or one per class or label."""
 
-    _task = "classification"
-    classes_: Array
+    _task: ClassVar[Task] = "classification"
     _labels: LabelSet | None = None
     """The set of labels if samples have several labels; None otherwise."""
 
@@ -176,10 +176,11 @@ class Classifier(ClassifierMixin, OneStage):
 
     def _encoded(self, data: TrainingData, target: Target) -> Array:
         if self._labels is not None:
-            self.classes_ = np.arange(data.y.shape[1])
+            classes = np.arange(data.y.shape[1])
+            self._set_classes(classes, classes)
             return self._labels.signs(data.y)
         assert target.classes is not None
-        self.classes_ = target.classes
+        self._set_classes(all_labels(data), target.classes)
         return one_against_rest(data.y, target.classes)
 
     def _all_values(self, values: Array) -> Array:

@@ -200,7 +200,8 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         problem = target.codes, target.weights, target.resampling
         found = held_out_temperature(learned.held_out, *problem)
         self.temperature_, held_out = found
-        self._held_out = replace(held_out, numbers=data.numbers[held_out.numbers])
+        held_out = replace(held_out, numbers=data.numbers[held_out.numbers])
+        self._held_out = held_out.of_all(self._seen)
 
     def _calibrate_labels(
         self, data: TrainingData, target: Target, learned: FittedMachines
@@ -229,7 +230,7 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         """
         values = self._all_values(self._values(X))
         alone = self._labels is None and values.shape[1] == 1
-        return values[:, 0] if alone else values
+        return self._decision_values(values[:, 0] if alone else values)
 
     def predict(self, X: Features) -> Array:
         """Predict classes.
@@ -247,7 +248,7 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         if self._labels is not None:
             return (self.decision_function(X) > 0.0).astype(int)
         chosen = class_values(self._values(X)).argmax(axis=1)
-        return self.classes_[chosen]
+        return self._fitted_classes[chosen]
 
     def predict_proba(self, X: Features) -> Array:
         """Predict class probabilities.
@@ -273,13 +274,13 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         values = self._values(X)
         if isinstance(self.temperature_, list):
             return label_probabilities(self.temperature_, self._all_values(values))
-        return self.temperature_.probabilities(class_values(values))
+        return self._probabilities(self.temperature_.probabilities(class_values(values)))
 
     def _expansion(self) -> KernelExpansion:
         found = self._machines_expansion("decision value")
         if isinstance(self.temperature_, list):
             return self._label_expansion(found, label_factors(self.temperature_))
-        return calibrated_expansion(found, self.temperature_, self.classes_)
+        return calibrated_expansion(found, self.temperature_, self._fitted_classes)
 
 
 class MachineRegressor(Regressor, KernelMachines):

@@ -8,6 +8,8 @@ from contextvars import ContextVar
 from threading import RLock
 from typing import Any, Generic, TypeVar
 
+from mercer._data.locks import add_lock
+
 Result = TypeVar("Result")
 
 _keeps_inputs: ContextVar[bool] = ContextVar("keeps_inputs", default=True)
@@ -26,8 +28,10 @@ class Once(Generic[Result]):
         Function without arguments that returns the result; picklable and immutable.
     """
 
+    _lock: RLock
+
     def __init__(self, compute: Callable[[], Result] | None) -> None:
-        self._lock = RLock()
+        add_lock(self)
         self._compute, self._results = compute, list[Result]()
 
     @classmethod
@@ -61,7 +65,7 @@ class Once(Generic[Result]):
         return {"compute": None if results else compute, "results": list(results)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._lock = RLock()
+        add_lock(self)
         self._compute, self._results = state["compute"], state["results"]
 
 

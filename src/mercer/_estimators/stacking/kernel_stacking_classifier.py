@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer._blocks.tables import DrawnSample, TableSample
+from mercer._data.classes import all_labels
 from mercer._data.encoded_targets import EncodedTarget, encode_target
 from mercer._data.labels import LabelSet, label_indicators, refuse_class_weight
 from mercer._data.sample import Sample
@@ -258,8 +259,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         check_classification_targets(data.y)
         target = encode_target(data.y, classification=True, weights=data.weights)
         assert target.classes is not None
-        self.classes_ = target.classes
-        if len(self.classes_) < 2:
+        self._set_classes(all_labels(data), target.classes)
+        if len(target.classes) < 2:
             raise ValueError("The number of classes has to be greater than one; got 1 class")
         self._fit_target(target, data, (X, y, groups))
         return self
@@ -284,8 +285,14 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
             codes, groups = target.codes[covered], groups if groups is None else groups[covered]
             right = known.argmax(axis=1) == codes
             held_out = HeldOutProbabilities(known, codes, weights, groups, fits.numbers[covered])
+            held_out = held_out.of_all(self._seen)
         accuracy = float(weights.mean(right)) if score is None else score
-        return LeftOut(values, fits.completed(values), accuracy, held_out=held_out)
+        completed = fits.completed(self._probabilities(values))
+        return LeftOut(values, completed, accuracy, held_out=held_out)
+
+    def _keep_left_out(self, fits: LeftOutFits, *, now: bool) -> None:
+        fits.stack._seen = self._seen
+        super()._keep_left_out(fits, now=now)
 
     @property
     def _held_out(self) -> HeldOutProbabilities:  # type: ignore[override]
@@ -302,7 +309,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
                 raise ValueError(f"{name} has no effect if samples have several labels.")
         data = self._training_rows(X, Y, sample_weight, groups, multi_output=True)
         LabelSet.of(data.y)
-        self.classes_ = np.arange(Y.shape[1])
+        self._set_classes(np.arange(Y.shape[1]), np.arange(Y.shape[1]))
         self._is_multilabel = True
         target = encode_target(data.y, classification=True, weights=data.weights)
         self._fit_target(target, data, (X, Y, groups))
@@ -321,8 +328,11 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         ndarray of shape (n_samples, n_classes)
             For several labels, the probability of each label.
         """
-        found: Array = self._for_rows(X, self._probabilities_of)
+        found: Array = self._for_rows(X, self._all_probabilities_of)
         return found
+
+    def _all_probabilities_of(self, views: dict[ViewName, Features]) -> Array:
+        return self._probabilities(self._probabilities_of(views))
 
     def _probabilities_of(self, views: dict[ViewName, Features]) -> Array:
         deviations = self._deviations(views)
@@ -355,13 +365,13 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         if self._is_multilabel:
             found = self._stack_expansion("log-odds")
             return replace(found, outputs=tuple(map(str, self.classes_)))
-        return class_expansion(self._stack_expansion("logit"), self.classes_)
+        return class_expansion(self._stack_expansion("logit"), self._fitted_classes)
 
     def _labels_of(self, views: dict[ViewName, Features]) -> Array:
         probabilities = self._probabilities_of(views)
         if self._is_multilabel:
             return (probabilities > 0.5).astype(int)
-        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
+        return np.asarray(self._fitted_classes[probabilities.argmax(axis=1)])
 
     def _choose(self, found: list[Evaluation], table: ViewedSample) -> Selection:
         found, score = sorted(found, key=lambda e: e.cost), self._score_on(table)

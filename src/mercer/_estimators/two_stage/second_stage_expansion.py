@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.pipeline import Pipeline
 
+from mercer._data.classes import fitted_classes
 from mercer._data.types import Array
 from mercer._estimators.two_stage.machine_stage import LabelMachines
 from mercer._gram.dense import UnitScale
@@ -46,14 +47,15 @@ def second_stage_expansion(predictor: BaseEstimator, model: BaseEstimator) -> Ke
     if not is_classifier(predictor):
         return _of_function(predictor.predict, model, 1, "response")
     if hasattr(predictor, "decision_function"):
-        n_values = 1 if len(model.classes_) == 2 else len(model.classes_)
+        n_classes = len(fitted_classes(model))
+        n_values = 1 if n_classes == 2 else n_classes
         return _of_function(predictor.decision_function, model, n_values, "decision value")
 
     def logarithms(rows: Array) -> Array:
         return np.log(np.maximum(predictor.predict_proba(rows), np.finfo(float).tiny))
 
-    found = _of_function(logarithms, model, len(model.classes_), "logit")
-    return class_expansion(found, model.classes_)
+    found = _of_function(logarithms, model, len(fitted_classes(model)), "logit")
+    return class_expansion(found, fitted_classes(model))
 
 
 @second_stage_expansion.register
@@ -70,7 +72,7 @@ def _(predictor: NystroemModel, model: BaseEstimator) -> KernelExpansion:
     found = KernelExpansion([term], constant, "response", training)
     if predictor.calibration is None:
         return found.decoded(predictor.encoding)
-    return calibrated_expansion(found, predictor.calibration, model.classes_)
+    return calibrated_expansion(found, predictor.calibration, fitted_classes(model))
 
 
 @second_stage_expansion.register
@@ -93,17 +95,17 @@ def _(predictor: Pipeline, model: BaseEstimator) -> KernelExpansion:
     if list(predictor.named_steps) != ["center", "svc"]:
         return second_stage_expansion.dispatch(object)(predictor, model)
     center, machine = predictor
-    if len(model.classes_) == 2:
+    if len(fitted_classes(model)) == 2:
         dual, intercept = machine_coefficients(machine, len(center.K_fit_rows_))
         unit = UnitScale(center.K_fit_rows_, 1.0)
         coefficients, constant = of_rows_as_they_are(unit, dual[:, None])
         found = of_kernel(model, coefficients, constant + intercept, "decision value")
     else:
         votes = predictor.decision_function
-        n_classes = len(model.classes_)
+        n_classes = len(fitted_classes(model))
         found = _of_function(votes, model, n_classes, "decision value", "votes of machines")
     if hasattr(model, "temperature_"):
-        return calibrated_expansion(found, model.temperature_, model.classes_)
+        return calibrated_expansion(found, model.temperature_, fitted_classes(model))
     return found
 
 
@@ -135,7 +137,7 @@ def of_kernel(
         scale,
         samples=model._samples_of_learner,
     )
-    names = tuple(map(str, getattr(model, "classes_", ())))
+    names = tuple(map(str, fitted_classes(model))) if is_classifier(model) else ()
     outputs = names[1:] if len(names) == 2 and len(intercept) == 1 else names
     return replace(found, outputs=outputs)
 
@@ -162,5 +164,5 @@ def _of_function(
     found = expansion_of_function(
         model.learner_, evaluated, n_values, scale, name=name, samples=model._samples_of_learner
     )
-    names = tuple(map(str, getattr(model, "classes_", ())))
+    names = tuple(map(str, fitted_classes(model))) if is_classifier(model) else ()
     return replace(found, outputs=names[1:] if len(names) == 2 else names)

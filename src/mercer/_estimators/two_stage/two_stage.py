@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 from mercer._blocks import tables
 from mercer._blocks.approximation import EXACT_ROWS, check_approximation, fits_exactly
 from mercer._blocks.blocks import BlockSource
+from mercer._data.classes import fitted_classes
 from mercer._data.copies import with_copies
 from mercer._data.cross_validation import check_folds
 from mercer._data.encoded_targets import encode_target
@@ -54,6 +55,7 @@ from mercer._estimators.two_stage.learner_choice import (
 )
 from mercer._estimators.two_stage.second_stage_expansion import second_stage_expansion
 from mercer._estimators.two_stage.second_stages import Evaluation, ExactStage, best
+from mercer._gram.dense import as_stack
 from mercer._gram.device_calls import on_device
 from mercer._gram.expansion import KernelExpansion
 from mercer._model_selection.scoring import checked_scorer
@@ -93,6 +95,7 @@ class TwoStage(
     cv_residuals_: Array
     cv_results_: dict[str, Array]
     learner_: KernelLearner
+    n_features_in_: int
     kernel_: WeightedSum
     predictor_: Any
     candidates_: list[EvaluatedLearner]
@@ -140,9 +143,14 @@ class TwoStage(
 
     def _samples_of_learner(self, X: Features) -> Features:
         """Validate new samples, and return them in the layout that the learner takes."""
-        if self._kept is not None:
-            X = split_by_rows(self.learner, X)[:, self._kept]
-        return new_samples(self.learner_, X)
+        return new_samples(self.learner_, self._kept_columns(X))
+
+    def _kept_columns(self, X: Features) -> Features:
+        """Return a stack without the columns of training samples of weight zero."""
+        if self._kept is None:
+            return X
+        shape = self.n_features_in_, self.learner_._n_fitted_kernels()
+        return as_stack(X, shape)[:, self._kept]
 
     def _is_approximate(self) -> bool:
         """Return whether the second stage was fitted on Nyström features."""
@@ -198,9 +206,7 @@ class TwoStage(
         if is_table and not get_tags(self).input_tags.three_d_array:
             with table_advice(self):
                 validate_data(self, X, reset=False, skip_check_array=True)
-        if self._kept is not None:
-            X = split_by_rows(self.learner, X)[:, self._kept]
-        return np.asarray(self.learner_.transform(X), dtype=float)
+        return np.asarray(self.learner_.transform(self._kept_columns(X)), dtype=float)
 
     def _check_settings(self) -> None:
         """Raise an error if a setting is invalid, before the fit."""
@@ -224,7 +230,7 @@ class TwoStage(
         else:
             stage = self._feature_stage(X, y, sample_weight, groups)
         if self.scoring is not None:
-            classes = self.classes_ if self._task == "classification" else None
+            classes = fitted_classes(self) if self._task == "classification" else None
             checked_scorer(self.scoring, stage.sample.y, stage.sample.weights, classes)
         with reported_steps(self, 2) as report:
             learners, candidates = self._learners(stage)

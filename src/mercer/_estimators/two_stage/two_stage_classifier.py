@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import ClassVar, Self
@@ -14,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer._data.classes import all_labels
 from mercer._data.cross_validation import folds_of, folds_of_classes
 from mercer._data.folds import Split
 from mercer._data.labels import label_indicators, refuse_class_weight
@@ -34,12 +36,13 @@ from mercer._estimators.fits import with_callbacks
 from mercer._estimators.kernel_learner import KernelLearner
 from mercer._estimators.two_stage.checks import check_in_use
 from mercer._estimators.two_stage.feature_stage import FeatureStage
-from mercer._estimators.two_stage.learner_choice import isotropic_learners
+from mercer._estimators.two_stage.learner_choice import EvaluatedLearner, isotropic_learners
 from mercer._estimators.two_stage.machine_stage import LabelStage, MachineStage
-from mercer._estimators.two_stage.second_stages import ExactStage, GivenStage
+from mercer._estimators.two_stage.second_stages import Evaluation, ExactStage, GivenStage
 from mercer._estimators.two_stage.two_stage import Candidates, TwoStage
 from mercer._gram.device_calls import on_device
-from mercer._model_selection.prediction_sets import PredictionSetMixin
+from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
+from mercer._search.targets import output_kernel_of_part
 from mercer._solvers.grids import as_grid
 from mercer._solvers.svm import FIRST_TRIED
 
@@ -255,8 +258,9 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         check_classification_targets(y)
         weights = with_class_weights(sample_weight, self.class_weight, y)
         given, sample = self._samples(X, y, weights, groups)
-        self.classes_, codes = np.unique(sample.y, return_inverse=True)
-        if len(self.classes_) < 2:
+        classes, codes = np.unique(sample.y, return_inverse=True)
+        self._set_classes(all_labels(sample), classes)
+        if len(classes) < 2:
             raise ValueError("The number of classes has to be greater than one; got 1 class")
         splits: list[Split] = []
         if self.predictor is None or self.cv is not None:
@@ -264,7 +268,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
             splits = folds_of_classes(self.cv, sample, given, codes, score=score)
         if self.predictor is not None:
             return GivenStage(sample, self._task, splits, self.predictor)
-        settings = self.C, self.classes_, self.scoring
+        settings = self.C, classes, self.scoring
         return MachineStage(sample, self._task, splits, *settings)
 
     def _label_stage(
@@ -274,7 +278,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         check_in_use(self, "C", exact=True, n_labels=Y.shape[1])
         refuse_class_weight(self.class_weight)
         given, sample = self._samples(X, Y, sample_weight, groups)
-        self.classes_ = np.arange(Y.shape[1])
+        self._set_classes(np.arange(Y.shape[1]), np.arange(Y.shape[1]))
         splits = [] if self.cv is None else folds_of(self.cv, sample, given)
         if self.predictor is not None:
             return GivenStage(sample, self._task, splits, self.predictor)
@@ -284,8 +288,14 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         self, X: Table, y: PerSample, sample_weight: PerSample, groups: PerSample
     ) -> FeatureStage:
         found = super()._feature_stage(X, y, sample_weight, groups)
-        self.classes_ = np.asarray(found.target.classes)
+        self._set_classes(all_labels(found.sample), np.asarray(found.target.classes))
         return found
+
+    def _store(self, found: Evaluation, candidates: Sequence[EvaluatedLearner]) -> Self:
+        super()._store(found, candidates)
+        if isinstance(held_out := found.held_out.given, HeldOutProbabilities):
+            self._held_out = held_out.of_all(self._seen)
+        return self
 
     def _learners(self, stage: ExactStage | FeatureStage) -> tuple[list[KernelLearner], Candidates]:
         """Return the learners to compare; see :meth:`TwoStage._learners`.
@@ -295,7 +305,8 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         """
         Y = stage.sample.y
         if Y.ndim == 1:
-            return super()._learners(stage)
+            learners, candidates = super()._learners(stage)
+            return [self._of_fitted_classes(learner) for learner in learners], candidates
         learner: BaseEstimator = self.learner
         if self._chooses_learner():
             varying = Y[:, np.ptp(Y, axis=0) > 0]
@@ -313,6 +324,14 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
             )
         return [clone(learner).set_params(output_kernel="multilabel")], []
 
+    def _of_fitted_classes(self, learner: KernelLearner) -> KernelLearner:
+        """Return a learner whose similarities of classes are those of the fitted classes."""
+        if self._seen is None or "output_kernel" not in learner.get_params(deep=False):
+            return learner
+        classes = self.classes_, self._fitted_classes
+        among = output_kernel_of_part(learner.output_kernel, *classes)
+        return clone(learner).set_params(output_kernel=among)
+
     @available_if(lambda self: self._second_stage_has("decision_function"))
     @on_device
     def decision_function(self, X: Features) -> Array:
@@ -328,7 +347,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes, a positive value predicts ``classes_[1]``.
         """
-        return self._second_stage(X, "decision_function")
+        return self._decision_values(self._second_stage(X, "decision_function"))
 
     @available_if(lambda self: self._second_stage_has("predict_proba"))
     @on_device
@@ -352,13 +371,13 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         """
         check_is_fitted(self)
         if self.predictor is not None or not isinstance(self.predictor_, Pipeline):
-            return self._second_stage(X, "predict_proba")
-        values = self.decision_function(X)
+            return self._probabilities(self._second_stage(X, "predict_proba"))
+        values = self._second_stage(X, "decision_function")
         if values.ndim == 1:
             values = np.column_stack([-values, values])
         if not hasattr(self, "temperature_"):
             raise ValueError("There are no probabilities: no class had two training samples.")
-        return self.temperature_.probabilities(values)
+        return self._probabilities(self.temperature_.probabilities(values))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -15,6 +15,7 @@ from sklearn.utils import Tags, check_consistent_length, gen_batches, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._blocks import tables
+from mercer._data.classes import ClassesMixin
 from mercer._data.folds import sample_rows
 from mercer._data.notebook import card, sentence
 from mercer._data.types import Array, Features, PerSample, Table, available_if
@@ -130,7 +131,7 @@ class Compressed(FittedAttributesMixin, BaseEstimator):
         function = function_of_table(model, "cannot be compressed")
         numbers: Any = _NUMBERS if self.n_components == "auto" else (self.n_components,)
         check_number("n_components", numbers[0], whole=True, low=1)
-        for name in ("n_features_in_", "feature_names_in_", "classes_"):
+        for name in ("n_features_in_", "feature_names_in_", "classes_", "_seen"):
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
         X = validate_data(model, X, reset=False, ensure_min_samples=4, **tables.checks_of(model))
@@ -173,7 +174,7 @@ class CompressedRegressor(RegressorMixin, Compressed):
         return found[:, 0] if self._is_flat else found
 
 
-class CompressedClassifier(ClassifierMixin, Compressed):
+class CompressedClassifier(ClassesMixin, ClassifierMixin, Compressed):
     """A classifier as a function of few centers."""
 
     _conditions: ClassVar[dict[str, str]] = {
@@ -183,20 +184,20 @@ class CompressedClassifier(ClassifierMixin, Compressed):
     def decision_function(self, X: Features) -> Array:
         """Return values, shape (n_samples,) for two classes, or (n_samples, n_classes)."""
         values = self._values(X)
-        return values[:, 0] if values.shape[1] == 1 else values
+        return self._decision_values(values[:, 0] if values.shape[1] == 1 else values)
 
     def predict(self, X: Features) -> Array:
         """Predict class labels, or indicators of several labels."""
         values = self._values(X)
         if not self._is_flat:
             return (values > 0.0).astype(int)
-        return self.classes_[predicted(self._function.scale, values).argmax(axis=1)]
+        return self._fitted_classes[predicted(self._function.scale, values).argmax(axis=1)]
 
     @available_if(lambda self: self.kernel_expansion().scale in PROBABILITIES)
     def predict_proba(self, X: Features) -> Array:
         """Predict probabilities of the classes, or of each label, shape (n_samples, n_classes)."""
         found = predicted(self._function.scale, self._values(X))
-        return found if self._is_flat else found[:, len(self.classes_) :]
+        return self._probabilities(found) if self._is_flat else found[:, len(self.classes_) :]
 
 
 def compress(

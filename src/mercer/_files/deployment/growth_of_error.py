@@ -116,7 +116,7 @@ def _targets(model: BaseEstimator, y: npt.ArrayLike, shape: tuple[int, ...]) -> 
     elif given.ndim == 2:
         found = np.hstack([1.0 - given, given])
     else:
-        encoder = OneHotEncoder(categories=[model.classes_], sparse_output=False)
+        encoder = OneHotEncoder(categories=[model._fitted_classes], sparse_output=False)
         found = encoder.fit_transform(given.reshape(-1, 1))
     if found.shape != shape:
         raise ValueError(f"y of shape {given.shape} does not match predictions of {shape[0]} rows.")

@@ -108,7 +108,11 @@ def _outputs(op: Operators, model: BaseEstimator, table: Tensor) -> list[Typed]:
             scores = op.joined([op("Mul", values, 0.0), values])
         probabilities = fallen_back(op("Softmax", scores, axis=1))
         code = op("ArgMax", probabilities, axis=1, keepdims=0)
-        label = _label(op, code, model.classes_)
+        label = _label(op, code, model._fitted_classes)
+        if model._seen is not None:
+            places = np.where(model._seen, np.cumsum(model._seen), 0)
+            zero = op("Mul", op("Gather", probabilities, np.array([0]), axis=1), 0.0)
+            probabilities = op("Gather", op.joined([zero, probabilities]), places, axis=1)
         return [label, _typed(probabilities, "Double", len(model.classes_))]
     if expansion.scale == "latent mean" and n_outputs > 1 and not isinstance(model, Compressed):
         raise TypeError(
@@ -118,7 +122,7 @@ def _outputs(op: Operators, model: BaseEstimator, table: Tensor) -> list[Typed]:
     code = op("ArgMax", values, axis=1, keepdims=0)
     if n_outputs == 1:
         code = op("Squeeze", op.cast(op("Greater", values, 0.0), np.int64), np.array([1]))
-    return [_label(op, code, model.classes_), _typed(values, "Double", n_outputs)]
+    return [_label(op, code, model._fitted_classes), _typed(values, "Double", n_outputs)]
 
 
 def _label(op: Operators, code: Tensor, classes: Array) -> Typed:
