@@ -26,6 +26,7 @@ from mercer_command.messages import (
     listing,
     shown,
 )
+from mercer_command.missing_words import missing_targets, target_words, usual_texts
 from mercer_command.options import Fit, Predict
 from mercer_command.problem import Problem, as_problem
 from mercer_command.table_files import is_parquet, readable
@@ -150,16 +151,10 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
     if not source.count_rows():
         raise InputError(f"'{name}' is known in no row")
     task = _task_of(source, name, options.task, notes, n_sampled)
-    single = np.empty(0, dtype=np.intp)
+    left_out, words = np.empty(0, dtype=np.intp), list[str]()
     if task == "classification":
-        classes, counts = _class_counts(source)
-        # If fewer than two other classes remain, the table is refused later.
-        if np.any(counts < 2) and np.sum(counts > 1) > 1:
-            notes.append(single_class_note(name, classes[counts < 2]))
-            rare, targets = classes[counts < 2], source.targets()
-            found = [start + np.flatnonzero(pd.Series(y).isin(rare)) for start, y in targets]
-            single = np.concatenate(found)
-            source = source.without_rows(single)
+        left_out = _rows_left_out(source, options, notes, words)
+        source = source.without_rows(left_out)
     n_rows = source.count_rows()
     n_test = n_tested(n_rows, options.test_size)
     is_classes = task == "classification"
@@ -168,10 +163,11 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
     if len(positions) < n_rows:
         drawn = f"{len(positions) - n_test:,} rows that are drawn from {n_rows:,}"
         notes.append(f"what columns hold is found in {drawn}")
-    problem = replace(problem, notes=(*notes, *problem.notes), n_rows=n_rows)
+    words += problem.words
+    problem = replace(problem, notes=(*notes, *problem.notes), words=tuple(words), n_rows=n_rows)
     [(train, test)] = splits(problem, test_size=n_test, repeats=1, seed=options.seed)
     names = [str(name) for name in problem.features]
-    useful = parquet_source(options.table, target, names).without_rows(single)
+    useful = parquet_source(options.table, target, names).without_rows(left_out)
     return Training(problem, train, test, useful.without_rows(np.sort(positions[test])))
 
 
@@ -188,6 +184,34 @@ def _sampled_problem(source: ParquetSource, positions: Array, task: Task, option
         choices[options.target] = Choice("category")
     missing = parse_missing(options.missing, names)
     return as_problem(frame, options.target, task, choices=choices, missing=missing)
+
+
+def _rows_left_out(
+    source: ParquetSource, options: Fit, notes: list[str], words: list[str]
+) -> Array:
+    """Return positions of rows of classes with a single row, or whose class stands for missing.
+
+    Notes on the former are appended to `notes`, and sentences on the latter to `words`.
+    """
+    name = options.target
+    classes, counts = _class_counts(source)
+    texts = pd.Series(classes)
+    absent = missing_targets(texts, (), is_typed=True)
+    if name in read_choices(options.columns, [*source.column_names, name]):
+        absent = usual_texts(is_typed=True)
+    unknown = np.array([isinstance(text, str) and text.strip() in absent for text in classes])
+    found = zip(classes[unknown], counts[unknown].tolist(), strict=True)
+    told = tuple((text.strip(), count) for text, count in found if text.strip())
+    words += target_words(name, told, texts.iloc[:0], ())
+    single = (counts < 2) & ~unknown
+    # If fewer than two other classes remain, the table is refused later.
+    if single.any() and np.sum(~single & ~unknown) > 1:
+        notes.append(single_class_note(shown(name), classes[single]))
+        unknown |= single
+    if not unknown.any():
+        return np.empty(0, dtype=np.intp)
+    gone, targets = classes[unknown], source.targets()
+    return np.concatenate([s + np.flatnonzero(pd.Series(y).isin(gone)) for s, y in targets])
 
 
 def _class_counts(source: ParquetSource) -> tuple[Array, Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -145,7 +145,9 @@ def cell_readings(
     return decided
 
 
-def parse_cells(cells: pd.Series[str], reading: CellReading) -> tuple[Cells, pd.Series[str]]:
+def parse_cells(
+    cells: pd.Series[str], reading: CellReading, missing: Collection[str] | None = None
+) -> tuple[Cells, pd.Series[str]]:
     """Convert a column of text to numbers, dates or times, with unreadable cells as missing.
 
     Parameters
@@ -154,6 +156,9 @@ def parse_cells(cells: pd.Series[str], reading: CellReading) -> tuple[Cells, pd.
         The column.
     reading : CellReading
         How the column is read, as returned by :func:`cell_readings`.
+    missing : collection of str, default=None
+        Texts that stand for missing values in a column that is read as text, by default those that
+        :func:`missing_texts` returns.
 
     Returns
     -------
@@ -176,7 +181,8 @@ def parse_cells(cells: pd.Series[str], reading: CellReading) -> tuple[Cells, pd.
     import pandas as pd
 
     text = cells.str.strip()
-    missing = notation.MISSING if reading.read_as == "text" else notation.MISSING_NUMBERS
+    if reading.read_as != "text" or missing is None:
+        missing = missing_texts(reading.read_as)
     text = text.mask(text.isin(list(missing)))
     if reading.read_as in ("flag", "text"):
         values = text.str.lower() == "true" if reading.read_as == "flag" else text
@@ -189,6 +195,29 @@ def parse_cells(cells: pd.Series[str], reading: CellReading) -> tuple[Cells, pd.
         found = notation.parse_times(text, reading.format or "%H:%M")
     numbers = pd.Series(found, cells.index)
     return numbers, text[text.notna() & numbers.isna()]
+
+
+def missing_texts(read_as: ReadAs = "text") -> frozenset[str]:
+    """Return the texts that stand for missing values in a column of text.
+
+    Parameters
+    ----------
+    read_as : {"number", "date", "time", "flag", "text"}, default="text"
+        What the column is read as.
+
+    Returns
+    -------
+    frozenset of str
+        For text, what ``pandas.read_csv`` takes for missing values, such as "NA" and "None", and
+        what MySQL writes. Otherwise also signs such as "?".
+
+    Examples
+    --------
+    >>> from mercer.preprocessing import missing_texts
+    >>> "NA" in missing_texts(), "?" in missing_texts(), "?" in missing_texts("number")
+    (True, False, True)
+    """
+    return notation.MISSING if read_as == "text" else notation.MISSING_NUMBERS
 
 
 def _possible(cells: pd.Series[str], role: ReadAs | None, name: str, likely: str) -> _Possible:
