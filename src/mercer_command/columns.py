@@ -21,6 +21,8 @@ from mercer_command.missing_words import counted_texts, usual_texts
 from mercer_command.values import (
     Cells,
     MissingCodes,
+    as_times,
+    is_time,
     naming_codes,
     odd_value,
     odd_value_note,
@@ -172,6 +174,9 @@ def recognize_columns(
             if found in ("text", "flag"):
                 column = replace(column, dropped=counted_texts(frame[name], values.isna()))
             values = without_codes(values, missing.get(name, ()))
+        elif is_time(values):
+            values, found = as_times(values), "time"
+            column = replace(column, format="%H:%M:%S")
         if name not in choices and kind_of(values) == "category" and is_text(values):
             values, told = one_spelling(values)
             if told:

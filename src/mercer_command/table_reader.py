@@ -25,7 +25,9 @@ from mercer_command.values import (
     Array,
     Cells,
     as_dates,
+    as_times,
     by_spelling,
+    is_time,
     known_spelling,
     with_named_index,
     without_codes,
@@ -183,6 +185,8 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 typed[name] = without_codes(read, missing.get(name, ()))
             elif role in ("date", "time") and X[name].dtype.kind in "iuf":
                 typed[name] = pd.Series(as_dates(X[name].to_numpy(dtype=float)), X.index)
+            elif is_time(X[name]):
+                typed[name] = as_times(X[name])
         # Models that earlier versions saved lack the spellings.
         for name, known in getattr(self, "spellings_", {}).items():
             texts = _texts(typed[name])

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from pandas.api.types import infer_dtype
 
 from mercer.preprocessing import convert, is_text
 from mercer_command.messages import InputError, did_you_mean, listing, shown
@@ -42,6 +43,26 @@ def as_dates(days: Array, name: str = ISO) -> Array:
     out = np.full(values.shape, np.datetime64("NaT"), dtype="datetime64[us]")
     out[known] = np.datetime64(0, "us") + microseconds[known].astype("timedelta64[us]")
     return out
+
+
+def is_time(cells: Cells) -> bool:
+    """Return whether cells are times of day of a file with types.
+
+    Parameters
+    ----------
+    cells : Series
+    """
+    return infer_dtype(cells, skipna=True) == "time"
+
+
+def as_times(cells: Cells) -> Cells:
+    """Convert times of day to dates on the first of January 1970, as times in text are.
+
+    Parameters
+    ----------
+    cells : Series of datetime.time
+    """
+    return pd.Series(as_dates(convert(cells.to_frame(), "date")[:, 0]), cells.index)
 
 
 def format_dates(days: Array, name: str) -> list[str]:

@@ -1,5 +1,6 @@
 """Reading tables, inferring the task, and preparing columns."""
 
+from datetime import time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -158,3 +159,33 @@ def test_an_index_without_a_name_of_its_own_is_left_out(tmp_path: Path, name: st
     assert list(read_cells(tmp_path / "t.parquet").frame) == ["a", "y"]
     for path in ("t.parquet", "t"):
         assert ParquetSource(tmp_path / path, "y").column_names == ("a",)
+
+
+def test_times_of_day_of_parquet_are_read_as_those_of_text(run: Run) -> None:
+    hours = np.random.default_rng(0).integers(0, 24, 100)
+    frame = pd.DataFrame({"at": [time(hour, 30) for hour in hours]})
+    frame = frame.assign(y=3.0 * np.sin(hours / 12 * np.pi))
+    frame.to_parquet("t.parquet")
+    frame.to_csv("t.csv", index=False)
+    [column] = as_problem(read_cells(Path("t.parquet")), "y").columns
+    assert (column.role, column.format) == ("time", "%H:%M:%S")
+    predicted = []
+    for name in ("t.csv", "t.parquet"):
+        options = ("--target", "y", "--learner", "uniform", "--random", "--out", "m.skops")
+        assert run("fit", name, *options, "--report", "r.html").exit_code == 0
+        for table in ("t.csv", "t.parquet"):
+            assert run("predict", "m.skops", table, "--out", "p.csv").exit_code == 0
+            predicted.append(pd.read_csv("p.csv")["prediction"])
+    assert np.std(predicted[0] - frame["y"]) < 0.3
+    for other in predicted[1:]:
+        np.testing.assert_allclose(other, predicted[0], atol=1e-9)
+
+
+def test_frames_of_arrow_types_are_predicted_as_others(run: Run) -> None:
+    frame = indexed().reset_index().assign(day=lambda table: table["day"].dt.strftime("%d.%m.%Y"))
+    frame.to_csv("t.csv", index=False)
+    options = ("--target", "y", "--learner", "uniform", "--random", "--out", "m.skops")
+    assert run("fit", "t.csv", *options).exit_code == 0
+    model = load_model(Path("m.skops"))
+    arrow = frame.convert_dtypes(dtype_backend="pyarrow")
+    np.testing.assert_allclose(model.predict(arrow), model.predict(frame))

@@ -177,7 +177,13 @@ def find_parquet(path: str | Path) -> ParquetFiles:
         except pa.ArrowInvalid as error:
             raise ValueError(f"{file} is not a Parquet file: {error}") from error
         stored = metadata.schema.to_arrow_schema()
-        schema = pa.schema([one for one in stored if not _UNNAMED_INDEX.fullmatch(one.name)])
+        # Rows of views cannot be selected.
+        views = {"string_view": pa.large_string(), "binary_view": pa.large_binary()}
+        schema = pa.schema(
+            pa.field(one.name, views.get(str(one.type), one.type))
+            for one in stored
+            if not _UNNAMED_INDEX.fullmatch(one.name)
+        )
         for name, value in constants.items():
             if name not in schema.names:
                 kind = pa.int64() if isinstance(value, int) else pa.string()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mercer.preprocessing import _notation as notation
+from mercer.preprocessing._column_kinds import plain_column
 from mercer.preprocessing._notation import ISO, READABLE, Decimal, Readings
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def is_text(column: Cells) -> bool:
     >>> is_text(pd.Series(["1", None])), is_text(pd.Series(["a"], dtype="category"))
     (True, False)
     """
+    column = plain_column(column)
     if str(column.dtype) == "category" or column.dtype.kind in "biufcmM":
         return False
     if str(column.dtype) in ("str", "string"):
@@ -128,7 +130,7 @@ def cell_readings(
     names: list[Any] = list(frame)
     for name in (name for name in names if is_text(frame[name])):
         role, known_format = wanted.get(name, (None, ""))
-        found[name] = _possible(frame[name], role, known_format, likely.get(name, ""))
+        found[name] = _possible(plain_column(frame[name]), role, known_format, likely.get(name, ""))
     marks = [one.decimals for one in found.values() if isinstance(one, Readings)]
     dates = [one for one in found.values() if isinstance(one, tuple)]
     decimal = _most_common(allowed[0] for allowed in marks if len(allowed) == 1)
@@ -180,6 +182,7 @@ def parse_cells(
     """
     import pandas as pd
 
+    cells = plain_column(cells)
     text = cells.str.strip()
     if reading.read_as != "text" or missing is None:
         missing = missing_texts(reading.read_as)
