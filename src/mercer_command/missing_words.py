@@ -66,7 +66,7 @@ def missing_targets(cells: Cells, order: Sequence[str], *, is_typed: bool) -> Te
     if order:
         named = {spelling_key(grade) for grade in order}
         return frozenset(text for text in usual | _SIGNS if spelling_key(text) not in named)
-    levels = set(cells.dropna().str.strip().unique()) - EMPTY
+    levels = set(cells.dropna().drop_duplicates().str.strip()) - EMPTY
     if len(levels - _SIGNS) <= MOST_LEVELS:
         usual -= _WORDS
     others = levels - usual - _SIGNS
@@ -128,7 +128,20 @@ def dropped_words(dropped: Mapping[str, Counts], most: int = 3) -> str:
     )
 
 
-def target_words(name: str, dropped: Counts, cells: Cells, order: Sequence[str]) -> list[str]:
+def kept_words(cells: Cells) -> Counts:
+    """Return the texts that stand for missing values elsewhere, and how many cells hold them.
+
+    Parameters
+    ----------
+    cells : Series
+        Known cells of a target.
+    """
+    if not is_text(cells):
+        return ()
+    return counted_texts(cells, cells.isin(list(missing_texts("number"))))
+
+
+def target_words(name: str, dropped: Counts, kept: Counts, order: Sequence[str]) -> list[str]:
     """Return sentences on the texts of a target that count as missing, or that look like these.
 
     Parameters
@@ -137,23 +150,20 @@ def target_words(name: str, dropped: Counts, cells: Cells, order: Sequence[str])
         Name of the target's column.
     dropped : tuple of (str, int)
         Texts that count as missing, and the numbers of their rows.
-    cells : Series
-        The known cells of the target.
+    kept : tuple of (str, int)
+        Classes that look like these, and the numbers of their rows.
     order : sequence of str
         See `missing_targets`.
     """
     name, told = shown(name), list[str]()
     if dropped:
         option = "--order" if order else f"--columns '{name}=category'"
-        told.append(f"{_rows(dropped, name)} and counts as missing; {option} can make it a class.")
-    if order or not is_text(cells):
-        return told
-    if found := counted_texts(cells, cells.isin(list(missing_texts("number")))):
-        codes = ",".join(f"{name}={text}" for text, _ in found)
-        told.append(
-            f"{_rows(found, name)}, which is a class; if it stands for a missing value, say "
-            f"--missing '{codes}'."
-        )
+        taken = f"{_rows(dropped, name)}, which is taken for a missing value"
+        told.append(f"{taken}; {option} can make it a class.")
+    if kept and not order:
+        codes = ",".join(f"{name}={text}" for text, _ in kept)
+        taken = f"{_rows(kept, name)}, which is taken for a class"
+        told.append(f"{taken}; if it stands for a missing value, say --missing '{codes}'.")
     return told
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from mercer import ParquetSource
+from mercer.preprocessing import missing_texts
 from mercer_command.choices import read_choices
 from mercer_command.columns import Choice
 from mercer_command.division import n_tested, splits
@@ -163,7 +164,6 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
     if len(positions) < n_rows:
         drawn = f"{len(positions) - n_test:,} rows that are drawn from {n_rows:,}"
         notes.append(f"what columns hold is found in {drawn}")
-    words += problem.words
     problem = replace(problem, notes=(*notes, *problem.notes), words=tuple(words), n_rows=n_rows)
     [(train, test)] = splits(problem, test_size=n_test, repeats=1, seed=options.seed)
     names = [str(name) for name in problem.features]
@@ -200,18 +200,23 @@ def _rows_left_out(
     if name in read_choices(options.columns, [*source.column_names, name]):
         absent = usual_texts(is_typed=True)
     unknown = np.array([isinstance(text, str) and text.strip() in absent for text in classes])
-    found = zip(classes[unknown], counts[unknown].tolist(), strict=True)
-    told = tuple((text.strip(), count) for text, count in found if text.strip())
-    words += target_words(name, told, texts.iloc[:0], ())
+    told = tuple((text.strip(), count) for text, count in _pairs(classes, counts, unknown))
     single = (counts < 2) & ~unknown
     # If fewer than two other classes remain, the table is refused later.
     if single.any() and np.sum(~single & ~unknown) > 1:
         notes.append(single_class_note(shown(name), classes[single]))
         unknown |= single
+    looks = texts.isin(list(missing_texts("number"))).to_numpy() & ~unknown
+    dropped = tuple(pair for pair in told if pair[0])
+    words += target_words(name, dropped, _pairs(classes, counts, looks), ())
     if not unknown.any():
         return np.empty(0, dtype=np.intp)
     gone, targets = classes[unknown], source.targets()
     return np.concatenate([s + np.flatnonzero(pd.Series(y).isin(gone)) for s, y in targets])
+
+
+def _pairs(classes: Array, counts: Array, chosen: Array) -> tuple[tuple[str, int], ...]:
+    return tuple(zip(classes[chosen], counts[chosen].tolist(), strict=True))
 
 
 def _class_counts(source: ParquetSource) -> tuple[Array, Array]:

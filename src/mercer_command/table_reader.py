@@ -102,8 +102,9 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.row_hashes_, self.spellings_, self.words_ = None, {}, {}
         if X is None:
             return self
+        X = self._checked(X)
         texts = [name for name in self.feature_names_in_ if is_text(X[name])]
-        self.words_ = {name: found for name in texts if (found := words_in(X[name]))}
+        self.words_ = {name: words for name in texts if (words := words_in(X[name]))}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # `transform` issues its warnings later.
             typed = self.transform(X)
@@ -162,15 +163,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ValueError
             If columns are missing, or hold text that cannot be read.
         """
-        if not hasattr(X, "columns"):
-            raise TypeError("The model predicts from data frames, which have names of columns.")
-        if not hasattr(X, "iloc"):
-            X = X.to_pandas()  # type: ignore[operator]
-        X = with_named_index(X)
-        absent = [name for name, _, _ in self.columns if name not in X.columns]
-        if absent:
-            hint = did_you_mean(absent[0], set(X.columns) - {name for name, _, _ in self.columns})
-            raise ValueError(f"The table lacks columns of the model: {listing(absent)}{hint}.")
+        X = self._checked(X)
         wanted = {n: ("flag" if f == "flag" else read_as(r), "") for n, r, f in self.columns}
         preferred = {name: notation for name, _, notation in self.columns}
         missing = self.missing or {}
@@ -194,6 +187,19 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             if not told.equals(texts):
                 typed[name] = told
         return pd.DataFrame(typed, index=X.index)
+
+    def _checked(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Return X as a data frame of pandas, after checking that it has the columns."""
+        if not hasattr(X, "columns"):
+            raise TypeError("The model predicts from data frames, which have names of columns.")
+        if not hasattr(X, "iloc"):
+            X = X.to_pandas()  # type: ignore[operator]
+        X = with_named_index(X)
+        absent = [name for name, _, _ in self.columns if name not in X.columns]
+        if absent:
+            hint = did_you_mean(absent[0], set(X.columns) - {name for name, _, _ in self.columns})
+            raise ValueError(f"The table lacks columns of the model: {listing(absent)}{hint}.")
+        return X
 
     def _absent(self, name: str) -> frozenset[str]:
         """Return the texts that stand for missing cells in a column of text."""

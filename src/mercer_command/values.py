@@ -134,11 +134,11 @@ def with_named_index(frame: pd.DataFrame) -> pd.DataFrame:
     """
     # Dask gives this name to an index without a name.
     left_out = {None, "__null_dask_index__", *frame.columns}
-    names = [name for name in frame.index.names if name not in left_out]
-    if names:
+    found = {k: name for k, name in enumerate(frame.index.names) if name not in left_out}
+    if found:
         frame = frame.copy(deep=False)
-        for name in names:
-            frame[name] = frame.index.get_level_values(name)
+        for level, name in found.items():
+            frame[name] = frame.index.get_level_values(level)
     return frame
 
 

@@ -45,7 +45,7 @@ def test_words_of_a_target_are_classes_which_the_screen_says(run: Run, word: str
     frame = table([word, "Insomnia", "Sleep apnea"])
     told = screen(run, frame, "--out", "m.skops")
     assert "predicts 'y', one of 3 classes" in told
-    assert f"In 40 rows, 'y' is '{word}', which is a class;" in told
+    assert f"In 40 rows, 'y' is '{word}', which is taken for a class;" in told
     assert f"say --missing 'y={word}'" in told
     predicted = load_model(Path("m.skops")).predict(frame[["x"]].astype(str))
     assert np.mean(predicted == frame["y"]) > 0.9
@@ -63,7 +63,7 @@ def test_words_of_a_target_with_many_levels_are_missing_and_counted() -> None:
     problem = from_text(table([*labels, "NA"], 210))
     assert len(problem.target) == 200
     [told] = problem.words
-    assert told.startswith("In 10 rows, 'y' is 'NA' and counts as missing;")
+    assert told.startswith("In 10 rows, 'y' is 'NA', which is taken for a missing value;")
     chosen = from_text(table([*labels, "NA"], 210), choices={"y": Choice("category")})
     assert len(chosen.target) == 210
     # A table with types has missing values that are no words.
@@ -74,7 +74,10 @@ def test_grades_that_look_missing_are_kept_if_the_order_names_them(run: Run) -> 
     frame = table(["None", "Mild", "?", "Severe", "NA"])
     told = screen(run, frame, "--order", "none,Mild,?,Severe", "--learner", "ordinal")
     assert "one of 4 ordered grades" in told
-    assert "In 24 rows, 'y' is 'NA' and counts as missing; --order can make it a class" in told
+    assert (
+        "In 24 rows, 'y' is 'NA', which is taken for a missing value; --order can make it a class"
+        in told
+    )
 
 
 @pytest.mark.parametrize("sign", SIGNS)
@@ -84,11 +87,11 @@ def test_signs_in_a_target_are_missing_and_counted(sign: str, typed: bool) -> No
     problem = as_problem(frame, "y") if typed else from_text(frame)
     assert set(problem.target) == {"yes", "no"}
     [told] = problem.words
-    assert told.startswith(f"In 40 rows, 'y' is '{sign}' and counts as missing;")
+    assert told.startswith(f"In 40 rows, 'y' is '{sign}', which is taken for a missing value;")
     assert "--columns 'y=category' can make it a class" in told
     kept = from_text(frame, choices={"y": Choice("category")})
     assert set(kept.target) == {"yes", "no", sign}
-    assert f"'y' is '{sign}', which is a class" in kept.words[0]
+    assert f"'y' is '{sign}', which is taken for a class" in kept.words[0]
 
 
 @pytest.mark.parametrize("labels", [["+", "-"], ["*", "**", "***"], ["yes", "-"], ["<", ".", ">"]])
@@ -114,7 +117,7 @@ def test_a_folder_leaves_out_the_same_rows_as_memory(
         assert result.exit_code == 0, result.output
         told = " ".join(result.stdout.split())
         assert "3 classes to predict" in told
-        assert "In 24 rows, 'y' is '?' and counts as missing" in told
+        assert "In 24 rows, 'y' is '?', which is taken for a missing value" in told
         assert "learned from 54 rows" in told
 
 
@@ -170,3 +173,12 @@ def test_flags_with_words_are_flags() -> None:
         typed, [column] = recognize_columns(frame, separator=separator)
         assert typed["c"].tolist() == [True, False, None, None] * 5
         assert column.dropped == (("NA", 5), ("None", 5))
+
+
+def test_values_that_mean_missing_in_the_fit_mean_it_in_explanations(run: Run) -> None:
+    frame = table(["1.5", "2.5", "-999"])
+    frame.to_csv("t.csv", index=False)
+    options = ("--target", "y", "--task", "regression", "--learner", "uniform", "--no-refit")
+    assert run("fit", "t.csv", *options, "--missing", "y=-999", "--out", "m.skops").exit_code == 0
+    result = run("explain", "m.skops", "t.csv")
+    assert "20 held-out rows" in " ".join(result.stdout.split())

@@ -322,7 +322,8 @@ def days_of(column: Features) -> Array:
     values = _values(column)
     if values.dtype.kind == "O":
         missing = _is_missing(values)
-        values = np.where(missing, None, values)
+        values = values.copy()
+        values[missing] = None
         if _all_are(values[~missing], time):
             values[~missing] = [_since_midnight(at) for at in values[~missing]]
         is_since = not missing.all() and _all_are(values[~missing], timedelta | np.timedelta64)
