@@ -118,6 +118,7 @@ def test_a_folder_leaves_out_the_same_rows_as_memory(
         told = " ".join(result.stdout.split())
         assert "3 classes to predict" in told
         assert "In 24 rows, 'y' is '?', which is taken for a missing value" in told
+        assert "In 24 rows, 'y' is 'None', which is taken for a class" in told
         assert "learned from 54 rows" in told
 
 
