@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -17,9 +17,12 @@ from mercer.preprocessing import (
     parse_cells,
 )
 from mercer_command.messages import InputError, listing, shown
+from mercer_command.missing_words import counted_texts, usual_texts
 from mercer_command.values import (
     Cells,
     MissingCodes,
+    as_times,
+    is_time,
     naming_codes,
     odd_value,
     odd_value_note,
@@ -70,6 +73,8 @@ class Column:
         Number that may stand for missing cells, because it repeats and is far from all others.
     n_sentinel : int
         Number of rows that have it.
+    dropped : tuple of (str, int)
+        Texts of a column of text that count as missing values, and their numbers.
     """
 
     name: str
@@ -80,6 +85,7 @@ class Column:
     warnings: tuple[str, ...] = ()
     sentinel: float | None = None
     n_sentinel: int = 0
+    dropped: tuple[tuple[str, int], ...] = ()
 
     @property
     def is_used(self) -> bool:
@@ -89,6 +95,8 @@ class Column:
     def describe(self) -> str:
         """Describe in one line how the column was read and used."""
         missing = [f"{self.missing:.1%} missing"] if self.missing and self.role != "empty" else []
+        if missing and self.dropped:
+            missing.append(f"{listing(text for text, _ in self.dropped)} among the missing cells")
         return "; ".join((*self.facts, *missing))
 
 
@@ -119,6 +127,7 @@ def recognize_columns(
     *,
     separator: str = "",
     missing: MissingCodes | None = None,
+    absent: Mapping[str, Collection[str]] | None = None,
 ) -> tuple[pd.DataFrame, list[Column]]:
     """Recognize the contents of columns, and convert their cells.
 
@@ -129,9 +138,13 @@ def recognize_columns(
     choices : mapping from str to Choice, default=None
         The user's choices by column name.
     separator : str, default=""
-        Separator of the text file, which helps to recognize whether commas are decimal marks.
+        Separator of the text file, which helps to recognize whether commas are decimal marks; empty
+        for a table that has types, whose missing values are no texts.
     missing : mapping from str to list of str, default=None
         Values that stand for missing cells, by column name.
+    absent : mapping from str to collection of str, default=None
+        Texts that stand for missing cells if a column is read as text, by column name. By default,
+        words such as "NA" and "None" in text files, unless the user chose how the column is read.
 
     Returns
     -------
@@ -145,7 +158,7 @@ def recognize_columns(
     InputError
         If a column cannot be read as the user chose.
     """
-    choices, missing = choices or {}, missing or {}
+    choices, missing, absent = choices or {}, missing or {}, absent or {}
     frame = frame.assign(**{n: without_codes(frame[n], codes) for n, codes in missing.items()})
     wanted = {name: (read_as(choice.role), choice.format) for name, choice in choices.items()}
     readings = cell_readings(frame, wanted, separator=separator)
@@ -154,10 +167,16 @@ def recognize_columns(
     for name in frame.columns:
         values, column, found = frame[name], Column(name, "number"), None
         if name in readings:
-            values, odd = parse_cells(frame[name], readings[name])
-            column = _read_column(name, odd, readings[name])
             found = readings[name].read_as
+            usual = usual_texts(is_typed=not separator or name in choices)
+            values, odd = parse_cells(frame[name], readings[name], absent.get(name, usual))
+            column = _read_column(name, odd, readings[name])
+            if found in ("text", "flag"):
+                column = replace(column, dropped=counted_texts(frame[name], values.isna()))
             values = without_codes(values, missing.get(name, ()))
+        elif is_time(values):
+            values, found = as_times(values), "time"
+            column = replace(column, format="%H:%M:%S")
         if name not in choices and kind_of(values) == "category" and is_text(values):
             values, told = one_spelling(values)
             if told:

@@ -302,7 +302,8 @@ def explain(model: TableModel, cells: Cells, given: Explain) -> Trial:
     y = None
     if name in frame.columns:
         choice = Choice(role, "" if notation == "flag" else notation)
-        typed, _ = recognize_columns(frame[[name]], {name: choice})
+        missing = {name: (model["reader"].missing or {}).get(name, [])}
+        typed, _ = recognize_columns(frame[[name]], {name: choice}, missing=missing)
         known = typed[name].notna().to_numpy()
         frame, y = frame[known], _target(typed.loc[known, [name]], model, role)
     X = model["reader"].transform(frame)

@@ -202,10 +202,16 @@ def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransf
         f"{name}_" for key in names if key not in ("numbers", "dates") for name in names[key]
     )
     prefixes = ("missingindicator_", *derived)
+    # The category of missing values is called "nan", as a word may be.
+    has_nan = any(
+        problem.features[name].isna().any() and problem.features[name].eq("nan").any()
+        for name in names["categories"]
+    )
     encoder = ColumnEncoder(
         [(key, encoders[key], names[key]) for key in names],
         sparse_threshold=0.0,
-        verbose_feature_names_out=any(str(name).startswith(prefixes) for name in problem.features),
+        verbose_feature_names_out=has_nan
+        or any(str(name).startswith(prefixes) for name in problem.features),
     )
     return encoder.set_output(transform="pandas")
 

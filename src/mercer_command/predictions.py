@@ -91,9 +91,11 @@ def rows_to_predict(
     InputError
         If the table cannot be read, has no rows, or lacks columns of the model.
     """
+    frame, names = None, tuple[str, ...]()
     if table.exists() and is_parquet(table):
-        frame, names = None, tuple(parquet_source(table).column_names)
-    else:
+        names = tuple(parquet_source(table).column_names)
+    # Columns of a range that pandas uses as the index are not stored in a file.
+    if not table.is_dir() and not {*model.feature_names_in_} <= {*names}:
         frame = read_cells(table, header=header).frame
         names = tuple(frame.columns)
     kept = tuple(name.strip() for name in (keep or "").split(",") if name.strip())

@@ -13,11 +13,12 @@ import pandas as pd
 from mercer.preprocessing import convert, kind_of, repeated_prefix
 from mercer_command.columns import DATES, Choice, Column, left_out_notes, recognize_columns
 from mercer_command.messages import InputError, counted, did_you_mean, listing, shown
+from mercer_command.missing_words import dropped_words, kept_words, missing_targets, target_words
 from mercer_command.names import KINDS
 from mercer_command.table_files import Cells, read_cells
 from mercer_command.target_column import MIN_ROWS, Task, known_target
 from mercer_command.totals import without_totals
-from mercer_command.values import Array, MissingCodes
+from mercer_command.values import Array, MissingCodes, with_named_index
 
 _PARTS = ("train", "test", "")
 """Allowed cells of a file of splits; rows with an empty cell are left out."""
@@ -64,6 +65,8 @@ class Problem:
         Identifiers, which are not used as features but may show which rows belong together.
     missing : dict of str to list of str
         Values that stand for missing cells, by column name.
+    words : tuple of str
+        Sentences on texts that count as missing values, and on words that look like these.
     """
 
     features: pd.DataFrame
@@ -82,6 +85,7 @@ class Problem:
     beside: pd.DataFrame | None = None
     missing: MissingCodes = field(default_factory=dict)
     together: str = ""
+    words: tuple[str, ...] = ()
 
 
 def sentinel_of(problem: Problem) -> float | None:
@@ -162,14 +166,20 @@ def as_problem(
         If the target is missing, constant, different in every row, or not suitable for the task; if
         fewer than ten rows or no columns to learn from remain; or if a number is infinite.
     """
-    given = table if isinstance(table, Cells) else Cells(table)
+    given = table if isinstance(table, Cells) else Cells(with_named_index(table))
     cells, task = without_totals(given), "ordinal" if order else task
     frame, notes = cells.frame, list(cells.notes)
     target = _target_name(frame, target)
-    reading: dict[str, Any] = {"separator": cells.separator, "missing": missing}
+    absent: dict[str, frozenset[str]] = {}
+    if target not in (choices or {}):
+        is_typed = not cells.separator
+        absent = {target: missing_targets(frame[target], order, is_typed=is_typed)}
+    reading: dict[str, Any] = {"separator": cells.separator, "missing": missing, "absent": absent}
     typed, columns = recognize_columns(frame, choices, **reading)
     asked = typed, columns, target, task, notes
     used, values, decided, target_column = known_target(*asked, order=order)
+    kept = kept_words(typed[target].iloc[used])
+    words = target_words(target, target_column.dropped, kept, order)
     times = None if time is None else times_of(typed.iloc[used], time, target)
     if times is not None:
         sorting = np.argsort(times, kind="stable")
@@ -186,6 +196,7 @@ def as_problem(
         columns = [named if column.name == group else column for column in columns]
     rest = tuple(column for column in columns if column.name != target)
     features = _used_columns(typed, rest, notes)
+    words.append(dropped_words({one.name: one.dropped for one in rest if one.is_used}))
     read = features, values, target, decided, rest, target_column, tuple(notes)
     return Problem(
         *read,
@@ -196,6 +207,7 @@ def as_problem(
         kind=task if task in KINDS else "",
         order=order,
         missing=dict(missing or {}),
+        words=tuple(filter(None, words)),
         beside=typed[[column.name for column in rest if column.role == "identifier"]],
     )
 

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from mercer import ParquetSource
+from mercer.preprocessing import missing_texts
 from mercer_command.choices import read_choices
 from mercer_command.columns import Choice
 from mercer_command.division import n_tested, splits
@@ -26,6 +27,7 @@ from mercer_command.messages import (
     listing,
     shown,
 )
+from mercer_command.missing_words import missing_targets, target_words, usual_texts
 from mercer_command.options import Fit, Predict
 from mercer_command.problem import Problem, as_problem
 from mercer_command.table_files import is_parquet, readable
@@ -150,16 +152,10 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
     if not source.count_rows():
         raise InputError(f"'{name}' is known in no row")
     task = _task_of(source, name, options.task, notes, n_sampled)
-    single = np.empty(0, dtype=np.intp)
+    left_out, words = np.empty(0, dtype=np.intp), list[str]()
     if task == "classification":
-        classes, counts = _class_counts(source)
-        # If fewer than two other classes remain, the table is refused later.
-        if np.any(counts < 2) and np.sum(counts > 1) > 1:
-            notes.append(single_class_note(name, classes[counts < 2]))
-            rare, targets = classes[counts < 2], source.targets()
-            found = [start + np.flatnonzero(pd.Series(y).isin(rare)) for start, y in targets]
-            single = np.concatenate(found)
-            source = source.without_rows(single)
+        left_out = _rows_left_out(source, options, notes, words)
+        source = source.without_rows(left_out)
     n_rows = source.count_rows()
     n_test = n_tested(n_rows, options.test_size)
     is_classes = task == "classification"
@@ -168,10 +164,10 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
     if len(positions) < n_rows:
         drawn = f"{len(positions) - n_test:,} rows that are drawn from {n_rows:,}"
         notes.append(f"what columns hold is found in {drawn}")
-    problem = replace(problem, notes=(*notes, *problem.notes), n_rows=n_rows)
+    problem = replace(problem, notes=(*notes, *problem.notes), words=tuple(words), n_rows=n_rows)
     [(train, test)] = splits(problem, test_size=n_test, repeats=1, seed=options.seed)
     names = [str(name) for name in problem.features]
-    useful = parquet_source(options.table, target, names).without_rows(single)
+    useful = parquet_source(options.table, target, names).without_rows(left_out)
     return Training(problem, train, test, useful.without_rows(np.sort(positions[test])))
 
 
@@ -188,6 +184,39 @@ def _sampled_problem(source: ParquetSource, positions: Array, task: Task, option
         choices[options.target] = Choice("category")
     missing = parse_missing(options.missing, names)
     return as_problem(frame, options.target, task, choices=choices, missing=missing)
+
+
+def _rows_left_out(
+    source: ParquetSource, options: Fit, notes: list[str], words: list[str]
+) -> Array:
+    """Return positions of rows of classes with a single row, or whose class stands for missing.
+
+    Notes on the former are appended to `notes`, and sentences on the latter to `words`.
+    """
+    name = options.target
+    classes, counts = _class_counts(source)
+    texts = pd.Series(classes)
+    absent = missing_targets(texts, (), is_typed=True)
+    if name in read_choices(options.columns, [*source.column_names, name]):
+        absent = usual_texts(is_typed=True)
+    unknown = np.array([isinstance(text, str) and text.strip() in absent for text in classes])
+    told = tuple((text.strip(), count) for text, count in _pairs(classes, counts, unknown))
+    single = (counts < 2) & ~unknown
+    # If fewer than two other classes remain, the table is refused later.
+    if single.any() and np.sum(~single & ~unknown) > 1:
+        notes.append(single_class_note(shown(name), classes[single]))
+        unknown |= single
+    looks = texts.isin(list(missing_texts("number"))).to_numpy() & ~unknown
+    dropped = tuple(pair for pair in told if pair[0])
+    words += target_words(name, dropped, _pairs(classes, counts, looks), ())
+    if not unknown.any():
+        return np.empty(0, dtype=np.intp)
+    gone, targets = classes[unknown], source.targets()
+    return np.concatenate([s + np.flatnonzero(pd.Series(y).isin(gone)) for s, y in targets])
+
+
+def _pairs(classes: Array, counts: Array, chosen: Array) -> tuple[tuple[str, int], ...]:
+    return tuple(zip(classes[chosen], counts[chosen].tolist(), strict=True))
 
 
 def _class_counts(source: ParquetSource) -> tuple[Array, Array]:

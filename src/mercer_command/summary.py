@@ -87,6 +87,7 @@ def summary_section(trial: Trial) -> Section:
     sentences = [
         f"The model predicts {_target(trial)} from {columns}, learned from "
         f"{counted(training.n_train, 'row')}.",
+        *problem.words,
         f"It was tested on {described_division(problem, training.test)}.",
         *_scores(report, trial.kind, is_later=problem.times is not None),
         *told,

@@ -13,6 +13,7 @@ import pandas as pd
 
 from mercer_command.messages import InputError, one_line
 from mercer_command.text_formats import STANDARD_INPUT, TextFormat, recognized_text
+from mercer_command.values import with_named_index
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
 """Suffixes of compressed files."""
@@ -137,7 +138,7 @@ def read_cells(path: Path, *, header: bool = True) -> Cells:
         raise InputError(f"{path} is a pipe or a device, not a file; '-' reads the standard input")
     with readable(path):
         if is_file and is_parquet(path):
-            cells = Cells(pd.read_parquet(path))
+            cells = Cells(with_named_index(pd.read_parquet(path)).reset_index(drop=True))
         else:
             frame, found = read_text_table(path, header=header)
             cells = Cells(frame, found.separator, found.notes)

@@ -19,8 +19,19 @@ from sklearn.utils import Tags
 from mercer.preprocessing import CellReading, cell_readings, convert, is_text, parse_cells
 from mercer_command.columns import DATES, OTHERWISE, read_as
 from mercer_command.messages import counted, did_you_mean, listing, shown
+from mercer_command.missing_words import usual_texts, words_in
 from mercer_command.ranges import Range, range_of
-from mercer_command.values import Array, Cells, as_dates, by_spelling, known_spelling, without_codes
+from mercer_command.values import (
+    Array,
+    Cells,
+    as_dates,
+    as_times,
+    by_spelling,
+    is_time,
+    known_spelling,
+    with_named_index,
+    without_codes,
+)
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -54,9 +65,12 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         The `mercer_command.ranges.Range` of each column of numbers or dates, in order, in the rows
         that `fit` was given: the training rows, or a sample of those of a table read in parts.
     spellings_ : dict of str to dict of str to str
-        For each column of categories, the known ones by what is left of them without case and
-        spaces; other spellings of them are read as these. Categories that differ in no more are
-        left out.
+        For each column of categories, the known ones by what is left of them without case, spaces,
+        leading zeros and decimal zeros; other spellings of them, and numbers, are read as these.
+        Categories that differ in no more are left out.
+    words_ : dict of str to list of str
+        For each column of text, words such as "None" that the training rows hold as text. All other
+        such words stand for missing cells.
     feature_names_in_ : ndarray of str
         The names of the columns.
     n_features_in_ : int
@@ -85,17 +99,20 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         self.feature_names_in_ = np.array([name for name, _, _ in self.columns], dtype=object)
         self.n_features_in_ = len(self.columns)
-        self.row_hashes_, self.spellings_ = None, {}
+        self.row_hashes_, self.spellings_, self.words_ = None, {}, {}
         if X is None:
             return self
+        X = self._checked(X)
+        texts = [name for name in self.feature_names_in_ if is_text(X[name])]
+        self.words_ = {name: words for name in texts if (words := words_in(X[name]))}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # `transform` issues its warnings later.
             typed = self.transform(X)
         found = [_range(typed, name, role) for name, role in self._measured()]
         self.ranges_ = np.array(found).reshape(-1, 5)
         for name, role, _ in self.columns:
-            if role == "category" and is_text(typed[name]):
-                self.spellings_[name] = by_spelling(typed[name].dropna().unique())
+            if role == "category":
+                self.spellings_[name] = by_spelling(_texts(typed[name]).dropna().unique())
         if self.remembers:
             self.row_hashes_ = np.unique(row_hashes(typed, self.columns))
         return self
@@ -146,14 +163,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ValueError
             If columns are missing, or hold text that cannot be read.
         """
-        if not hasattr(X, "columns"):
-            raise TypeError("The model predicts from data frames, which have names of columns.")
-        if not hasattr(X, "iloc"):
-            X = X.to_pandas()  # type: ignore[operator]
-        absent = [name for name, _, _ in self.columns if name not in X.columns]
-        if absent:
-            hint = did_you_mean(absent[0], set(X.columns) - {name for name, _, _ in self.columns})
-            raise ValueError(f"The table lacks columns of the model: {listing(absent)}{hint}.")
+        X = self._checked(X)
         wanted = {n: ("flag" if f == "flag" else read_as(r), "") for n, r, f in self.columns}
         preferred = {name: notation for name, _, notation in self.columns}
         missing = self.missing or {}
@@ -164,16 +174,37 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         for name, role, _ in self.columns:
             typed[name] = X[name]
             if name in readings:
-                read = _read(name, X[name], readings[name])
+                read = _read(name, X[name], readings[name], self._absent(name))
                 typed[name] = without_codes(read, missing.get(name, ()))
             elif role in ("date", "time") and X[name].dtype.kind in "iuf":
                 typed[name] = pd.Series(as_dates(X[name].to_numpy(dtype=float)), X.index)
+            elif is_time(X[name]):
+                typed[name] = as_times(X[name])
         # Models that earlier versions saved lack the spellings.
         for name, known in getattr(self, "spellings_", {}).items():
-            if is_text(typed[name]):
-                told = known_spelling(typed[name], known)
-                typed[name] = pd.Series(told, X.index, dtype=object)
+            texts = _texts(typed[name])
+            told = pd.Series(known_spelling(texts, known), X.index, dtype=object)
+            if not told.equals(texts):
+                typed[name] = told
         return pd.DataFrame(typed, index=X.index)
+
+    def _checked(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Return X as a data frame of pandas, after checking that it has the columns."""
+        if not hasattr(X, "columns"):
+            raise TypeError("The model predicts from data frames, which have names of columns.")
+        if not hasattr(X, "iloc"):
+            X = X.to_pandas()  # type: ignore[operator]
+        X = with_named_index(X)
+        absent = [name for name, _, _ in self.columns if name not in X.columns]
+        if absent:
+            hint = did_you_mean(absent[0], set(X.columns) - {name for name, _, _ in self.columns})
+            raise ValueError(f"The table lacks columns of the model: {listing(absent)}{hint}.")
+        return X
+
+    def _absent(self, name: str) -> frozenset[str]:
+        """Return the texts that stand for missing cells in a column of text."""
+        # Models that earlier versions saved lack the words.
+        return usual_texts(is_typed=False) - {*getattr(self, "words_", {}).get(name, ())}
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -183,9 +214,14 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-def _read(name: str, cells: Cells, reading: CellReading) -> Cells:
+def _texts(cells: Cells) -> Cells:
+    """Return categories as text."""
+    return pd.Series(convert(cells.to_frame(), "category")[:, 0], cells.index, dtype=object)
+
+
+def _read(name: str, cells: Cells, reading: CellReading, absent: frozenset[str]) -> Cells:
     """Convert the cells of a column, and warn of cells that cannot be read."""
-    values, odd = parse_cells(cells, reading)
+    values, odd = parse_cells(cells, reading, absent)
     told = [f"column '{shown(name)}': {text}; {OTHERWISE}" for text in reading.warnings]
     if len(odd):
         named = listing(odd.drop_duplicates(), most=4)

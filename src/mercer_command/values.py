@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from pandas.api.types import infer_dtype
 
 from mercer.preprocessing import convert, is_text
 from mercer_command.messages import InputError, did_you_mean, listing, shown
@@ -42,6 +43,26 @@ def as_dates(days: Array, name: str = ISO) -> Array:
     out = np.full(values.shape, np.datetime64("NaT"), dtype="datetime64[us]")
     out[known] = np.datetime64(0, "us") + microseconds[known].astype("timedelta64[us]")
     return out
+
+
+def is_time(cells: Cells) -> bool:
+    """Return whether cells are times of day of a file with types.
+
+    Parameters
+    ----------
+    cells : Series
+    """
+    return infer_dtype(cells, skipna=True) == "time"
+
+
+def as_times(cells: Cells) -> Cells:
+    """Convert times of day to dates on the first of January 1970, as times in text are.
+
+    Parameters
+    ----------
+    cells : Series of datetime.time
+    """
+    return pd.Series(as_dates(convert(cells.to_frame(), "date")[:, 0]), cells.index)
 
 
 def format_dates(days: Array, name: str) -> list[str]:
@@ -104,6 +125,23 @@ def parse_missing(given: str | None, names: Iterable[str]) -> dict[str, list[str
     return {name: values for name, values in found.items() if values}
 
 
+def with_named_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a data frame in which the named levels of its index are columns, behind the others.
+
+    Parameters
+    ----------
+    frame : DataFrame of shape (n_rows, n_columns)
+    """
+    # Dask gives this name to an index without a name.
+    left_out = {None, "__null_dask_index__", *frame.columns}
+    found = {k: name for k, name in enumerate(frame.index.names) if name not in left_out}
+    if found:
+        frame = frame.copy(deep=False)
+        for level, name in found.items():
+            frame[name] = frame.index.get_level_values(level)
+    return frame
+
+
 def spelling_key(text: object) -> str:
     """Return what is equal for texts that differ only in case or in spaces.
 
@@ -119,8 +157,21 @@ def spelling_key(text: object) -> str:
     return " ".join(str(text).split()).casefold()
 
 
+_WHOLE = re.compile(r"([+-]?)0*(\d+?)(?:\.0)?")
+"""This matches whole numbers, and the form in which programs write them beside missing values."""
+
+
+def _key(text: object) -> str:
+    """Return what is equal for spellings of a text: "7", "07" and "7.0" are one code."""
+    key = spelling_key(text)
+    found = _WHOLE.fullmatch(key)
+    return f"{found[1]}{found[2]}" if found else key
+
+
 def by_spelling(known: Iterable[object]) -> dict[str, str]:
-    """Return known texts by their `spelling_key`, without those that it does not tell apart.
+    """Return known texts by a key of their spelling, without those that it does not tell apart.
+
+    Case, spaces, leading zeros and the decimal zero of whole numbers are not parts of the key.
 
     Parameters
     ----------
@@ -128,12 +179,12 @@ def by_spelling(known: Iterable[object]) -> dict[str, str]:
         Distinct texts.
     """
     texts = [str(text) for text in known]
-    counts = Counter(map(spelling_key, texts))
-    return {key: text for text in texts if counts[key := spelling_key(text)] == 1}
+    counts = Counter(map(_key, texts))
+    return {key: text for text in texts if counts[key := _key(text)] == 1}
 
 
 def known_spelling(texts: Iterable[Any], spellings: Mapping[str, str]) -> list[Any]:
-    """Replace texts by the known ones that they differ from in case or in spaces alone.
+    """Replace texts by the known ones that are spelled otherwise.
 
     Parameters
     ----------
@@ -142,9 +193,7 @@ def known_spelling(texts: Iterable[Any], spellings: Mapping[str, str]) -> list[A
     spellings : mapping from str to str
         See `by_spelling`.
     """
-    found = {
-        text: spellings.get(spelling_key(text), text) for text in {*texts} if isinstance(text, str)
-    }
+    found = {text: spellings.get(_key(text), text) for text in {*texts} if isinstance(text, str)}
     return [found.get(text, text) if isinstance(text, str) else text for text in texts]
 
 

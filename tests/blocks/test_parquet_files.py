@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from mercer import ParquetSource
 from mercer._blocks.parquet_files import (
     arrow_numbers,
     as_frame,
@@ -130,3 +131,13 @@ def test_frames_of_batches_with_different_categories() -> None:
         for values in (["a", "b"], ["c", "a"])
     ]
     assert as_frame(pa.Table.from_batches(batches))["kind"].tolist() == ["a", "b", "c", "a"]
+
+
+def test_text_in_views_is_read_and_selected(tmp_path) -> None:
+    cells = pa.array(["a", None, "b", "c"], pa.string_view())
+    pq.write_table(pa.table({"c": cells, "y": [1.0, 2.0, None, 3.0]}), tmp_path / "x.parquet")
+    source = ParquetSource(tmp_path / "x.parquet", "y")
+    drawn, y = source.take_raw(np.array([0, 2]))
+    assert source.as_input(drawn)["c"].tolist() == ["a", "c"]
+    assert y is not None
+    assert y.tolist() == [1.0, 3.0]

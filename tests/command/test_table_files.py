@@ -1,5 +1,6 @@
 """Reading tables, inferring the task, and preparing columns."""
 
+from datetime import time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,15 @@ from mercer_command.pipelines import make_model
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
-from command_cases import read_table  # noqa: E402
+from command_cases import Run, read_table, write_folder  # noqa: E402
 
+from mercer import ParquetSource  # noqa: E402
 from mercer.preprocessing._column_kinds import kind_of  # noqa: E402
-from mercer_command.files import appended_table  # noqa: E402
+from mercer_command.files import appended_table, load_model  # noqa: E402
+from mercer_command.options import Fit  # noqa: E402
 from mercer_command.problem import as_problem  # noqa: E402
+from mercer_command.streaming import streamed_table  # noqa: E402
+from mercer_command.table_files import read_cells  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -101,3 +106,86 @@ def test_a_table_is_written_part_by_part(tmp_path: Path, name: str) -> None:
         append(frame[3:])
         assert not (tmp_path / name).exists()
     pd.testing.assert_frame_equal(read_table(tmp_path / name), frame, check_dtype=False)
+
+
+def indexed(n: int = 80) -> Any:
+    """A response to an index of two named levels, and to a column."""
+    rng = np.random.default_rng(0)
+    days = pd.date_range("2020-01-01", periods=n, name="day")
+    index = pd.MultiIndex.from_arrays([days, rng.choice(["u", "v"], n)], names=["day", "site"])
+    a = rng.normal(size=n)
+    y = a + np.linspace(0.0, 6.0, n) + 3.0 * (index.get_level_values("site") == "u")
+    return pd.DataFrame({"a": a, "y": y}, index=index)
+
+
+def test_named_levels_of_an_index_are_columns_everywhere(run: Run) -> None:
+    frame = indexed()
+    frame.to_parquet("t.parquet")
+    write_folder(frame, Path("t"))
+    used = {"a", "day", "site"}
+    for table in (frame, read_cells(Path("t.parquet"))):
+        assert {*as_problem(table, "y").features} == used
+    assert {*streamed_table(Fit(Path("t"), "y")).problem.features} == used
+    options = ("--target", "y", "--learner", "uniform", "--random", "--out", "m.skops")
+    assert run("fit", "t.parquet", *options).exit_code == 0
+    model = load_model(Path("m.skops"))
+    assert {*model.feature_names_in_} == used
+    np.testing.assert_array_equal(model.predict(frame), model.predict(frame.reset_index()))
+    for table in ("t", "t.parquet"):
+        assert run("predict", "m.skops", table, "--out", "p.csv").exit_code == 0
+        predicted = pd.read_csv("p.csv")["prediction"]
+        np.testing.assert_allclose(predicted, model.predict(frame), atol=1e-5)
+        assert np.std(predicted - frame["y"].to_numpy()) < 0.5
+    assert run("explain", "m.skops", "t.parquet").exit_code == 0
+
+
+def test_years_that_are_a_range_of_an_index_are_a_column(run: Run) -> None:
+    """Files have no column of a range."""
+    years = pd.RangeIndex(1940, 2020, name="year")
+    frame = indexed().reset_index(drop=True).set_index(years)
+    frame["y"] = frame["a"] + 0.1 * (years - 1980)
+    frame.to_parquet("t.parquet")
+    options = ("--target", "y", "--learner", "uniform", "--random", "--out", "m.skops")
+    assert run("fit", "t.parquet", *options).exit_code == 0
+    assert run("predict", "m.skops", "t.parquet", "--out", "p.csv").exit_code == 0
+    assert np.std(pd.read_csv("p.csv")["prediction"] - frame["y"].to_numpy()) < 0.3
+
+
+@pytest.mark.parametrize("name", [None, "__null_dask_index__", "a"])
+def test_an_index_without_a_name_of_its_own_is_left_out(tmp_path: Path, name: str | None) -> None:
+    frame = indexed().set_index(pd.Index(np.arange(80) * 2.0, name=name))
+    frame.to_parquet(tmp_path / "t.parquet")
+    write_folder(frame, tmp_path / "t")
+    assert list(read_cells(tmp_path / "t.parquet").frame) == ["a", "y"]
+    for path in ("t.parquet", "t"):
+        assert ParquetSource(tmp_path / path, "y").column_names == ("a",)
+
+
+def test_times_of_day_of_parquet_are_read_as_those_of_text(run: Run) -> None:
+    hours = np.random.default_rng(0).integers(0, 24, 100)
+    frame = pd.DataFrame({"at": [time(hour, 30) for hour in hours]})
+    frame = frame.assign(y=3.0 * np.sin(hours / 12 * np.pi))
+    frame.to_parquet("t.parquet")
+    frame.to_csv("t.csv", index=False)
+    [column] = as_problem(read_cells(Path("t.parquet")), "y").columns
+    assert (column.role, column.format) == ("time", "%H:%M:%S")
+    predicted = []
+    for name in ("t.csv", "t.parquet"):
+        options = ("--target", "y", "--learner", "uniform", "--random", "--out", "m.skops")
+        assert run("fit", name, *options, "--report", "r.html").exit_code == 0
+        for table in ("t.csv", "t.parquet"):
+            assert run("predict", "m.skops", table, "--out", "p.csv").exit_code == 0
+            predicted.append(pd.read_csv("p.csv")["prediction"])
+    assert np.std(predicted[0] - frame["y"]) < 0.3
+    for other in predicted[1:]:
+        np.testing.assert_allclose(other, predicted[0], atol=1e-9)
+
+
+def test_frames_of_arrow_types_are_predicted_as_others(run: Run) -> None:
+    frame = indexed().reset_index().assign(day=lambda table: table["day"].dt.strftime("%d.%m.%Y"))
+    frame.to_csv("t.csv", index=False)
+    options = ("--target", "y", "--learner", "uniform", "--random", "--out", "m.skops")
+    assert run("fit", "t.csv", *options).exit_code == 0
+    model = load_model(Path("m.skops"))
+    arrow = frame.convert_dtypes(dtype_backend="pyarrow")
+    np.testing.assert_allclose(model.predict(arrow), model.predict(frame))

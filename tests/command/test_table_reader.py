@@ -9,6 +9,7 @@ pd = pytest.importorskip("pandas")
 
 from command_cases import Run, class_table  # noqa: E402
 
+from mercer.preprocessing import convert  # noqa: E402
 from mercer_command.files import load_model  # noqa: E402
 from mercer_command.table_reader import TableReader, row_hashes  # noqa: E402
 
@@ -30,6 +31,55 @@ def test_ambiguous_cells_are_read_as_in_training_unless_other_columns_tell() -> 
 def test_text_and_flags() -> None:
     assert read([" x ", "NA", "?"], "category", "").tolist() == ["x", None, "?"]
     assert read(["TRUE", "false", ""], "category", "flag").tolist() == [True, False, None]
+
+
+@pytest.mark.parametrize("known", [["1", "2", "30"], ["1.0", "2.0", "30.0"], ["01", "02", "30"]])
+def test_codes_are_known_in_the_form_of_any_program(known: list[str]) -> None:
+    """Programs write whole numbers with a decimal zero if the column has missing cells."""
+    reader = TableReader([("a", "category", "")]).fit(pd.DataFrame({"a": known * 2}))
+    expected = [known[0], known[2], "31"]
+    forms = [["1", "30", "31"], ["1.0", "30.0", "31"], [1, 30, 31], [" 01", "030.0", "31"]]
+    for cells in (*forms, np.array([1.0, 30.0, 31.0]), pd.array([1, 30, 31], "Int64")):
+        found = reader.transform(pd.DataFrame({"a": cells}))[["a"]]
+        assert convert(found, "category").ravel().tolist() == expected
+    assert reader.transform(pd.DataFrame({"a": [1.0, np.nan]}))["a"].isna().tolist() == [
+        False,
+        True,
+    ]
+
+
+def test_codes_of_numbers_are_known_as_text() -> None:
+    numbers = pd.DataFrame({"a": [1, 2, 30] * 2, "f": [True, False, True] * 2})
+    reader = TableReader([("a", "category", ""), ("f", "category", "")]).fit(numbers)
+    assert reader.transform(numbers)["f"].dtype == bool
+    found = reader.transform(pd.DataFrame({"a": ["2.0", "30"], "f": ["true", "FALSE"]}))
+    assert found.to_numpy().tolist() == [["2", "True"], ["30", "False"]]
+
+
+def test_codes_that_differ_in_zeros_stay_apart() -> None:
+    reader = TableReader([("a", "category", "")]).fit(pd.DataFrame({"a": ["250", "250.0", "07"]}))
+    cells = ["250", "250.0", "7", "1.10", "a7"]
+    found = reader.transform(pd.DataFrame({"a": cells}))["a"].tolist()
+    assert found == ["250", "250.0", "07", "1.10", "a7"]
+
+
+def test_codes_of_shops_are_known_in_files_of_other_programs(run: Run) -> None:
+    rng = np.random.default_rng(0)
+    shop = rng.integers(1, 9, 160)
+    frame = pd.DataFrame({"shop": shop, "x": rng.normal(size=160)})
+    frame = frame.assign(y=5.0 * rng.normal(size=9)[shop] + frame["x"])
+    frame.to_csv("t.csv", index=False)
+    options = ("--columns", "shop=category", "--learner", "uniform", "--out", "m.skops")
+    assert run("fit", "t.csv", "--target", "y", *options).exit_code == 0
+    frame.assign(shop=shop.astype(float)).to_csv("f.csv", index=False)
+    frame.astype({"shop": float}).to_parquet("f.parquet")
+    found = []
+    for table in ("t.csv", "f.csv", "f.parquet"):
+        result = run("predict", "m.skops", table, "--out", "p.csv")
+        assert "did not learn from" not in result.output
+        found.append(pd.read_csv("p.csv")["prediction"].to_numpy())
+    np.testing.assert_array_equal(found[1], found[0])
+    np.testing.assert_array_equal(found[2], found[0])
 
 
 def test_frames_of_polars_become_those_of_pandas() -> None:

@@ -27,6 +27,9 @@ _SUFFIXES = (".parquet", ".pq")
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
 """The value that a folder's name gives to a column that is missing in all rows of the folder."""
 
+_UNNAMED_INDEX = re.compile("__index_level_[0-9]+__|__null_dask_index__")
+"""Names under which pandas and Dask store an index without a name."""
+
 ArrowTable: TypeAlias = "pa.RecordBatch | pa.Table"
 """Rows as files hold them."""
 
@@ -141,6 +144,8 @@ def _completed(
 def find_parquet(path: str | Path) -> ParquetFiles:
     """Find the files of a table, and read their metadata about columns and rows.
 
+    An index of pandas or Dask is a column if it has a name, and is left out otherwise.
+
     Parameters
     ----------
     path : str or Path
@@ -171,7 +176,14 @@ def find_parquet(path: str | Path) -> ParquetFiles:
             metadata = pa.parquet.read_metadata(file)
         except pa.ArrowInvalid as error:
             raise ValueError(f"{file} is not a Parquet file: {error}") from error
-        schema = metadata.schema.to_arrow_schema().remove_metadata()
+        stored = metadata.schema.to_arrow_schema()
+        # Rows of views cannot be selected.
+        views = {"string_view": pa.large_string(), "binary_view": pa.large_binary()}
+        schema = pa.schema(
+            pa.field(one.name, views.get(str(one.type), one.type))
+            for one in stored
+            if not _UNNAMED_INDEX.fullmatch(one.name)
+        )
         for name, value in constants.items():
             if name not in schema.names:
                 kind = pa.int64() if isinstance(value, int) else pa.string()

@@ -6,7 +6,13 @@ from mercer.preprocessing._column_reader import numbers_rows
 from mercer.preprocessing._letter_codes import LetterCodes, repeated_prefix
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
 from mercer.preprocessing._table_encoder import column_encoders, table_encoder
-from mercer.preprocessing._text_columns import CellReading, cell_readings, is_text, parse_cells
+from mercer.preprocessing._text_columns import (
+    CellReading,
+    cell_readings,
+    is_text,
+    missing_texts,
+    parse_cells,
+)
 from mercer.preprocessing._text_scores import TextScores
 
 __all__ = [
@@ -20,6 +26,7 @@ __all__ = [
     "convert",
     "is_text",
     "kind_of",
+    "missing_texts",
     "numbers_rows",
     "parse_cells",
     "repeated_prefix",

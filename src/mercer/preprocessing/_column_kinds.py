@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import date, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import islice
 from numbers import Real
@@ -39,8 +39,8 @@ def kind_of(column: Features) -> Kind:
         that vary, and an "identifier" otherwise. NumPy converts mixed types into an array of text.
         A column of such an array is a "number" if all its values can be read as numbers and have no
         leading zeros, which codes have. Text in data frames and in arrays of objects remains text.
-        Columns of lists, complex numbers or other cells that are neither numbers nor categories are
-        "other".
+        Times of day are a "date". Columns of lists, complex numbers or other cells that are neither
+        numbers nor categories are "other".
 
     Examples
     --------
@@ -49,6 +49,7 @@ def kind_of(column: Features) -> Kind:
     >>> kind_of(pd.Series([1.5, None, 2.0])), kind_of(pd.Series(["a", "b", "a"]))
     ('number', 'category')
     """
+    column = plain_column(column)
     values = _values(column)
     if str(column.dtype) == "category":  # Even numbers of a categorical dtype are categories.
         values = _texts(values)
@@ -65,7 +66,8 @@ def kind_of(column: Features) -> Kind:
         return "number"
     if _all_are(distinct, Real | Decimal) and not _any_is(distinct, bool | np.bool_):
         return "number"
-    if _all_are(distinct, date | np.datetime64) or _all_are(distinct, timedelta | np.timedelta64):
+    kinds_of_date = (date | np.datetime64, timedelta | np.timedelta64, time)
+    if any(_all_are(distinct, kind_of_date) for kind_of_date in kinds_of_date):
         return "date"
     if _any_is(distinct, complex | np.complexfloating):
         return "other"
@@ -112,8 +114,8 @@ def convert(X: Features, kind: Kind) -> Array:
     X : data frame or ndarray of shape (n_samples, n_features)
         The columns.
     kind : {"number", "date", "category", "text"}
-        Dates become days since 1970, and durations days. Categories and texts become text, in which
-        whole numbers have no decimal point.
+        Dates become days since 1970, and durations and times of day days. Categories and texts
+        become text, in which whole numbers have no decimal point.
 
     Returns
     -------
@@ -170,7 +172,9 @@ def as_numbers(X: Features) -> Array:
 
 
 def as_days(X: Features) -> Array:
-    """Convert dates to days since 1970, and durations to days; missing values become NaN.
+    """Convert dates, durations and times of day to days; missing values become NaN.
+
+    Dates are counted from the first of January 1970.
 
     Parameters
     ----------
@@ -183,7 +187,7 @@ def as_days(X: Features) -> Array:
     Raises
     ------
     ValueError
-        If columns hold no dates or durations; the message names the columns.
+        If columns hold no dates, durations or times of day; the message names the columns.
     """
     days, other = [], []
     for name, column in named_columns(X):
@@ -226,13 +230,33 @@ def named_columns(X: Features) -> Iterator[tuple[str | int, Features]]:
         raise TypeError("Sparse tables hold numbers only; convert X to a dense array.")
     if hasattr(X, "columns"):
         get = X.iloc if hasattr(X, "iloc") else X
-        yield from ((name, get[:, j]) for j, name in enumerate(X.columns))
+        yield from ((name, plain_column(get[:, j])) for j, name in enumerate(X.columns))
     else:
         yield from enumerate(np.asarray(X).T)
 
 
+def plain_column(column: Features) -> Features:
+    """Return a column as pandas reads it by default, if Arrow holds its text or other objects.
+
+    Parameters
+    ----------
+    column : Series or ndarray of shape (n_samples,)
+
+    Returns
+    -------
+    Series or ndarray of shape (n_samples,)
+        For text, dictionaries, times of day and lists of Arrow: text, a categorical dtype or
+        objects. Otherwise the column itself.
+    """
+    if getattr(column.dtype, "pyarrow_dtype", None) is None or column.dtype.kind in "biufmM":
+        return column
+    plain = column.array.__arrow_array__().to_pandas()
+    return plain.set_axis(column.index).rename(column.name)
+
+
 def _values(column: Features) -> Array:
     """Return a column as an array of numbers, dates or objects."""
+    column = plain_column(column)
     kind = getattr(column.dtype, "kind", None)
     if kind is not None and kind in "iuf" and hasattr(column, "to_numpy"):
         return column.to_numpy(float, na_value=np.nan)
@@ -289,7 +313,7 @@ def _floats(values: Array) -> Array:
 
 
 def days_of(column: Features) -> Array:
-    """Convert one column of dates or durations to days; missing values become NaN.
+    """Convert one column of dates, durations or times of day to days; missing values become NaN.
 
     Parameters
     ----------
@@ -297,13 +321,20 @@ def days_of(column: Features) -> Array:
     """
     values = _values(column)
     if values.dtype.kind == "O":
-        known = values[~_is_missing(values)]
-        kind = "m" if _all_are(known, timedelta | np.timedelta64) and known.size else "M"
+        missing = _is_missing(values)
         values = values.copy()
-        values[_is_missing(values)] = None
+        values[missing] = None
+        if _all_are(values[~missing], time):
+            values[~missing] = [_since_midnight(at) for at in values[~missing]]
+        is_since = not missing.all() and _all_are(values[~missing], timedelta | np.timedelta64)
+        kind = "m" if is_since else "M"
         values = values.astype(f"{kind}8[us]")
     since = values if values.dtype.kind == "m" else values - np.datetime64(0, "D")
     return since / np.timedelta64(1, "D")
+
+
+def _since_midnight(at: time) -> timedelta:
+    return datetime.combine(date.min, at.replace(tzinfo=None)) - datetime.combine(date.min, time())
 
 
 def floats_of(column: Features) -> Array:

@@ -69,7 +69,8 @@ class ColumnsOfKind:
         Warns
         -----
         UserWarning
-            If `kind` is "number" and columns of a data frame number its rows.
+            If `kind` is "number" and columns of a data frame number its rows, or columns hold
+            neither numbers nor categories, such as lists.
         """
         if len(X.shape) != 2 or X.shape[0] == 0:
             raise ValueError(f"X must have rows and columns; its shape is {X.shape}.")
@@ -85,6 +86,14 @@ class ColumnsOfKind:
             raise ValueError(f"Columns have the same name: {', '.join(twice)}.")
         if not all(isinstance(name, str) for name in names):
             names = list(range(len(kinds)))
+        if self.kind == "number" and "other" in kinds:
+            told = ", ".join(
+                repr(name) for name, kind in zip(names, kinds, strict=True) if kind == "other"
+            )
+            warnings.warn(
+                f"columns that hold neither numbers nor categories are left out: {told}",
+                stacklevel=2,
+            )
         found = [position for position, kind in enumerate(kinds) if kind == self.kind]
         if self.kind == "number" and hasattr(X, "columns"):
             found = _without_row_numbers(columns, kinds, found)

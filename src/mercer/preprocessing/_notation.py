@@ -20,10 +20,10 @@ Decimal: TypeAlias = Literal["point", "comma"]
 MISSING = frozenset(
     {
         "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
-        "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
+        "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null", "\\N",
     }
 )  # fmt: skip
-"""Text that stands for a missing value in every column, as in ``pandas.read_csv``."""
+"""Text that stands for a missing value in every column, as in ``pandas.read_csv`` and MySQL."""
 
 MISSING_NUMBERS = MISSING | {
     "?", "-", "--", "---", ".", "..", "*",

@@ -42,10 +42,11 @@ def table_encoder(extrapolate_dates: bool = False) -> TableEncoder:
       of dates, if they vary, are points on circles, with two features each.
     * Text with more than 20 distinct values, and more than one distinct value for every two rows:
       latent semantic analysis of its counts of letter sequences, with at most 30 components.
+    * Times of day: fractions of a day, encoded as numbers, and points on a circle.
     * Columns without any known value, and identifiers, are left out. Identifiers are text that
       differs in every row and does not consist of several words. In data frames, whole numbers that
       number the rows (:func:`numbers_rows`) are identifiers as well, unless no other column
-      remains.
+      remains. Columns of lists and other objects are left out with a warning.
 
     Tables are data frames of pandas or polars, or arrays; the columns of an array of objects may
     have different types. Text in data frames is read as numbers, dates or times of day if it is

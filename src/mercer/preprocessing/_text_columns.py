@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mercer.preprocessing import _notation as notation
+from mercer.preprocessing._column_kinds import plain_column
 from mercer.preprocessing._notation import ISO, READABLE, Decimal, Readings
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def is_text(column: Cells) -> bool:
     >>> is_text(pd.Series(["1", None])), is_text(pd.Series(["a"], dtype="category"))
     (True, False)
     """
+    column = plain_column(column)
     if str(column.dtype) == "category" or column.dtype.kind in "biufcmM":
         return False
     if str(column.dtype) in ("str", "string"):
@@ -128,7 +130,7 @@ def cell_readings(
     names: list[Any] = list(frame)
     for name in (name for name in names if is_text(frame[name])):
         role, known_format = wanted.get(name, (None, ""))
-        found[name] = _possible(frame[name], role, known_format, likely.get(name, ""))
+        found[name] = _possible(plain_column(frame[name]), role, known_format, likely.get(name, ""))
     marks = [one.decimals for one in found.values() if isinstance(one, Readings)]
     dates = [one for one in found.values() if isinstance(one, tuple)]
     decimal = _most_common(allowed[0] for allowed in marks if len(allowed) == 1)
@@ -145,7 +147,9 @@ def cell_readings(
     return decided
 
 
-def parse_cells(cells: pd.Series[str], reading: CellReading) -> tuple[Cells, pd.Series[str]]:
+def parse_cells(
+    cells: pd.Series[str], reading: CellReading, missing: Collection[str] | None = None
+) -> tuple[Cells, pd.Series[str]]:
     """Convert a column of text to numbers, dates or times, with unreadable cells as missing.
 
     Parameters
@@ -154,6 +158,9 @@ def parse_cells(cells: pd.Series[str], reading: CellReading) -> tuple[Cells, pd.
         The column.
     reading : CellReading
         How the column is read, as returned by :func:`cell_readings`.
+    missing : collection of str, default=None
+        Texts that stand for missing values in a column that is read as text, by default those that
+        :func:`missing_texts` returns.
 
     Returns
     -------
@@ -175,8 +182,10 @@ def parse_cells(cells: pd.Series[str], reading: CellReading) -> tuple[Cells, pd.
     """
     import pandas as pd
 
+    cells = plain_column(cells)
     text = cells.str.strip()
-    missing = notation.MISSING if reading.read_as == "text" else notation.MISSING_NUMBERS
+    if reading.read_as != "text" or missing is None:
+        missing = missing_texts(reading.read_as)
     text = text.mask(text.isin(list(missing)))
     if reading.read_as in ("flag", "text"):
         values = text.str.lower() == "true" if reading.read_as == "flag" else text
@@ -189,6 +198,29 @@ def parse_cells(cells: pd.Series[str], reading: CellReading) -> tuple[Cells, pd.
         found = notation.parse_times(text, reading.format or "%H:%M")
     numbers = pd.Series(found, cells.index)
     return numbers, text[text.notna() & numbers.isna()]
+
+
+def missing_texts(read_as: ReadAs = "text") -> frozenset[str]:
+    """Return the texts that stand for missing values in a column of text.
+
+    Parameters
+    ----------
+    read_as : {"number", "date", "time", "flag", "text"}, default="text"
+        What the column is read as.
+
+    Returns
+    -------
+    frozenset of str
+        For text, what ``pandas.read_csv`` takes for missing values, such as "NA" and "None", and
+        what MySQL writes. Otherwise also signs such as "?".
+
+    Examples
+    --------
+    >>> from mercer.preprocessing import missing_texts
+    >>> "NA" in missing_texts(), "?" in missing_texts(), "?" in missing_texts("number")
+    (True, False, True)
+    """
+    return notation.MISSING if read_as == "text" else notation.MISSING_NUMBERS
 
 
 def _possible(cells: pd.Series[str], role: ReadAs | None, name: str, likely: str) -> _Possible:

@@ -43,7 +43,7 @@ def compare_methods(
     problem: Problem, names: list[str], rows: list[tuple[Rows, Rows]], given: options.Compare
 ) -> None:
     """Compare methods on divisions of the rows, and show the results."""
-    notes = list(problem.notes)
+    notes = [*problem.notes, *problem.words]
     failures, written = list[str](), dict[str, Path | None]()
     with output.progress_bar("fits") as bar, collected_warnings(notes):
         bar.step("comparing", len(names) * len(rows))

@@ -1,0 +1,178 @@
+"""Texts that stand for missing values in columns of text, and words that look like these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from mercer.preprocessing import is_text, missing_texts
+from mercer_command.messages import counted, listing, shown
+from mercer_command.values import Cells, spelling_key
+
+Texts: TypeAlias = frozenset[str]
+
+Counts: TypeAlias = tuple[tuple[str, int], ...]
+"""Texts and the numbers of cells that hold them, the most frequent first."""
+
+_WORDS: Texts = frozenset({"N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"})
+"""Texts that stand for missing values, or are words such as a grade or the code of a country."""
+
+_SIGNS: Texts = missing_texts("number") - _WORDS
+"""Texts that stand for missing values among numbers, and are no words."""
+
+EMPTY: Texts = frozenset({""})
+"""What stands for a missing value where all other texts are words, as in files with types."""
+
+MOST_LEVELS = 20
+"""A word such as "None" is a class of the target if there are at most this many classes."""
+
+
+def usual_texts(*, is_typed: bool) -> Texts:
+    """Return the texts that stand for missing values in a column of text.
+
+    Parameters
+    ----------
+    is_typed : bool
+        Whether the table has types, and therefore missing values that are no texts.
+    """
+    return EMPTY if is_typed else missing_texts()
+
+
+def missing_targets(cells: Cells, order: Sequence[str], *, is_typed: bool) -> Texts:
+    """Return the texts that stand for missing values in a target of text.
+
+    Parameters
+    ----------
+    cells : Series
+        The target.
+    order : sequence of str
+        Grades of the option --order, which are all words; empty if there are none.
+    is_typed : bool
+        Whether the table has types, and therefore missing values that are no texts.
+
+    Returns
+    -------
+    frozenset of str
+
+    Notes
+    -----
+    Words such as "None" are classes if there are at most `MOST_LEVELS` classes. Signs such as "?"
+    are missing values, as among numbers, unless fewer than two other classes remain or another
+    class is a sign as well, as "+" beside "-".
+    """
+    usual = usual_texts(is_typed=is_typed)
+    if not is_text(cells):
+        return usual
+    if order:
+        named = {spelling_key(grade) for grade in order}
+        return frozenset(text for text in usual | _SIGNS if spelling_key(text) not in named)
+    levels = set(cells.dropna().drop_duplicates().str.strip()) - EMPTY
+    if len(levels - _SIGNS) <= MOST_LEVELS:
+        usual -= _WORDS
+    others = levels - usual - _SIGNS
+    has_signs = not all(any(map(str.isalnum, text)) for text in others)
+    return usual if has_signs or len(others) < 2 else usual | _SIGNS
+
+
+def words_in(cells: Cells) -> list[str]:
+    """Return the texts that stand for missing values elsewhere, but are words in these cells.
+
+    Parameters
+    ----------
+    cells : Series of str
+        Known cells of a column of text, and missing values. Case and spaces do not matter.
+    """
+    known = {spelling_key(text) for text in cells.dropna().unique()}
+    return sorted(text for text in missing_texts() - EMPTY if spelling_key(text) in known)
+
+
+def counted_texts(cells: Cells, chosen: Cells) -> Counts:
+    """Return the texts of some cells and their numbers, the most frequent first.
+
+    Parameters
+    ----------
+    cells : Series of str
+        A column of text.
+    chosen : Series of bool
+        Which cells are counted; empty ones are not.
+    """
+    texts = cells[chosen].dropna().str.strip()
+    counts = texts[texts.ne("")].value_counts()
+    return tuple((str(text), int(count)) for text, count in counts.items())
+
+
+def dropped_words(dropped: Mapping[str, Counts], most: int = 3) -> str:
+    """Return a sentence on the texts that count as missing in columns, empty if there are none.
+
+    Parameters
+    ----------
+    dropped : mapping from str to tuple of (str, int)
+        These texts and the numbers of their cells, by column name.
+    most : int, default=3
+        Number of columns that are named.
+    """
+    found = {name: texts for name, texts in dropped.items() if texts}
+    if not found:
+        return ""
+    names = sorted(found, key=lambda name: -_number(found[name]))
+    told = [
+        f"{listing((text for text, _ in found[name]), most=3)} in "
+        f"{counted(_number(found[name]), 'cell')} of '{shown(name)}'"
+        for name in names[:most]
+    ]
+    told += [counted(len(names) - most, "more column")] if len(names) > most else []
+    listed = " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
+    return (
+        f"These words count as missing: {listed}; --columns '{shown(names[0])}=category' keeps "
+        "those of a column."
+    )
+
+
+def kept_words(cells: Cells) -> Counts:
+    """Return the texts that stand for missing values elsewhere, and how many cells hold them.
+
+    Parameters
+    ----------
+    cells : Series
+        Known cells of a target.
+    """
+    if not is_text(cells):
+        return ()
+    return counted_texts(cells, cells.isin(list(missing_texts("number"))))
+
+
+def target_words(name: str, dropped: Counts, kept: Counts, order: Sequence[str]) -> list[str]:
+    """Return sentences on the texts of a target that count as missing, or that look like these.
+
+    Parameters
+    ----------
+    name : str
+        Name of the target's column.
+    dropped : tuple of (str, int)
+        Texts that count as missing, and the numbers of their rows.
+    kept : tuple of (str, int)
+        Classes that look like these, and the numbers of their rows.
+    order : sequence of str
+        See `missing_targets`.
+    """
+    name, told = shown(name), list[str]()
+    if dropped:
+        option = "--order" if order else f"--columns '{name}=category'"
+        taken = f"{_rows(dropped, name)}, which is taken for a missing value"
+        told.append(f"{taken}; {option} can make it a class.")
+    if kept and not order:
+        codes = ",".join(f"{name}={text}" for text, _ in kept)
+        taken = f"{_rows(kept, name)}, which is taken for a class"
+        told.append(f"{taken}; if it stands for a missing value, say --missing '{codes}'.")
+    return told
+
+
+def _number(found: Counts) -> int:
+    return sum(count for _, count in found)
+
+
+def _rows(found: Counts, name: str) -> str:
+    """Say which texts a target holds, and in how many rows."""
+    one_of = "one of " if len(found) > 1 else ""
+    texts = listing((text for text, _ in found), most=4)
+    return f"In {counted(_number(found), 'row')}, '{name}' is {one_of}{texts}"
