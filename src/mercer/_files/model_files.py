@@ -18,6 +18,7 @@ from mercer._files.model_archives import SCHEMA, Members, check_arrays, end_of, 
 from mercer._files.model_objects import MadeObjects
 from mercer._files.model_schema import Description, UntrustedTypesError, read_schema
 from mercer._files.model_types import check_fitted, fits, is_trusted, objects_in
+from mercer._files.replacing import replacing
 from mercer._gram.memory import available_memory
 
 
@@ -31,7 +32,8 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = Tr
     model : estimator
         An estimator of mercer, or a pipeline of scikit-learn that ends in one.
     path : str or path-like
-        The file, which is replaced if it exists.
+        The file, which is replaced if it exists, but only by a complete and checked file. If the
+        model is refused, the disk is full or the process is killed, the old file remains.
     complete : bool, default=True
         Whether to compute the left-out predictions of stacks before saving, if they have not been
         computed yet. This takes one to four times as long as the fit. Without these predictions, a
@@ -42,9 +44,11 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = Tr
     ------
     ModuleNotFoundError
         If skops is not installed.
+    OSError
+        If the file cannot be written.
     ValueError
         If the model could not be loaded again, because it contains types that are not trusted, or
-        missing or infinite values in fitted attributes.
+        missing or infinite values in fitted attributes; or if the path is a device or a pipe.
 
     Examples
     --------
@@ -62,14 +66,15 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = Tr
     from skops.io import dumps
 
     check_bool("complete", complete)
-    path = Path(path)
     for found in [one for one in objects_in(model) if complete and isinstance(one, Once)]:
         found()
     with without_inputs():
-        _write_compactly(dumps(model), path)
-    with path.open("rb") as file:
-        _checked(file)
-    add_checksum(path)
+        content = dumps(model)
+    with replacing(Path(path)) as temporary:
+        _write_compactly(content, temporary)
+        with temporary.open("rb") as file:
+            _checked(file)
+        add_checksum(temporary)
 
 
 def load(path: str | PathLike[str]) -> BaseEstimator:
