@@ -86,6 +86,18 @@ def test_what_classes_assign_is_known(kinds: list[type]) -> None:
                 assert not [name for name in others if not of_callbacks.match(name)], base
 
 
+def test_what_functions_assign_is_known() -> None:
+    """Results that are set from outside of a class."""
+    known = {name for kind in OWN for name in known_attributes(kind)}
+    for package in (mercer, mercer_command):
+        for path in Path(package.__path__[0]).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                    of_other = ast.unparse(node.value) != "self" and node.attr[0] != "_"
+                    is_result = of_other and node.attr.endswith("_")
+                    assert not is_result or node.attr in known, (path.name, node.attr)
+
+
 @pytest.mark.parametrize("listed", ["_OF_MERCER", "_OF_SKLEARN"])
 def test_no_class_and_no_name_is_listed_in_vain(listed: str) -> None:
     names: dict[str, str] = getattr(fitted_attributes, listed)

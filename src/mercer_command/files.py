@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from errno import EDQUOT, EFBIG, ENOSPC, EROFS
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import pandas as pd
 
@@ -19,6 +20,9 @@ from mercer_command.table_model import TableModel
 
 _PLAIN_NUMBER = r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 """Pattern of numbers as programs write them, which spreadsheets do not take for formulas."""
+
+_FIRST_OF_FORMULAS = frozenset("=+-@\t\r\n")
+"""Characters with which a cell begins that a spreadsheet may take for a formula."""
 
 
 @contextmanager
@@ -182,6 +186,10 @@ def safe_for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _safe(cell: object) -> object:
-    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+    if not isinstance(cell, str):
         return cell
-    return cell if re.fullmatch(_PLAIN_NUMBER, cell) else f"'{cell}"
+    # Spreadsheets skip a byte-order mark, and read wide characters as their usual forms.
+    first = normalize("NFKC", cell.lstrip("\ufeff")[:1])
+    if first not in _FIRST_OF_FORMULAS or re.fullmatch(_PLAIN_NUMBER, cell):
+        return cell
+    return f"'{cell}"
