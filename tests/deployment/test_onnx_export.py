@@ -8,6 +8,7 @@ import pytest
 from deployment_cases import (
     SUMS_OVER_CENTERS,
     N,
+    classes,
     fitted,
     leaf_stack,
     probabilities_of,
@@ -23,6 +24,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import Ridge
 
 from mercer import (
+    KernelLogisticRegression,
     KernelStackingRegressor,
     TwoStageClassifier,
     TwoStageRegressor,
@@ -38,6 +40,7 @@ from mercer.kernels import (
     Linear,
     Matern,
     OnColumns,
+    OnProjection,
     Polynomial,
     Product,
     RationalQuadratic,
@@ -70,7 +73,67 @@ def precision(graph: Any) -> int:
     return int(graph.graph.output[-1].type.tensor_type.elem_type)
 
 
+FACTORS = [
+    WeightedSum([Gaussian(7.0)], [1.0 / 3.0]),
+    WeightedSum([Linear(), WeightedSum([Gaussian(7.0), Linear()], [0.7, 0.3])], [0.3, 1.7]),
+    OnColumns(WeightedSum([Laplacian(9.0)], [1.0 / 3.0]), [0, 1]),
+    OnProjection(Gaussian(7.0), np.eye(3)[:, :2]),
+    OnProjection(WeightedSum([Linear()], [0.3]), np.eye(3)[:, :2]),
+]
+"""Kernels with factors."""
+
+
+def beside_products(graph: Any) -> list[str]:
+    """Names of single numbers by which the input or the output of a matrix product is scaled.
+
+    Runtimes fuse them with the product, and round them to single precision.
+    """
+    single = {one.name for one in graph.graph.initializer if np.prod(one.dims) == 1}
+    products = [node for node in graph.graph.node if node.op_type == "MatMul"]
+    beside = {name for node in products for name in [*node.input, *node.output]}
+    scaling = [node for node in graph.graph.node if node.op_type in ("Mul", "Div")]
+    return [
+        name
+        for node in scaling
+        for name in single.intersection(node.input)
+        if beside & {*node.input, *node.output}
+    ]
+
+
 class TestModels:
+    @pytest.mark.parametrize("kernel", FACTORS, ids=lambda kernel: kernel.describe())
+    def test_no_factor_beside_a_matrix_product_is_a_single_number(self, kernel: Any) -> None:
+        model = TwoStageRegressor(UniformCombination([kernel]), alpha=0.1).fit(X, responses(X))
+        graph = to_onnx(model, X, dtype="float64")
+        assert not beside_products(graph)
+        compared(model, graph, NEW, 1e-9)
+
+    def test_a_sum_without_weights(self) -> None:
+        kernel = WeightedSum([Gaussian(2.0)], [0.0])
+        model = TwoStageRegressor(UniformCombination([kernel, Linear()]), alpha=0.1)
+        model.fit(X, responses(X))
+        compared(model, to_onnx(model, X, dtype="float64"), NEW, 1e-9)
+
+    @pytest.mark.parametrize("kernel", [Laplacian(2.0, norm=1.0), Matern(2.0)])
+    def test_bodies_of_loops_name_no_dimensions(self, kernel: Any) -> None:
+        """A dimension of rows in a body is another one than that of the graph for some runtimes."""
+        model = TwoStageRegressor(UniformCombination([kernel]), alpha=0.1).fit(X, responses(X))
+        nodes = to_onnx(model, X).graph.node
+        bodies = [part.g for node in nodes for part in node.attribute if part.HasField("g")]
+        values = [value for body in bodies for value in [*body.input, *body.output]]
+        assert values
+        named = [dim.dim_param for value in values for dim in value.type.tensor_type.shape.dim]
+        assert set(named) == {""}
+
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_probabilities_of_logistic_regressions(self, n_classes: int) -> None:
+        model = KernelLogisticRegression([Gaussian(2.0)], alpha=0.01)
+        model.fit(X, classes(X, n_classes))
+        graph = to_onnx(model, X, dtype="float64")
+        assert [output.name for output in graph.graph.output] == ["label", "probabilities"]
+        compared(model, graph, NEW, 1e-9)
+        compared(model, to_onnx(model, X), NEW, 1.01e-5)
+
     @pytest.mark.parametrize(("task", "name"), SUMS_OVER_CENTERS)
     def test_graphs_predict_what_models_predict(self, task: str, name: str) -> None:
         model = fitted(task, name)

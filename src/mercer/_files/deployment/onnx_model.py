@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, is_classifier
 
 from mercer._data.types import Array
 from mercer._data.validation import LARGEST_LOGARITHM
+from mercer._estimators.generalized.kernel_logistic_regression import KernelLogisticRegression
 from mercer._estimators.stacking.table_views import TableViews
 from mercer._files.deployment.compressed import Compressed, function_of_table
 from mercer._files.deployment.onnx_functions import closeness, function_values
@@ -48,7 +49,7 @@ def schedule(
     operator.inputs.append(joined(scope, inputs))
     names = ["variable"]
     if is_classifier(model):
-        has_probabilities = expansion.scale in ("log-odds", "logit")
+        has_probabilities = expansion.scale in ("log-odds", "logit") or _is_one_against_rest(model)
         names = ["label", "probabilities" if has_probabilities else "scores"]
     for name in names:
         operator.outputs.append(scope.declare_local_variable(name, DoubleTensorType()))
@@ -116,9 +117,18 @@ def _outputs(op: Operators, model: BaseEstimator, table: Tensor) -> list[Typed]:
             "integrals have no operators in ONNX. mercer.compress makes a model of latent means."
         )
     code = op("ArgMax", values, axis=1, keepdims=0)
+    if _is_one_against_rest(model):
+        odds = op("Sigmoid", values)
+        probabilities = op("Div", odds, op("ReduceSum", odds, np.array([1]), keepdims=1))
+        return [_label(op, code, model.classes_), _typed(probabilities, "Double", n_outputs)]
     if n_outputs == 1:
         code = op("Squeeze", op.cast(op("Greater", values, 0.0), np.int64), np.array([1]))
     return [_label(op, code, model.classes_), _typed(values, "Double", n_outputs)]
+
+
+def _is_one_against_rest(model: BaseEstimator) -> bool:
+    """Return whether probabilities are normalized ones of each class against the rest."""
+    return isinstance(model, KernelLogisticRegression) and len(model.classes_) > 2
 
 
 def _label(op: Operators, code: Tensor, classes: Array) -> Typed:
