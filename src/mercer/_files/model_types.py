@@ -145,10 +145,11 @@ def unfit_attribute(name: str, attributes: Iterable[str]) -> str | None:
     """
     kind: Any = _class_named(name)
     given, required = set(attributes), set[str]()
-    if is_dataclass(kind) and not issubclass(kind, BaseEstimator):
-        required = {field.name for field in fields(kind)}
-    elif issubclass(kind, BaseEstimator) and not name.startswith("sklearn."):
+    is_estimator = issubclass(kind, BaseEstimator)
+    if is_estimator and not name.startswith("sklearn."):
         required = set(kind._get_param_names())
+    elif is_dataclass(kind) and not is_estimator:
+        required = {field.name for field in fields(kind)}
     other = given - known_attributes(kind) | {one for one in given if _is_of_class(kind, one)}
     return min(other or required - given, default=None)
 
