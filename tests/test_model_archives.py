@@ -69,6 +69,14 @@ REFUSED_ARRAYS = [
         saved_array(np.zeros(0, dtype="U1"), (50, 50)).replace(b"<U1", b"<U0"),
         "an array of a type that models lack",
     ),
+    *(
+        (
+            saved_array(np.array([[97, 0], [98, code]], kind)).replace(f"'{kind}'".encode(), text),
+            told,
+        )
+        for code, told in ((0x110000, "no characters"), (0xFFFFFFFF, "no characters"))
+        for kind, text in (("<u4", b"'<U1'"), (">u4", b"'>U1'"))
+    ),
     (saved_array(np.zeros(3), (-1,)), "an array of a type that models lack"),
     (saved_array(np.zeros(3), (2**64,)), "an array of a type that models lack"),
 ]
@@ -215,6 +223,8 @@ class TestArrays:
             np.arange(6.0).reshape(2, 3),
             np.asfortranarray(np.arange(6).reshape(2, 3)),
             np.array(["a", "long text"]),
+            np.array(["\U0010ffff", "\ud800", "é" * 300_000]),
+            np.array(["é", "\U0010ffff"], dtype=">U2"),
             np.array(["2020-01-01"], dtype="M8[ns]"),
             np.array(3.5),
             np.zeros((4, 0)),

@@ -55,14 +55,19 @@ class TestOtherVersions:
         with pytest.raises(ValueError, match=r"not loaded: .*OfTheFuture.*\(saved by mercer 99\.1"):
             mercer.load(changed)
 
-    def test_files_without_a_version_are_loaded(self, saved: Path, changed: Path) -> None:
+    @pytest.mark.parametrize(
+        "comment", [b"", b"; ", b"mercer ; ", b"mercer 1.0", b"mercer 1.0; \xff", b"other 1.0; "]
+    )
+    def test_files_without_a_version_are_refused(
+        self, saved: Path, changed: Path, monkeypatch: pytest.MonkeyPatch, comment: bytes
+    ) -> None:
         changed.write_bytes(saved.read_bytes())
         with ZipFile(changed, "a") as archive:
             archive.comment = b""
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(model_files, "_made_by", lambda: b"")
+        with monkeypatch.context() as patch:
+            patch.setattr(model_files, "_made_by", lambda: comment)
             model_files.add_checksum(changed)
-        assert isinstance(mercer.load(changed), TwoStageClassifier)
+        assert "does not say which version of mercer saved it" in refusal(changed)
 
 
 class TestWholeFiles:

@@ -21,7 +21,7 @@ from mercer import (
     UniformCombination,
 )
 from mercer._files.model_schema import UntrustedTypesError
-from mercer._files.model_types import fits, is_trusted
+from mercer._files.model_types import is_trusted, unfit_attribute
 from mercer.datasets import make_sine
 from mercer.kernels import Gaussian, Linear, Missing
 
@@ -93,15 +93,19 @@ def test_attributes_of_dataclasses_are_their_fields_and_what_they_compute() -> N
     resampling = "mercer._data.resampling.OneAtATime"
     kind = importlib.import_module("mercer._data.resampling").OneAtATime
     own = [field.name for field in fields(kind)]
-    assert fits(resampling, own)
-    assert not fits(resampling, [*own, "other"])
-    assert not fits(resampling, own[1:])
+    assert unfit_attribute(resampling, own) is None
+    assert unfit_attribute(resampling, [*own, "other"]) == "other"
+    assert unfit_attribute(resampling, [*own, ""]) == ""
+    assert unfit_attribute(resampling, [*own, "n_features_in_"]) == "n_features_in_"
+    assert unfit_attribute(resampling, own[1:]) == own[0]
     gaussian = "mercer.kernels._radial.Gaussian"
-    assert fits(gaussian, ["bandwidth", "ard", "bounds", "other_"])
-    assert not fits(gaussian, ["bandwidth", "ard", "bounds", "theta"])
-    assert not fits(gaussian, ["bandwidth", "ard"])
-    assert fits("sklearn.svm._classes.SVC", ["C"])
-    assert not fits("sklearn.svm._classes.SVC", ["C", "predict_proba"])
+    assert unfit_attribute(gaussian, ["bandwidth", "ard", "bounds"]) is None
+    assert unfit_attribute(gaussian, ["bandwidth", "ard", "bounds", "other_"]) == "other_"
+    assert unfit_attribute(gaussian, ["bandwidth", "ard", "bounds", "theta"]) == "theta"
+    assert unfit_attribute(gaussian, ["bandwidth", "ard"]) == "bounds"
+    machine = "sklearn.svm._classes.SVC"
+    assert unfit_attribute(machine, ["C", "support_", "n_features_in_"]) is None
+    assert unfit_attribute(machine, ["C", "predict_proba"]) == "predict_proba"
 
 
 def test_boosted_trees_of_scikit_learn_are_not_trusted(tmp_path: Any) -> None:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from errno import EDQUOT, EFBIG, ENOSPC, EROFS
 from pathlib import Path
-from secrets import token_hex
-from shutil import copymode
 from typing import Any
+from unicodedata import normalize
 
 import pandas as pd
 
 import mercer
+from mercer._files.replacing import replacing as replaced
 from mercer_command.messages import InputError
 from mercer_command.table_files import is_parquet
 from mercer_command.table_model import TableModel
@@ -21,59 +21,39 @@ from mercer_command.table_model import TableModel
 _PLAIN_NUMBER = r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 """Pattern of numbers as programs write them, which spreadsheets do not take for formulas."""
 
+_FIRST_OF_FORMULAS = frozenset("=+-@\t\r\n")
+"""Characters with which a cell begins that a spreadsheet may take for a formula."""
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path in the same folder, and rename it to `path` when the block succeeds.
+    """Replace a file by a complete one; see :func:`mercer._files.replacing.replacing`.
 
     Parameters
     ----------
     path : Path
-        The file to create or to replace. It remains unchanged if the block raises an exception or
-        if the process is killed. If two processes write it at the same time, the later one
-        prevails.
 
     Yields
     ------
     Path
-        An empty file with the same suffixes, whose name begins with ``.mercer-``.
 
     Raises
     ------
     InputError
         If the disk is full, a quota or a size limit is exceeded, or the file system is read-only.
-
-    Notes
-    -----
-    The new file is flushed to the disk before it replaces the old one.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     target = Path(folder, "note.txt")
-    ...     with replacing(target) as temporary:
-    ...         _ = temporary.write_text("done")
-    ...     [path.name for path in Path(folder).iterdir()]
-    ['note.txt']
     """
-    target = path.resolve()  # A symbolic link is kept, and points to the new file.
-    suffixes = "".join(target.suffixes[-2:])[-40:]  # File systems limit the length of names.
-    temporary = target.with_name(f".mercer-{token_hex(8)}{suffixes}")
-    try:
-        temporary.touch(exist_ok=False)
+    with _as_input_error(path), replaced(path) as temporary:
         yield temporary
-        if target.exists():
-            copymode(target, temporary)
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        temporary.replace(target)
+
+
+@contextmanager
+def _as_input_error(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         if error.errno not in {EDQUOT, EFBIG, ENOSPC, EROFS}:
             raise
         raise InputError(f"cannot write {path}: {error.strerror}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def check_outputs(*outputs: Path | None, inputs: Iterable[Path] = ()) -> None:
@@ -111,8 +91,8 @@ def check_outputs(*outputs: Path | None, inputs: Iterable[Path] = ()) -> None:
 
 def save_model(model: TableModel, path: Path) -> None:
     """Write a fitted model; if interrupted, either the old file or the new one remains."""
-    with replacing(path) as temporary:
-        mercer.save(model, temporary)
+    with _as_input_error(path):
+        mercer.save(model, path)
 
 
 def load_model(path: Path) -> TableModel:
@@ -206,6 +186,10 @@ def safe_for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _safe(cell: object) -> object:
-    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+    if not isinstance(cell, str):
         return cell
-    return cell if re.fullmatch(_PLAIN_NUMBER, cell) else f"'{cell}"
+    # Spreadsheets skip a byte-order mark, and read wide characters as their usual forms.
+    first = normalize("NFKC", cell.lstrip("\ufeff")[:1])
+    if first not in _FIRST_OF_FORMULAS or re.fullmatch(_PLAIN_NUMBER, cell):
+        return cell
+    return f"'{cell}"

@@ -7,9 +7,10 @@ from pathlib import Path
 from threading import Barrier, Thread
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from mercer_command.files import check_outputs, replacing
+from mercer_command.files import check_outputs, replacing, safe_for_spreadsheets
 from mercer_command.messages import InputError
 
 
@@ -98,3 +99,16 @@ def test_devices_and_read_only_files_are_refused(
     monkeypatch.setattr(os, "access", lambda p, mode: p != tmp_path)
     with pytest.raises(InputError, match="is not writable"):
         check_outputs(path)
+
+
+@pytest.mark.parametrize(
+    "first", [*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b"]
+)
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_cells_that_spreadsheets_take_for_formulas_begin_with_an_apostrophe(
+    first: str, mark: str
+) -> None:
+    cell = f"{mark}{first}1+1"
+    safe = safe_for_spreadsheets(pd.DataFrame({cell: [cell, f"a{cell}", "", "\ufeff", "-1"]}))
+    assert list(safe) == [f"'{cell}"]
+    assert safe.iloc[:, 0].tolist() == [f"'{cell}", f"a{cell}", "", "\ufeff", "-1"]

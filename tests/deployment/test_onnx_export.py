@@ -8,21 +8,23 @@ import pytest
 from deployment_cases import (
     SUMS_OVER_CENTERS,
     N,
+    classes,
     fitted,
     leaf_stack,
-    probabilities_of,
     responses,
     rows,
     several_labels,
     with_category,
 )
 from numpy.testing import assert_allclose, assert_array_equal
-from onnx_cases import compared, run
+from onnx_cases import compared, run, runtime
 from sklearn.base import is_classifier
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import Ridge
 
 from mercer import (
+    BayesianMKLClassifier,
+    KernelLogisticRegression,
     KernelStackingRegressor,
     TwoStageClassifier,
     TwoStageRegressor,
@@ -30,6 +32,8 @@ from mercer import (
     compress,
     to_onnx,
 )
+from mercer._files.deployment.onnx_operators import Operators
+from mercer._files.deployment.onnx_probabilities import mean_of_sigmoid
 from mercer.kernels import (
     Dirichlet,
     Forest,
@@ -38,11 +42,13 @@ from mercer.kernels import (
     Linear,
     Matern,
     OnColumns,
+    OnProjection,
     Polynomial,
     Product,
     RationalQuadratic,
     WeightedSum,
 )
+from mercer.probabilistic._likelihoods import LogisticLikelihood
 
 onnx = pytest.importorskip("onnx")
 
@@ -70,18 +76,121 @@ def precision(graph: Any) -> int:
     return int(graph.graph.output[-1].type.tensor_type.elem_type)
 
 
+FACTORS = [
+    WeightedSum([Gaussian(7.0)], [1.0 / 3.0]),
+    WeightedSum([Linear(), WeightedSum([Gaussian(7.0), Linear()], [0.7, 0.3])], [0.3, 1.7]),
+    OnColumns(WeightedSum([Laplacian(9.0)], [1.0 / 3.0]), [0, 1]),
+    OnProjection(Gaussian(7.0), np.eye(3)[:, :2]),
+    OnProjection(WeightedSum([Linear()], [0.3]), np.eye(3)[:, :2]),
+]
+"""Kernels with factors."""
+
+
+def beside_products(graph: Any) -> list[str]:
+    """Names of single numbers by which the input or the output of a matrix product is scaled.
+
+    Runtimes fuse them with the product, and round them to single precision.
+    """
+    single = {one.name for one in graph.graph.initializer if np.prod(one.dims) == 1}
+    products = [node for node in graph.graph.node if node.op_type == "MatMul"]
+    beside = {name for node in products for name in [*node.input, *node.output]}
+    scaling = [node for node in graph.graph.node if node.op_type in ("Mul", "Div")]
+    return [
+        name
+        for node in scaling
+        for name in single.intersection(node.input)
+        if beside & {*node.input, *node.output}
+    ]
+
+
 class TestModels:
+    @pytest.mark.parametrize("kernel", FACTORS, ids=lambda kernel: kernel.describe())
+    def test_no_factor_beside_a_matrix_product_is_a_single_number(self, kernel: Any) -> None:
+        model = TwoStageRegressor(UniformCombination([kernel]), alpha=0.1).fit(X, responses(X))
+        graph = to_onnx(model, X, dtype="float64")
+        assert not beside_products(graph)
+        compared(model, graph, NEW, 1e-9)
+
+    def test_a_sum_without_weights(self) -> None:
+        kernel = WeightedSum([Gaussian(2.0)], [0.0])
+        model = TwoStageRegressor(UniformCombination([kernel, Linear()]), alpha=0.1)
+        model.fit(X, responses(X))
+        compared(model, to_onnx(model, X, dtype="float64"), NEW, 1e-9)
+
+    @pytest.mark.parametrize("kernel", [Laplacian(2.0, norm=1.0), Matern(2.0)])
+    def test_bodies_of_loops_name_no_dimensions(self, kernel: Any) -> None:
+        """A dimension of rows in a body is another one than that of the graph for some runtimes."""
+        model = TwoStageRegressor(UniformCombination([kernel]), alpha=0.1).fit(X, responses(X))
+        nodes = to_onnx(model, X).graph.node
+        bodies = [part.g for node in nodes for part in node.attribute if part.HasField("g")]
+        values = [value for body in bodies for value in [*body.input, *body.output]]
+        assert values
+        named = [dim.dim_param for value in values for dim in value.type.tensor_type.shape.dim]
+        assert set(named) == {""}
+
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    @pytest.mark.parametrize("objective", ["vb", "laplace", "mkl"])
+    def test_probabilities_of_gaussian_processes(self, n_classes: int, objective: Any) -> None:
+        """Kernels of all kinds with themselves, and latent functions of large variances."""
+        kernels = [
+            Gaussian(2.0),
+            OnColumns(Product([Linear(), Dirichlet()]), [0]),
+            OnColumns(Polynomial(2), [0, 2]),
+            OnProjection(WeightedSum([Matern(2.0), Linear()], [0.3, 2.0]), np.eye(3)[:, :2]),
+        ]
+        model = BayesianMKLClassifier(kernels, objective=objective, weight_penalty=1e-3, tol=0.1)
+        model.fit(X, classes(X, n_classes))
+        graph = to_onnx(model, X, dtype="float64")
+        assert [output.name for output in graph.graph.output] == ["label", "probabilities"]
+        table = np.vstack([NEW, 3.0 * NEW, 30.0 * NEW])
+        assert model.predict_latent(table)[1].max() > 1.0
+        compared(model, graph, table, 1e-9)
+
+    def test_means_of_sigmoids(self) -> None:
+        """Of all deviations, on both sides of one, and of means far from zero."""
+        from skl2onnx.common._container import ModelComponentContainer
+        from skl2onnx.common._topology import Scope
+
+        container = ModelComponentContainer(18)
+        op = Operators(Scope("test", 18), container)
+        found = mean_of_sigmoid(op, "mean", "variance")
+        double = onnx.TensorProto.DOUBLE
+        values = [
+            onnx.helper.make_tensor_value_info(name, double, [None, 1])
+            for name in ("mean", "variance", found)
+        ]
+        graph = onnx.helper.make_graph(
+            container.nodes, "test", values[:2], values[2:], container.initializers
+        )
+        mean, deviation = np.meshgrid(
+            [-1e300, -1e3, -40.0, -3.0, -0.1, 0.0, 0.2, 1.0, 8.0, 37.0, 1e6],
+            [0.0, 1e-8, 0.1, 0.999, 1.0, 1.001, 2.0, 10.0, 1e3, 1e8],
+        )
+        inputs = {"mean": mean.reshape(-1, 1), "variance": deviation.reshape(-1, 1) ** 2}
+        model = onnx.helper.make_model(
+            graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=8
+        )
+        (value,) = runtime.InferenceSession(model.SerializeToString()).run(None, inputs)
+        expected = LogisticLikelihood().probability(mean.ravel(), deviation.ravel() ** 2)
+        assert_allclose(value.ravel(), expected, atol=1e-12)
+
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_probabilities_of_logistic_regressions(self, n_classes: int) -> None:
+        model = KernelLogisticRegression([Gaussian(2.0)], alpha=0.01)
+        model.fit(X, classes(X, n_classes))
+        graph = to_onnx(model, X, dtype="float64")
+        assert [output.name for output in graph.graph.output] == ["label", "probabilities"]
+        compared(model, graph, NEW, 1e-9)
+        compared(model, to_onnx(model, X), NEW, 1.01e-5)
+
     @pytest.mark.parametrize(("task", "name"), SUMS_OVER_CENTERS)
     def test_graphs_predict_what_models_predict(self, task: str, name: str) -> None:
         model = fitted(task, name)
-        if (task, name) == ("three classes", "Bayesian"):
-            with pytest.raises(TypeError, match="BayesianMKLClassifier of more than two classes"):
-                to_onnx(model, X)
-            return
         cancels = name == "two-stage, Nyström"
         compared(model, to_onnx(model, X, dtype="float64"), NEW, 1e-6 if cancels else 1e-9)
         compared(model, to_onnx(model, NEW), NEW, 1.01e-5)
-        assert probabilities_of(model) or not is_classifier(model) or name == "Bayesian"
+        if is_classifier(model) and hasattr(model, "predict_proba"):
+            assert "probabilities" in {output.name for output in to_onnx(model, X).graph.output}
 
     @pytest.mark.parametrize("task", ["regression", "three classes"])
     def test_compressed_models(self, task: str) -> None:
@@ -178,6 +287,11 @@ class TestModelsWithoutOperators:
     def test_votes_of_machines(self) -> None:
         with pytest.raises(TypeError, match=r"votes of machines .* no operators in ONNX\. merc"):
             to_onnx(fitted("three classes", "stacking"), X)
+
+    def test_gaussian_processes_of_several_labels(self) -> None:
+        model = BayesianMKLClassifier([Gaussian(2.0)], tol=0.1).fit(X, (X > 0.0).astype(int))
+        with pytest.raises(TypeError, match="BayesianMKLClassifier of several labels has no op"):
+            to_onnx(model, X)
 
     def test_stacks_and_types(self) -> None:
         stack = np.stack([X @ X.T], axis=2)

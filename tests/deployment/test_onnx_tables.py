@@ -142,7 +142,7 @@ class TestViewsAndEncoders:
         if n_classes == 3:
             model = compress(model, frame, n_components=20)
         new = frame.iloc[::-1].copy()
-        new.iloc[0, 2] = "purple"
+        new.iloc[:4, 2] = ["purple", "", None, " "]
         new["size"] *= 1.3
         graph = to_onnx(model, frame, dtype="float64")
         compared(model, graph, new, 1e-8)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mercer.preprocessing import table_encoder
+from mercer.preprocessing import convert, table_encoder
 from mercer.preprocessing._column_kinds import (
     FEW,
     as_categories,
@@ -119,3 +119,14 @@ class TestConversion:
         expected = ["1", "2.5", np.nan, "x", "True", "3"]
         assert as_categories(cells)[:, 0].tolist() == expected
         assert as_categories(np.array([[3], [4]]))[:, 0].tolist() == ["3", "4"]
+
+
+def test_empty_text_is_a_missing_category() -> None:
+    cells = np.array([["a", ""], ["", " "], [None, 1.0]], dtype=object)
+    found = convert(cells, "category")
+    assert [[value == value for value in row] for row in found] == [  # noqa: PLR0124
+        [True, False],
+        [False, True],
+        [False, True],
+    ]
+    assert found[1, 1] == " "

@@ -4,6 +4,7 @@ import math
 import os
 import re
 import struct
+import sys
 import zlib
 from dataclasses import dataclass
 from io import BufferedReader, BytesIO
@@ -179,7 +180,8 @@ def check_arrays(members: Members, arrays: dict[str, set[StoredArray]]) -> int:
     ValueError
         If a member is missing or is not an array; if the length of an array does not match its
         header, its type differs from that of its object, or it holds missing or infinite values
-        that are not allowed; or if sparse matrices inflate to much more memory.
+        that are not allowed, or numbers that are no characters; or if sparse matrices inflate to
+        much more memory.
     """
     others = sorted(members.places.keys() ^ {SCHEMA, *arrays})
     if others:
@@ -226,12 +228,16 @@ def _check_array(file: IO[bytes], length: int, largest: int, uses: set[StoredArr
         if use.type_name != "numpy.ndarray" and (shape or use.type_name != _type_name(dtype)):
             raise ValueError("a number in it is of another type than its object")
     names = {use.field for use in uses if use.type_name == "numpy.ndarray"} - _MAY_LACK_VALUES
-    if dtype.kind != "f" or not names:
+    if dtype.kind == "U":
+        dtype = np.dtype(f"{dtype.byteorder}u4")  # A text is an array of code points.
+    elif dtype.kind != "f" or not names:
         return
     for _ in range(0, n_bytes, _CHUNK):
         numbers = np.frombuffer(file.read(min(_CHUNK, n_bytes)), dtype)
         n_bytes -= numbers.nbytes
-        if not np.isfinite(numbers).all():
+        if dtype.kind == "u" and (numbers > sys.maxunicode).any():
+            raise ValueError("a text in it holds numbers that are no characters")
+        if dtype.kind == "f" and not np.isfinite(numbers).all():
             shown = ", ".join(sorted(repr(name[:40]) for name in names))
             raise ValueError(f"values of {shown} in it are missing or infinite")
 

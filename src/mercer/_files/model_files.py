@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import sys
 from io import BufferedReader, BytesIO
 from os import PathLike
@@ -17,7 +18,8 @@ from mercer._estimators.stacking.deferred import Once, without_inputs
 from mercer._files.model_archives import SCHEMA, Members, check_arrays, end_of, members_of
 from mercer._files.model_objects import MadeObjects
 from mercer._files.model_schema import Description, UntrustedTypesError, read_schema
-from mercer._files.model_types import check_fitted, fits, is_trusted, objects_in
+from mercer._files.model_types import check_fitted, is_trusted, objects_in, unfit_attribute
+from mercer._files.replacing import replacing
 from mercer._gram.memory import available_memory
 
 
@@ -31,7 +33,8 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = Tr
     model : estimator
         An estimator of mercer, or a pipeline of scikit-learn that ends in one.
     path : str or path-like
-        The file, which is replaced if it exists.
+        The file, which is replaced if it exists, but only by a complete and checked file. If the
+        model is refused, the disk is full or the process is killed, the old file remains.
     complete : bool, default=True
         Whether to compute the left-out predictions of stacks before saving, if they have not been
         computed yet. This takes one to four times as long as the fit. Without these predictions, a
@@ -42,9 +45,12 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = Tr
     ------
     ModuleNotFoundError
         If skops is not installed.
+    OSError
+        If the file cannot be written.
     ValueError
-        If the model could not be loaded again, because it contains types that are not trusted, or
-        missing or infinite values in fitted attributes.
+        If the model could not be loaded again, because it contains types that are not trusted,
+        attributes that an estimator sets neither in `__init__` nor in `fit`, or missing or infinite
+        values in fitted attributes; or if the path is a device or a pipe.
 
     Examples
     --------
@@ -62,14 +68,15 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = Tr
     from skops.io import dumps
 
     check_bool("complete", complete)
-    path = Path(path)
     for found in [one for one in objects_in(model) if complete and isinstance(one, Once)]:
         found()
     with without_inputs():
-        _write_compactly(dumps(model), path)
-    with path.open("rb") as file:
-        _checked(file)
-    add_checksum(path)
+        content = dumps(model)
+    with replacing(Path(path)) as temporary:
+        _write_compactly(content, temporary)
+        with temporary.open("rb") as file:
+            _checked(file)
+        add_checksum(temporary)
 
 
 def load(path: str | PathLike[str]) -> BaseEstimator:
@@ -100,8 +107,9 @@ def load(path: str | PathLike[str]) -> BaseEstimator:
     ModuleNotFoundError
         If the command saved the model and the packages of the command are not installed.
     ValueError
-        If the file is not such a model, is damaged or was changed, or contains types that are not
-        trusted. In all these cases, nothing is loaded.
+        If the file is not such a model, is damaged or was changed, names no version of mercer, or
+        contains types that are not trusted or attributes that its types do not have. In all these
+        cases, nothing is loaded.
 
     Warns
     -----
@@ -165,7 +173,7 @@ def _checked(file: BufferedReader, n_copies: int = 2) -> tuple[Members, Descript
     members = members_of(file)
     size = file.seek(0, os.SEEK_END)
     _check_memory(n_copies * size)
-    description = read_schema(bytes(members.read(SCHEMA)), is_trusted, fits)
+    description = read_schema(bytes(members.read(SCHEMA)), is_trusted, unfit_attribute)
     _check_memory(n_copies * (size + check_arrays(members, description.arrays)))
     return members, description
 
@@ -204,13 +212,19 @@ def _made_by() -> bytes:
 
 
 def _other_version(file: BinaryIO) -> str:
-    """Return a remark for messages if another version saved the file; empty for this version."""
+    """Return a remark for messages if another version saved the file; empty for this version.
+
+    Raises
+    ------
+    ValueError
+        If the file does not say which version saved it.
+    """
     comment = end_of(file)[1][22 : -len(_LABEL) - _N_DIGITS]
-    found, own = comment.decode("ascii", "replace"), _made_by().decode()
-    shown = "".join(letter if letter.isprintable() else "?" for letter in found[:40]).rstrip("; ")
-    if found in ("", own):
-        return ""
-    return f" (saved by {shown}, this is {own.rstrip('; ')})"
+    if not re.fullmatch(rb"mercer [\w.+!-]{1,40}; ", comment, re.ASCII):
+        raise ValueError("it does not say which version of mercer saved it")
+    found, own = comment.decode("ascii"), _made_by().decode()
+    shown = found.rstrip("; ")
+    return "" if found == own else f" (saved by {shown}, this is {own.rstrip('; ')})"
 
 
 def check_checksum(file: BinaryIO) -> None:

@@ -106,7 +106,9 @@ class Description:
 
 
 def read_schema(
-    text: bytes, is_trusted: Callable[[str, str], bool], fits: Callable[[str, list[str]], bool]
+    text: bytes,
+    is_trusted: Callable[[str, str], bool],
+    unfit: Callable[[str, list[str]], str | None],
 ) -> Description:
     """Read and check the description of the objects in an archive.
 
@@ -116,9 +118,9 @@ def read_schema(
     is_trusted : callable
         Returns, for a kind ("ObjectNode", "TypeNode", ...) and a full name, whether such an object
         may be created.
-    fits : callable
-        Returns, for the full name of a type and a list of attributes, whether its objects have
-        these attributes.
+    unfit : callable
+        Returns, for the full name of a type and a list of attributes, an attribute that its objects
+        may not have or that they lack, or None.
 
     Returns
     -------
@@ -143,7 +145,7 @@ def read_schema(
         raise ValueError("it is written in no protocol of models")
     root = {key: value for key, value in root.items() if key not in ("protocol", "_skops_version")}
     found = Description(root)
-    _Objects(found.arrays, is_trusted, fits).visit(root, "", 0)
+    _Objects(found.arrays, is_trusted, unfit).visit(root, "", 0)
     return found
 
 
@@ -176,9 +178,9 @@ class _Objects:
         self,
         arrays: dict[str, set[StoredArray]],
         is_trusted: Callable[[str, str], bool],
-        fits: Callable[[str, list[str]], bool],
+        unfit: Callable[[str, list[str]], str | None],
     ) -> None:
-        self._arrays, self._is_trusted, self._fits = arrays, is_trusted, fits
+        self._arrays, self._is_trusted, self._unfit = arrays, is_trusted, unfit
         self._headers: dict[tuple[object, ...], tuple[str, str]] = {}
         self._forms: dict[Hashable, int] = {}
         self._form_of: dict[int, int] = {}
@@ -252,8 +254,9 @@ class _Objects:
             return self._dictionary(described, name, depth)
         if kind == "ObjectNode" and content is not None:
             names = list(_checked(_of_kind(content, "DictNode").get("content"), dict))
-            if not self._fits(type_name, names):
-                raise ValueError(f"it holds other attributes than those of {type_name!r}")
+            if (other := self._unfit(type_name, names)) is not None:
+                told = f"it holds other attributes than those of {type_name!r}: {other[:100]!r}"
+                raise ValueError(told)
             return None, self._all([content], name, depth)
         if kind == "NdArrayNode" and described["type"] == "json":
             _check_shape(described["shape"], len(_checked(content, list)))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
-from functools import cache, cached_property, singledispatch
+from functools import cache, singledispatch
 from importlib import import_module
 from inspect import getattr_static
 from typing import Any
@@ -16,6 +16,7 @@ from sklearn.svm import SVC
 from sklearn.svm._base import BaseLibSVM
 
 from mercer._data.types import available_if
+from mercer._files.fitted_attributes import known_attributes
 from mercer._files.model_schema import KEY_TYPES
 
 _OF_LIBRARIES = frozenset(
@@ -126,8 +127,8 @@ def _sklearn_names() -> frozenset[str]:
     return frozenset(full_name_of(kind) for kind in kinds if issubclass(kind, BaseEstimator))
 
 
-def fits(name: str, attributes: Iterable[str]) -> bool:
-    """Return whether objects of a trusted class may have these attributes.
+def unfit_attribute(name: str, attributes: Iterable[str]) -> str | None:
+    """Return an attribute that objects of a trusted class may not have, or that they lack.
 
     Parameters
     ----------
@@ -137,25 +138,20 @@ def fits(name: str, attributes: Iterable[str]) -> bool:
 
     Returns
     -------
-    bool
-        False if an attribute would replace a method or a property, if a field or a parameter of a
-        class of mercer is missing, or if a dataclass that is not an estimator has attributes other
-        than its fields and cached properties.
+    str or None
+        The first attribute that would replace a method or a property, or is neither a parameter nor
+        a known fitted attribute of the class; or a field or a parameter of a class of mercer that
+        is missing. None if all fit.
     """
     kind: Any = _class_named(name)
-    given = set(attributes)
-    if any(_is_of_class(kind, attribute) for attribute in given):
-        return False
-    if name.startswith("sklearn."):
-        return True
-    if issubclass(kind, BaseEstimator):
-        return given.issuperset(kind._get_param_names())
-    if not is_dataclass(kind):
-        return True
-    own = {field.name for field in fields(kind)}
-    return given >= own and all(
-        isinstance(getattr_static(kind, name, None), cached_property) for name in given - own
-    )
+    given, required = set(attributes), set[str]()
+    is_estimator = issubclass(kind, BaseEstimator)
+    if is_estimator and not name.startswith("sklearn."):
+        required = set(kind._get_param_names())
+    elif is_dataclass(kind) and not is_estimator:
+        required = {field.name for field in fields(kind)}
+    other = given - known_attributes(kind) | {one for one in given if _is_of_class(kind, one)}
+    return min(other or required - given, default=None)
 
 
 def _is_of_class(kind: type, attribute: str) -> bool:

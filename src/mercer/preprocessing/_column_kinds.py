@@ -120,7 +120,7 @@ def convert(X: Features, kind: Kind) -> Array:
     Returns
     -------
     ndarray of shape (n_samples, n_features)
-        Missing values are NaN.
+        Missing values are NaN. Empty text is a missing category.
 
     Raises
     ------
@@ -136,7 +136,10 @@ def convert(X: Features, kind: Kind) -> Array:
     array([10., nan])
     """
     converters = {"number": as_numbers, "date": as_days}
-    return converters.get(kind, as_categories)(X)
+    found = converters.get(kind, as_categories)(X)
+    if kind == "category":
+        found[found == ""] = np.nan
+    return found
 
 
 def as_numbers(X: Features) -> Array:

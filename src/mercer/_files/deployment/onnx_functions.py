@@ -47,8 +47,11 @@ def function_values(op: Operators, expansion: KernelExpansion, views: TensorView
     parts = []
     for term in (part for whole in expansion.terms for part in as_tree_terms(whole)):
         if isinstance(term, KernelTerm):
-            values = kernel_values(op, term.kernel, views[term.view], as_doubles(term.centers))
-            parts.append(op("MatMul", values, np.asarray(term.coefficients, dtype=float)))
+            centers = as_doubles(term.centers)
+            for factor, kernel in _summands(term.kernel):
+                values = kernel_values(op, kernel, views[term.view], centers)
+                coefficients = factor * np.asarray(term.coefficients, dtype=float)
+                parts.append(op("MatMul", values, coefficients))
         elif isinstance(term, TreeTerm):
             columns = _with_numbers(op, term, views[term.view], expansion)
             parts.append(tree_values(op, term.trees, columns))
@@ -61,6 +64,19 @@ def function_values(op: Operators, expansion: KernelExpansion, views: TensorView
             )
     none = op("MatMul", next(iter(views.values())), _zeros(expansion, views))
     return op("Add", op.total([*parts, none]) if parts else none, expansion.intercept)
+
+
+def _summands(kernel: Kernel) -> list[tuple[float, Kernel]]:
+    """Return the factors and kernels of a sum, which coefficients are multiplied by.
+
+    Runtimes fuse a product by one number with the matrix product that follows it, and may round
+    the number to single precision.
+    """
+    if type(kernel) is not WeightedSum:
+        return [(1.0, kernel)]
+    pairs = [(weight, part) for weight, part in kernel._terms() if weight]
+    inner = [(weight * factor, k) for weight, part in pairs for factor, k in _summands(part)]
+    return inner or [(0.0, kernel)]
 
 
 def _zeros(expansion: KernelExpansion, views: TensorViews) -> Array:
@@ -95,7 +111,7 @@ def kernel_values(op: Operators, kernel: Kernel, X: Tensor, Z: Array) -> Tensor:
 
 def _scaled_squares(op: Operators, kernel: Kernel, X: Tensor, Z: Array) -> Tensor:
     """Return squared Euclidean distances in units of the widths, computed by inner products."""
-    lengths = kernel._scale()
+    lengths = np.broadcast_to(kernel._scale(), Z.shape[1])
     return squared_distances(op, op("Div", X, lengths), Z / lengths)
 
 
@@ -113,13 +129,13 @@ def _scaled_powers(op: Operators, kernel: Kernel, X: Tensor, Z: Array, norm: flo
 
     Unlike inner products, differences remain exact where rows are close to centers.
     """
-    lengths = kernel._scale()
+    lengths = np.broadcast_to(kernel._scale(), Z.shape[1])
     X, Z = op("Div", X, lengths), Z / lengths
     powers = {1.0: "power = Identity (size)", 2.0: "power = Mul (size, size)"}
     other = f"norm = Constant <value = double {{{float(norm)!r}}}> () power = Pow (size, norm)"
     body = onnx().parser.parse_graph(f"""
-        sum_over_columns (double[n, {len(Z)}] before, double[n] x, double[{len(Z)}] z)
-            => (double[n, {len(Z)}] after) {{
+        sum_over_columns (double[?, {len(Z)}] before, double[?] x, double[{len(Z)}] z)
+            => (double[?, {len(Z)}] after) {{
             one = Constant <value_ints = [1]> ()
             column = Unsqueeze (x, one)
             difference = Sub (column, z)
@@ -185,7 +201,10 @@ def _weighted_sum(op: Operators, kernel: WeightedSum, X: Tensor, Z: Array) -> Te
     pairs = [(weight, part) for weight, part in kernel._terms() if weight]
     if not pairs:
         return op("MatMul", X, 0.0 * Z.T)
-    return op.total([op("Mul", kernel_values(op, part, X, Z), w) for w, part in pairs])
+    # A factor for each center is not fused with a matrix product; see `_summands`.
+    factors = [np.full(len(Z), weight) for weight, _ in pairs]
+    values = [kernel_values(op, part, X, Z) for _, part in pairs]
+    return op.total([op("Mul", *pair) for pair in zip(values, factors, strict=True)])
 
 
 def _product(op: Operators, kernel: Product, X: Tensor, Z: Array) -> Tensor:

@@ -11,12 +11,15 @@ from sklearn.base import BaseEstimator, is_classifier
 
 from mercer._data.types import Array
 from mercer._data.validation import LARGEST_LOGARITHM
+from mercer._estimators.generalized.kernel_logistic_regression import KernelLogisticRegression
 from mercer._estimators.stacking.table_views import TableViews
 from mercer._files.deployment.compressed import Compressed, function_of_table
 from mercer._files.deployment.onnx_functions import closeness, function_values
 from mercer._files.deployment.onnx_operators import Operators, Tensor, TensorViews
+from mercer._files.deployment.onnx_probabilities import latent_probabilities
 from mercer._files.deployment.onnx_steps import CONVERTERS, Parsers, joined, soft_clipped
 from mercer._gram.expansion import THE_TABLE
+from mercer.probabilistic import BayesianMKLClassifier
 
 if TYPE_CHECKING:
     from skl2onnx.common._container import ModelComponentContainer
@@ -48,7 +51,8 @@ def schedule(
     operator.inputs.append(joined(scope, inputs))
     names = ["variable"]
     if is_classifier(model):
-        has_probabilities = expansion.scale in ("log-odds", "logit")
+        own = _is_one_against_rest(model) or _is_latent(model)
+        has_probabilities = own or expansion.scale in ("log-odds", "logit")
         names = ["label", "probabilities" if has_probabilities else "scores"]
     for name in names:
         operator.outputs.append(scope.declare_local_variable(name, DoubleTensorType()))
@@ -79,6 +83,8 @@ def _typed(tensor: Tensor, kind: str, *shape: int) -> Typed:
 def _outputs(op: Operators, model: BaseEstimator, table: Tensor) -> list[Typed]:
     """Return the predictions of a model with their types, given the tensor of its table."""
     expansion = function_of_table(model, "has no operators in ONNX")
+    if _is_latent(model):
+        return _of_latent_functions(op, model, table)
     views = {THE_TABLE: table}
     if expansion.views_of is not None:
         views = views_of_table(op, expansion.views_of, table)
@@ -116,13 +122,37 @@ def _outputs(op: Operators, model: BaseEstimator, table: Tensor) -> list[Typed]:
         return [label, _typed(probabilities, "Double", len(model.classes_))]
     if expansion.scale == "latent mean" and n_outputs > 1 and not isinstance(model, Compressed):
         raise TypeError(
-            f"{type(model).__name__} of more than two classes compares probabilities, whose "
-            "integrals have no operators in ONNX. mercer.compress makes a model of latent means."
+            f"{type(model).__name__} of several labels has no operators in ONNX. mercer.compress "
+            "makes a model of latent means."
         )
     code = op("ArgMax", values, axis=1, keepdims=0)
+    if _is_one_against_rest(model):
+        odds = op("Sigmoid", values)
+        probabilities = op("Div", odds, op("ReduceSum", odds, np.array([1]), keepdims=1))
+        return [_label(op, code, model.classes_), _typed(probabilities, "Double", n_outputs)]
     if n_outputs == 1:
         code = op("Squeeze", op.cast(op("Greater", values, 0.0), np.int64), np.array([1]))
     return [_label(op, code, model._fitted_classes), _typed(values, "Double", n_outputs)]
+
+
+def _is_one_against_rest(model: BaseEstimator) -> bool:
+    """Return whether probabilities are normalized ones of each class against the rest."""
+    return isinstance(model, KernelLogisticRegression) and len(model.classes_) > 2
+
+
+def _is_latent(model: BaseEstimator) -> bool:
+    """Return whether probabilities are means over latent functions."""
+    return isinstance(model, BayesianMKLClassifier) and model._labels is None
+
+
+def _of_latent_functions(op: Operators, model: BayesianMKLClassifier, table: Tensor) -> list[Typed]:
+    """Return the labels and the probabilities of a Gaussian process classifier."""
+    means, probabilities = latent_probabilities(op, model, table)
+    if len(model.classes_) == 2:
+        code = op("Squeeze", op.cast(op("Greater", means, 0.0), np.int64), np.array([1]))
+    else:
+        code = op("ArgMax", probabilities, axis=1, keepdims=0)
+    return [_label(op, code, model.classes_), _typed(probabilities, "Double", len(model.classes_))]
 
 
 def _label(op: Operators, code: Tensor, classes: Array) -> Typed:
