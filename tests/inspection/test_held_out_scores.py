@@ -400,6 +400,23 @@ def test_simple_predictors_are_those_of_scikit_learn(task: Any) -> None:
         assert_allclose(constant.values, y[:150].mean())
 
 
+def test_labels_are_compared_with_labels() -> None:
+    """Squared errors of probabilities are not on the scale of shares of wrong labels."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(200, 3))
+    y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
+    y[:2] = 2  # Too few for the folds that calibrate the machine's probabilities.
+    truth = Truth("classification", y[100:], np.arange(3))
+    own = predict(LogisticRegression(max_iter=1000).fit(X[:100], y[:100]), X[100:], np.arange(3))
+    for model in (own, Predictions(own.values)):
+        found, _ = baselines((X[:100], y[:100]), X[100:], truth, model)
+        [machine] = [one for one in found if one.name == "RBF SVM"]
+        assert "log_loss" not in machine.scores
+        assert machine.ratio is not None
+        expected = truth.losses(own).mean() / machine.scores["error"].value
+        assert machine.ratio.value == pytest.approx(expected)
+
+
 def test_many_rows_are_drawn_for_the_rbf_machine() -> None:
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(100, 2)), np.r_[np.zeros(99), 1.0].astype(int)

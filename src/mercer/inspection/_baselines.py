@@ -113,8 +113,14 @@ def baselines(
 
 
 def _compared(truth: Truth, own: Predictions, other: Predictions) -> Estimate | None:
-    """Return the ratio of two mean squared errors, which an outlying response does not decide."""
-    errors, others = (truth.compared_errors(one) for one in (own, other))
+    """Return the ratio of two mean errors, which an outlying response does not decide.
+
+    If one of two classifiers predicts labels only, the labels of both are compared.
+    """
+    both = (own, other)
+    if any(one.probabilities is None for one in both):
+        both = (replace(own, probabilities=None), replace(other, probabilities=None))
+    errors, others = map(truth.compared_errors, both)
     if truth.task == "regression":
         return relative_loss(*without_outlier(errors, others, truth.units))
     return relative_loss(errors, others, truth.units, truth.codes)

@@ -33,10 +33,10 @@ class PredictorScores:
         Remark on how this predictor was trained, if differently from the others.
     ratio : Estimate or None
         For a simple predictor, the ratio of the model's mean squared error to its own: of
-        probabilities for classes, and of logarithms if the first score is that of logarithms. It is
-        the ratio of the Poisson deviances if these are the first score. A row or group with more
-        than half of both errors of responses is left out. None for the model, and if one of both is
-        zero.
+        probabilities for classes, of labels if one of both predicts labels only, and of logarithms
+        if the first score is that of logarithms. It is the ratio of the Poisson deviances if these
+        are the first score. A row or group with more than half of both errors of responses is left
+        out. None for the model, and if one of both is zero.
     """
 
     name: str
