@@ -87,8 +87,7 @@ class ModelReport(NotebookResult):
         Whether the model is significantly better than the constant; None if training rows are
         unknown.
     constant_ratio : Estimate or None
-        Ratio of the model's mean squared error, of responses or probabilities, to the constant's;
-        of logarithms or Poisson deviances if these are the first score.
+        Ratio of the model's mean error to the constant's, as in `PredictorScores`.
     calibration : tuple of Bin
         Shares of rows that belong to the second of two classes, or to the predicted class if there
         are more, by decile of the probability of this class. Each bin has `value`, the mean
