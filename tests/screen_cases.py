@@ -203,3 +203,18 @@ def dates() -> Frame:
     frame = smooth()
     days = pd.Timestamp("2023-01-01") + pd.to_timedelta((50.0 * frame["y"]).round(), unit="D")
     return frame.assign(y=days.dt.strftime("%Y-%m-%d"))
+
+
+def broken_trend(n: int = 240) -> Frame:
+    """A trend that has ended, on a lower level, at the last quarter of the days."""
+    days = pd.date_range("2023-01-02", periods=n).strftime("%Y-%m-%d")
+    frame, t = smooth(n), np.arange(n) / n
+    noise = 0.3 * np.random.default_rng(1).normal(size=n)
+    level = np.where(t < 0.75, 20.0 * t, 12.5)
+    return frame.assign(day=days, y=level + 0.3 * frame["a"] + noise)
+
+
+def heavier_tail(n: int = 240, seed: int = 1) -> Frame:
+    """Few responses have nearly all of the variance, and are hard to predict."""
+    frame, rng = smooth(n), np.random.default_rng(seed)
+    return frame.assign(y=np.exp(2.0 * frame["a"] + 2.0 * rng.standard_normal(n)))

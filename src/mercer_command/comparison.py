@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from mercer.inspection import ModelReport, report
-from mercer_command.messages import InputError, counted, one_line
+from mercer_command.messages import InputError, brief, counted
 from mercer_command.method_times import by_cost, expected_seconds
 from mercer_command.names import HIGH_IS_GOOD
 from mercer_command.options import Compare
@@ -76,10 +76,13 @@ class Comparison:
         See `comparison_table`.
     notes : tuple of str
         What was left out for lack of time, and the option that includes it.
+    failures : tuple of str
+        Names of the methods that failed, which are left out, with the reasons.
     """
 
     table: pd.DataFrame
     notes: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
 
 
 @dataclass
@@ -129,11 +132,11 @@ def compare(
     Raises
     ------
     InputError
-        If a method fails; the message names it.
+        If all methods fail; the message names them.
     """
     n_rows, metric, start = len(splits[0][0]), given.metric, perf_counter()
     end = start + 60.0 * given.minutes
-    found, skipped = dict[str, _Runs](), dict[str, _Runs]()
+    found, skipped, failures = dict[str, _Runs](), dict[str, _Runs](), list[str]()
     n_splits = len(splits)
     for name in by_cost(methods, n_rows):
         runs, is_first = _Runs(), not found
@@ -141,12 +144,16 @@ def compare(
         if not is_first and perf_counter() + n_splits * expected > end:
             skipped[name] = runs
             continue
-        for r, rows in enumerate(splits[:n_splits]):
-            n_left = 1 if is_first else n_splits - r
-            if r and perf_counter() + n_left * runs.each > end:
-                break
-            bar.advance(1, f"{name}, split {r + 1} of {n_splits}")
-            metric = _add(runs, problem, name, rows, given, metric=metric)
+        try:
+            for r, rows in enumerate(splits[:n_splits]):
+                n_left = 1 if is_first else n_splits - r
+                if r and perf_counter() + n_left * runs.each > end:
+                    break
+                bar.advance(1, f"{name}, split {r + 1} of {n_splits}")
+                metric = _add(runs, problem, name, rows, given, metric=metric)
+        except Exception as error:  # Other methods may succeed, and what they found is not lost.
+            failures.append(f"method '{name}' failed: {brief(error)}")
+            continue
         if is_first:
             n_splits = len(runs.scores)
         if len(runs.scores) < n_splits:
@@ -154,9 +161,11 @@ def compare(
             continue
         found[name] = runs
         on_method(_table({name: runs}, metric))
+    if not found:
+        raise InputError("; ".join(failures))
     seconds = perf_counter() - start
     notes = _left_out(found, skipped, splits, seconds, minutes=given.minutes)
-    return Comparison(_table(found, metric), notes)
+    return Comparison(_table(found, metric), notes, tuple(failures))
 
 
 def _add(
@@ -170,10 +179,7 @@ def _add(
 ) -> str:
     """Add the results of a method on a split, and return the metric."""
     start = perf_counter()
-    try:
-        tested, alignment, seconds = _measure(problem, name, rows, given, metric)
-    except ValueError as error:
-        raise InputError(f"method '{name}' failed: {one_line(error)}") from error
+    tested, alignment, seconds = _measure(problem, name, rows, given, metric)
     metric, own = metric or tested.metric, tested.held_out[0].scores
     runs.scores.append(own[metric].value if metric in own else np.nan)
     runs.alignments.append(alignment)

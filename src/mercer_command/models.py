@@ -264,10 +264,9 @@ def _alignment_lines(trial: Trial, X_test: pd.DataFrame, y_test: Array) -> tuple
     if kernel_terms(trial.model).combines == "predictions" or trial.kind:
         return ()
     aligned = learned_alignment(trial.model, X_test, y_test, trial.task)
-    own = trial.learner.alignment_
-    return (
-        f"alignment with the target: {aligned:.3f} on held-out rows, {own:.3f} on training rows",
-    )
+    told = "none" if np.isnan(aligned) else f"{aligned:.3f}"
+    own = f"{trial.learner.alignment_:.3f}"
+    return (f"alignment with the target: {told} on held-out rows, {own} on training rows",)
 
 
 def explain(model: TableModel, cells: Cells, given: Explain) -> Trial:

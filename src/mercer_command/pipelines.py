@@ -138,7 +138,8 @@ def learned_alignment(model: Pipeline, X: pd.DataFrame, y: Array, task: Task) ->
     -------
     float
         A number from 0 to 1 for a positive semi-definite kernel. For a stack, it is the alignment
-        of the weighted sum of its kernels. NaN for methods without a kernel.
+        of the weighted sum of its kernels. NaN for methods without a kernel, and for rows of one
+        class.
 
     Notes
     -----
@@ -148,6 +149,8 @@ def learned_alignment(model: Pipeline, X: pd.DataFrame, y: Array, task: Task) ->
     if len(y) > 2000:
         drawn = np.sort(np.random.default_rng(0).permutation(len(y))[:2000])
         X, y = X.iloc[drawn], y[drawn]
+    if task == "classification" and np.unique(y).size < 2:
+        return np.nan
     features, step = model[:-1].transform(X), model[-1]
     step = getattr(step, "best_estimator_", step)
     if hasattr(step, "learned_gram"):

@@ -179,8 +179,7 @@ def _simple(report: ModelReport) -> list[str]:
         said = f"{cells[best.name]}{beside}"
         told = f"The best of {len(known)} simple predictors, {best.name}, has {said}"
     if name in constant.scores:
-        what = "the mean" if constant.name == "mean" else "the most frequent class"
-        told += f", and always predicting {what} {cells[constant.name]}"
+        told += f", and always predicting the {constant.name} {cells[constant.name]}"
     return [f"{told}."] if told else []
 
 

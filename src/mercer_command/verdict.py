@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mercer.inspection import ModelReport
 from mercer_command.messages import shown
 from mercer_command.models import Trial
@@ -53,6 +55,9 @@ def verdict_on(trial: Trial, report: ModelReport) -> str:
             f"'{shown(trial.name)}' is; if not, these figures are worth nothing."
         )
     rows, simple = _rows(trial), _better_predictor(report)
+    is_recommended = bool(simple) or report.beats_constant is not False
+    if rows and is_recommended and not _beats_their_mean(trial, report):
+        return f"do not use it{rows}: no predictor here is better than the mean of those rows."
     if simple:
         return f"{simple}."
     if report.beats_constant is False:
@@ -67,6 +72,21 @@ def verdict_on(trial: Trial, report: ModelReport) -> str:
     own, random = (one.sections()[0].rows[0][1] for one in (report, others.report))
     tested = others.split.new_rows
     return f"use it, but expect the figure of {tested}, {own}, and not {random}{but}."
+
+
+def _beats_their_mean(trial: Trial, report: ModelReport) -> bool:
+    """Return whether the model, or a simple predictor, is better than the mean of the test rows.
+
+    A predictor can be much better than the mean of the training rows, and yet know nothing of what
+    distinguishes later rows, or rows of new groups, from each other.
+    """
+    found = [one.scores for one in report.held_out[:-1] or report.held_out]
+    if report.metric == "log_rmse":
+        y = np.asarray(trial.y)
+        deviation = np.log(np.maximum(y, y[y > 0.0].min(initial=1.0))).std()
+        return min(scores["log_rmse"].value for scores in found) < float(deviation)
+    explained = [scores["r2"].value for scores in found if "r2" in scores]
+    return max(explained, default=1.0) > 0.0
 
 
 def _no_better(report: ModelReport) -> str:

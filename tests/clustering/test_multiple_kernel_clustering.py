@@ -117,6 +117,16 @@ def test_constant_kernels_have_no_weight() -> None:
         clone(MULTIPLE_MODELS["default"]).fit(np.full((20, 6), 0.1))
 
 
+@pytest.mark.parametrize("factor", [1e-160, 1e-158])
+def test_kernels_too_small_to_be_squared_have_no_weight(factor: float) -> None:
+    X, _ = views()
+    fitted = clone(MULTIPLE_MODELS["default"]).fit(X)
+    stack = np.stack(grams(fitted, X), axis=-1) * [1.0, 1.0, factor, factor]
+    other = clone(MULTIPLE_MODELS["default"]).set_params(kernels="precomputed").fit(stack)
+    assert other.weights_[1] > 0.0
+    assert_array_equal(other.weights_[2:], 0.0)
+
+
 @pytest.mark.parametrize("name", ["alignf", "strong", "kernels", "chain"])
 def test_neither_weights_nor_partition_can_be_improved(name: str) -> None:
     X, _ = views(n=40, noise=2.0)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from mercer_command.comparison import Comparison, compare
+from mercer_command.messages import InputError
 from mercer_command.method_times import by_cost, expected_seconds
 from mercer_command.methods import METHODS
 from mercer_command.options import Compare
@@ -20,6 +21,7 @@ class Timed:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float]) -> None:
         self.now, self.seconds = 0.0, seconds
+        self.broken: dict[str, Exception] = {}
         self.begun: list[str] = []
         self.done: list[str] = []
         monkeypatch.setattr("mercer_command.comparison.perf_counter", lambda: self.now)
@@ -30,6 +32,8 @@ class Timed:
 
     def measure(self, problem: Any, name: str, *others: Any) -> Any:
         self.now += self.seconds[name]
+        if name in self.broken:
+            raise self.broken[name]
         score = SimpleNamespace(value=self.seconds[name])
         tested = SimpleNamespace(metric="rmse", held_out=[SimpleNamespace(scores={"rmse": score})])
         return tested, 0.5, self.seconds[name]
@@ -96,3 +100,20 @@ def test_a_slow_first_method_has_fewer_splits(monkeypatch: pytest.MonkeyPatch) -
     alone = Timed(monkeypatch, {"mkl": 1000.0}).compare(0.01)
     assert alone.table["method"].tolist() == ["mkl"]
     assert "4 of 5 splits" in alone.notes[0]
+
+
+def test_methods_that_fail_leave_what_the_others_have_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    timed = Timed(monkeypatch, {"linear": 0.1, "forest": 0.2, "mkl": 0.3})
+    timed.broken = {"linear": ValueError("too few rows"), "forest": RuntimeError("no columns")}
+    found = timed.compare(2.0)
+    assert timed.done == found.table["method"].tolist() == ["mkl"]
+    assert found.table.filter(like="split").shape == (1, 5)
+    assert found.failures == (
+        "method 'linear' failed: too few rows",
+        "method 'forest' failed: RuntimeError: no columns",
+    )
+    timed.broken["mkl"] = ValueError("one class")
+    with pytest.raises(InputError, match=r"'linear' failed: too few rows; .* failed: one class"):
+        timed.compare(2.0)

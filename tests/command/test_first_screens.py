@@ -184,9 +184,25 @@ SCREENS = {
     "counts": Screen(
         cases.counts,
         ("a count, from", "Its mean Poisson deviance is"),
-        "do not use it: it is not shown, by these few rows, to be better than a constant.",
-        (CONSTANT,),
+        "use it.",
         options=("--task", "count", "--learner", "count"),
+    ),
+    "a broken trend": Screen(
+        cases.broken_trend,
+        ("the last 60 rows in time", "RBF kernel ridge, has 1.0", "always predicting the mean 4.9"),
+        "do not use it for later rows: no predictor here is better than the mean of those rows.",
+        ("90% intervals hold 100.0% of the held-out targets",),
+        options=("--time", "day"),
+    ),
+    "a heavier tail": Screen(
+        cases.heavier_tail,
+        (
+            "Its root mean squared error of the logarithms is",
+            "always predicting the geometric mean",
+            "The checks found nothing that makes these figures deceptive.",
+        ),
+        "use it.",
+        options=("--learner", "stacking"),
     ),
     "a heavy tail": Screen(
         cases.heavy_tail, ("Its root mean squared error of the logarithms is",), "use it."
@@ -195,6 +211,7 @@ SCREENS = {
         cases.rare_class,
         ("Its area under the ROC curve, which is 1 for a perfect ranking",),
         "take logistic regression, which is clearly better.",
+        (CONSTANT,),
     ),
     "one column of forty": Screen(
         cases.many_columns,

@@ -163,3 +163,20 @@ def test_groups_of_files_that_are_read_in_parts_are_refused(run: Run) -> None:
     visits().to_parquet("t/part.parquet")
     line = error_line(run("fit", "t", "--target", "pain", "--group", "patient"))
     assert "--group is for tables that fit into memory" in line
+
+
+def test_a_class_that_is_in_one_group_is_not_tested_on(run: Run, tmp_path: Path) -> None:
+    """The test rows have one class, with which no kernel is aligned."""
+    frame = visits(12).drop(columns=["pain", "marks"])
+    frame["severe"] = np.where(frame["patient"] == "p3", "yes", "no")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    given = (tmp_path / "t.csv", "--target", "severe", "--group", "patient")
+    chosen = ("--methods", "linear,ca", "--repeats", 2, "--csv", tmp_path / "r.csv")
+    result = run("compare", *given, *chosen)
+    assert result.exit_code == 0, result.stderr
+    found = pd.read_csv(tmp_path / "r.csv").set_index("method")
+    assert found["error"].notna().all()
+    assert found["test_alignment"].isna().all()
+    result = run("fit", *given, "--learner", "ca", "--details")
+    assert result.exit_code == 0, result.stderr
+    assert "alignment with the target: none on held-out rows, 0." in result.stdout

@@ -19,7 +19,7 @@ def joined(X: np.ndarray, y: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, 
     return np.concatenate([X, X[rows]]), np.concatenate([y, y[rows]])
 
 
-@pytest.mark.parametrize("factor", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("factor", [1e-316, 1e-8, 1.0, 1e8, 1e307])
 def test_copies_have_one_number(factor: float) -> None:
     X, y = joined(*table(), rows=np.arange(15))
     X[40:] *= 1.0 + 1e-14

@@ -122,6 +122,14 @@ def test_sums_and_products_of_nearly_constant_kernels_keep_their_digits() -> Non
     assert_allclose(found.M, M, rtol=1e-9)
 
 
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(3)])
+@pytest.mark.parametrize("factor", [1e77, 1e110, 1e150])
+def test_kernels_too_large_to_be_squared_are_refused(kernel: Kernel, factor: float) -> None:
+    X, Y = table(40) * factor, targets(40)
+    with pytest.raises(ValueError, match="too large to be squared"):
+        moments(Samples(X), [kernel], Y)
+
+
 def test_constants_in_a_precomputed_kernel_cost_few_digits() -> None:
     X, Y, offset = table(40), targets(40), -3e9
     grams = [np.round(gaussian(X, 1.0) * 2**20) / 2**20, np.round(X @ X.T * 2**20) / 2**20]

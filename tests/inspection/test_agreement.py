@@ -61,6 +61,32 @@ def test_scores_far_apart_are_told() -> None:
     assert sum(bool(one.warnings) for one in alike) <= 5
 
 
+def ranked(n_rows: int, distance: float, seed: int) -> PredictorScores:
+    """Scores of a model that predicts no row of the class of one in ten rows."""
+    rng, y = np.random.default_rng(seed), (np.arange(n_rows) % 10 == 0).astype(int)
+    p = 1.0 / (1.0 + np.exp(4.0 - rng.normal(size=n_rows) - distance * y))
+    own = Predictions(np.zeros(n_rows, int), np.column_stack([1.0 - p, p]), p)
+    return PredictorScores("model", scores(Truth("classification", y, np.arange(2)), own))
+
+
+def test_the_first_score_is_compared_if_classes_are_unequal() -> None:
+    """The shares of errors are equal, as all rows are taken for the larger class."""
+    new, old = ranked(300, 2.0, 0), ranked(600, 0.0, 1)
+    assert not left_out_check(new, old).warnings
+    [text] = left_out_check(new, old, "roc_auc").warnings
+    assert text.startswith("the area under the ROC curve is 0.9")
+    assert "held-out rows are easier" in text
+    [text] = left_out_check(old, new, "roc_auc").warnings
+    assert "held-out rows differ from the rows of the fit" in text
+    assert left_out_check(ranked(300, 9.0, 0), old, "roc_auc").warnings
+    assert not left_out_check(ranked(20, 2.0, 0), old, "roc_auc").warnings
+    alike = [
+        left_out_check(ranked(100, 1.0, k), ranked(300, 1.0, 999 + k), "roc_auc")
+        for k in range(100)
+    ]
+    assert sum(bool(one.warnings) for one in alike) <= 5
+
+
 @pytest.mark.parametrize("moved", [False, True])
 def test_the_report_tells_of_rows_unlike_those_of_the_fit(moved: bool) -> None:
     rng = np.random.default_rng(0)

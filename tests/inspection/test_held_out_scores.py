@@ -1,5 +1,6 @@
 """Scores of held-out rows: their values, their intervals, and simple predictors."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,21 +10,16 @@ from scipy import stats
 from sklearn import metrics
 from sklearn.linear_model import LogisticRegression, Ridge
 
+from mercer import KernelPoissonRegressor
 from mercer.inspection import default_metric
 from mercer.inspection._baselines import (
     against_constant,
     baselines,
     is_better,
+    with_scores,
 )
-from mercer.inspection._held_out import (
-    Estimate,
-    Predictions,
-    Truth,
-    estimate,
-    predict,
-    scores,
-    share,
-)
+from mercer.inspection._held_out import Predictions, Truth, predict, scores
+from mercer.inspection._intervals import Estimate, estimate, share
 
 
 def responses(y: Any, predicted: Any, groups: Any = None) -> dict[str, Any]:
@@ -121,9 +117,102 @@ def test_classes_without_errors_have_an_interval(groups: Any) -> None:
     y = np.repeat([0, 1], 10)
     found = scores(Truth("classification", y, np.arange(2), groups), Predictions(y))
     size, quantile = (10, stats.norm.ppf(0.975)) if groups is None else (5, stats.t.ppf(0.975, 4))
-    expected = size / (size + quantile**2)
+    recall = size / (size + quantile**2)
+    # The classes are drawn independently, so that the squares of the distances are added.
+    expected = 1.0 - np.sqrt(2.0) * (1.0 - recall) / 2.0
     assert_allclose(found["balanced_accuracy"].low, expected, rtol=1e-12)
     assert found["balanced_accuracy"].value == found["balanced_accuracy"].high == 1.0
+
+
+def drawn(n_positive: int, distance: float, rng: Any, n_rows: int = 100) -> tuple[Any, Any]:
+    """Normal scores of two classes, whose means have a distance, and labels between the means."""
+    y = (np.arange(n_rows) < n_positive).astype(int)
+    values = rng.normal(size=n_rows) + distance * y
+    p = 1.0 / (1.0 + np.exp(2.0 - values))
+    own = Predictions((values > distance / 2.0).astype(int), np.column_stack([1.0 - p, p]), p)
+    return Truth("classification", y, np.arange(2)), own
+
+
+@pytest.mark.parametrize("n_positive", [1, 2, 5, 10])
+@pytest.mark.parametrize("distance", [0.0, 1.5])
+def test_intervals_hold_the_truth_with_few_rows_of_a_class(
+    n_positive: int, distance: float
+) -> None:
+    rng, found = np.random.default_rng(n_positive), list[Any]()
+    expected = {
+        "roc_auc": stats.norm.cdf(distance / np.sqrt(2.0)),
+        "balanced_accuracy": stats.norm.cdf(distance / 2.0),
+    }
+    for _ in range(200):
+        own = scores(*drawn(n_positive, distance, rng))
+        found.append([own[n].low <= value <= own[n].high for n, value in expected.items()])
+    assert (np.mean(found, axis=0) >= 0.91).all()
+
+
+@pytest.mark.parametrize("n_positive", [1, 2, 5])
+def test_noise_is_seldom_better_than_a_constant_with_few_rows_of_a_class(n_positive: int) -> None:
+    rng, found = np.random.default_rng(0), list[Any]()
+    p = n_positive / 100.0
+    constant = Predictions(np.zeros(100, int), np.tile([1.0 - p, p], (100, 1)), np.full(100, 0.5))
+    for _ in range(200):
+        truth, own = drawn(n_positive, 0.0, rng)
+        labels = Predictions(own.values)
+        found.append([against_constant(truth, one, constant)[0] for one in (own, labels)])
+    assert (np.mean(found, axis=0) <= 0.05).all()
+
+
+def test_the_area_of_two_kinds_of_rows_is_as_uncertain_as_their_shares() -> None:
+    """One half of the positive rows is below all others, and one half is above."""
+    rng, found = np.random.default_rng(0), list[bool]()
+    y = (np.arange(100) < 10).astype(int)
+    for _ in range(200):
+        own = rng.normal(size=100) + 9.0 * y * rng.choice([-1.0, 1.0], size=100)
+        area = scores(Truth("classification", y, np.arange(2)), Predictions(y, None, own))[
+            "roc_auc"
+        ]
+        found.append(area.low <= 0.5 <= area.high)
+    assert np.mean(found) >= 0.91
+
+
+def test_areas_and_mean_shares_of_the_largest_values_have_intervals() -> None:
+    y = (np.arange(30) < 2).astype(int)
+    truth = Truth("classification", y, np.arange(2))
+    for own, value in ((y, 1.0), (1 - y, 0.0)):
+        found = scores(truth, Predictions(own, None, own.astype(float)))
+        for name in ("roc_auc", "balanced_accuracy"):
+            assert found[name].value == value
+            assert 0.25 < found[name].high - found[name].low < 0.75
+            assert 0.0 <= found[name].low <= value <= found[name].high <= 1.0
+
+
+@pytest.mark.parametrize("n_groups", [1, 2, 6])
+def test_few_groups_with_rows_of_a_class_make_intervals_wide(n_groups: int) -> None:
+    """The 30 positive rows are in few groups, and the ranks of a group are alike."""
+    rng, found = np.random.default_rng(n_groups), list[Any]()
+    groups = np.r_[np.arange(30) % n_groups, 10 + np.arange(90) % 20]
+    y = (np.arange(120) < 30).astype(int)
+    truth = Truth("classification", y, np.arange(2), groups)
+    for _ in range(200):
+        own = rng.normal(size=30)[truth.units] + 0.3 * rng.normal(size=120)
+        one = scores(truth, Predictions((own > 0.0).astype(int), None, own))
+        names = ("roc_auc", "balanced_accuracy")
+        found.append([one[name].low <= 0.5 <= one[name].high for name in names])
+    assert (np.mean(found, axis=0) >= 0.91).all()
+
+
+@pytest.mark.parametrize("n_positive", [1, 2, 5])
+def test_equal_models_are_seldom_clearly_better_with_few_rows_of_a_class(n_positive: int) -> None:
+    rng, found = np.random.default_rng(0), list[bool]()
+    truth, _ = drawn(n_positive, 0.0, rng, 60)
+    for _ in range(400):
+        odds = np.exp(np.log(0.03) + 0.5 * rng.normal(size=(2, 60)))
+        both = [
+            truth.squared_errors(Predictions(truth.y, np.column_stack([1.0 - p, p])))
+            for p in odds / (1.0 + odds)
+        ]
+        found.append(is_better(*both, truth.units, truth.codes))
+    # 2.5% of 400 draws, and three standard errors.
+    assert np.mean(found) <= 0.049
 
 
 def test_chance_is_not_better() -> None:
@@ -209,6 +298,45 @@ def test_an_outlier_does_not_hide_that_a_model_is_better() -> None:
     assert not against_constant(truth, constant, constant)[0]
 
 
+@pytest.mark.parametrize("metric", [None, "rmse", "log_rmse"])
+def test_models_are_compared_on_the_scale_of_the_first_score(metric: Any) -> None:
+    """Three responses have nearly all of the variance; the logarithms are predicted well."""
+    rng = np.random.default_rng(0)
+    logs = 2.0 * rng.normal(size=200)
+    y = np.exp(logs)
+    y[7:10], logs[7:10] = 1e4, [10.8, 11.0, 11.2]
+    truth = Truth("regression", y[:100], np.empty(0))
+    own = Predictions(np.exp(logs[:100] + 0.5 * rng.normal(size=100)))
+    truth, _ = with_scores(truth, replace(truth, y=y[100:]), Ridge(), metric)
+    constant = Predictions(np.full(100, y[100:].mean() if metric == "rmse" else 1.0))
+    better, ratio = against_constant(truth, own, constant)
+    assert better == (metric != "rmse")
+    assert ratio is not None
+    assert ratio.value > 1.0 if metric == "rmse" else ratio.value < 0.2
+    # The geometric mean is the best constant for logarithms.
+    X = rng.normal(size=(200, 2))
+    found, best = baselines((X[100:], y[100:]), X[:100], truth, own)
+    name, value = "geometric mean", stats.gmean(y[100:])
+    if metric == "rmse":
+        name, value = "mean", y[100:].mean()
+    assert found[-1].name == name
+    assert_allclose(best.values, value)
+
+
+def test_counts_are_compared_by_their_deviance() -> None:
+    rng = np.random.default_rng(0)
+    means = np.exp(rng.normal(size=150))
+    y = rng.poisson(means).astype(float)
+    truth = Truth("regression", y[50:], np.empty(0))
+    truth, _ = with_scores(truth, replace(truth, y=y[:50]), KernelPoissonRegressor(), None)
+    own, constant = Predictions(means[50:]), Predictions(np.full(100, y[:50].mean()))
+    expected = [metrics.mean_poisson_deviance(truth.y, one.values) for one in (own, constant)]
+    better, ratio = against_constant(truth, own, constant)
+    assert better
+    assert ratio is not None
+    assert ratio.value == pytest.approx(expected[0] / expected[1])
+
+
 def test_the_metric_suits_the_target() -> None:
     rng = np.random.default_rng(0)
 
@@ -270,6 +398,23 @@ def test_simple_predictors_are_those_of_scikit_learn(task: Any) -> None:
         assert_allclose(constant.probabilities, np.tile(counts / 150, (50, 1)))
     else:
         assert_allclose(constant.values, y[:150].mean())
+
+
+def test_labels_are_compared_with_labels() -> None:
+    """Squared errors of probabilities are not on the scale of shares of wrong labels."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(200, 3))
+    y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
+    y[:2] = 2  # Too few for the folds that calibrate the machine's probabilities.
+    truth = Truth("classification", y[100:], np.arange(3))
+    own = predict(LogisticRegression(max_iter=1000).fit(X[:100], y[:100]), X[100:], np.arange(3))
+    for model in (own, Predictions(own.values)):
+        found, _ = baselines((X[:100], y[:100]), X[100:], truth, model)
+        [machine] = [one for one in found if one.name == "RBF SVM"]
+        assert "log_loss" not in machine.scores
+        assert machine.ratio is not None
+        expected = truth.losses(own).mean() / machine.scores["error"].value
+        assert machine.ratio.value == pytest.approx(expected)
 
 
 def test_many_rows_are_drawn_for_the_rbf_machine() -> None:

@@ -29,7 +29,7 @@ from mercer import (
 )
 from mercer.inspection import ModelReport, report
 from mercer.inspection._coverage import Bin, Coverage
-from mercer.inspection._held_out import share
+from mercer.inspection._intervals import share
 from mercer.inspection._report_text import _coverage
 
 N_TRAIN, N = 120, 200

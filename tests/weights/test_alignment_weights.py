@@ -161,3 +161,16 @@ def test_kernels_of_little_gain_have_weights(monkeypatch: pytest.MonkeyPatch) ->
     name = "mercer._search.weights.alignment_weights._block_pivoting"
     monkeypatch.setattr(name, lambda *_: None)
     assert_allclose(best_nonnegative(a, np.eye(150)), a, rtol=1e-12)
+
+
+@every_solver
+@pytest.mark.parametrize("factor", [1e-162, 1e-158, 1e-152, 1e150])
+def test_kernels_of_any_scale_have_finite_weights(solver: str, factor: float) -> None:
+    """Below 1e-154 their squares are too small to be divided by, and they count as constant."""
+    grams = [*FEATURES, *(factor * K for K in (FEATURES[0] @ FEATURES[1], FEATURES[2] ** 2))]
+    found = moments_of(grams, TARGET)
+    weights = SOLVERS[solver](found)
+    assert np.isfinite(weights).all()
+    if factor < 1e-155:
+        expected = SOLVERS[solver](moments_of(FEATURES, TARGET))
+        assert_allclose(weights, [*expected, 0.0, 0.0], atol=1e-12)

@@ -129,14 +129,15 @@ def rounded_keys(X: Features, y: Array, rounding: float = 1e-9) -> Array:
 
 def _rounded(X: Features, rounding: float) -> Features:
     """Divide each column by a fraction of its largest absolute value, and round the quotients."""
+    least = np.finfo(np.float64).smallest_subnormal  # Zero, as a fraction, cannot divide.
     if not sp.issparse(X):
         # Missing values are ignored.
         largest = np.fmax.reduce(np.abs(X), axis=0, initial=0.0)
-        return np.round(X / np.where(largest > 0.0, rounding * largest, 1.0))
+        return np.round(X / np.maximum(rounding * largest, least))
     X = sp.csr_array(X, copy=True)
     X.sum_duplicates()
     largest = abs(X).max(axis=0).toarray().ravel()[X.indices]
-    X.data = np.round(X.data / np.where(largest > 0.0, rounding * largest, 1.0))
+    X.data = np.round(X.data / np.maximum(rounding * largest, least))
     return X
 
 

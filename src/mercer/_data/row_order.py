@@ -12,6 +12,8 @@ from mercer._data.types import Array, Features, PerSample, Table
 _POWERS = (np.square, np.abs, np.positive)
 """Functions that are summed over columns, in the order in which the sums are compared."""
 
+_COMPLEX = (complex, np.complexfloating)
+
 
 def content_ranks(X: Table, y: PerSample = None) -> NDArray[np.intp]:
     """Return positions of samples in an order that does not depend on the row or column order.
@@ -60,13 +62,16 @@ def content_ranks(X: Table, y: PerSample = None) -> NDArray[np.intp]:
 
 
 def _table(given: Table) -> Features:
-    """Convert a table to numbers: to a sparse matrix if it is sparse, and to an array otherwise."""
+    """Convert a table to numbers: to a sparse matrix if it is sparse, and to an array otherwise.
+
+    Of complex numbers, which no estimator accepts, the real parts are kept.
+    """
     if sp.issparse(given):
-        table = sp.csr_array(given, dtype=np.float64, copy=True)
+        table = sp.csr_array(given.real, dtype=np.float64, copy=True)
         table.sum_duplicates()
         table.eliminate_zeros()
         return table
-    table = np.asarray(given)
+    table = np.asarray(given).real
     table = table.reshape(len(table), -1)
     if table.dtype.kind not in "biuf":
         table = np.column_stack([np.zeros((len(table), 0)), *map(_numbers, table.T)])
@@ -75,9 +80,11 @@ def _table(given: Table) -> Features:
 
 def _numbers(column: Array) -> Array:
     """Convert a column of objects to numbers, or to the positions of its sorted distinct texts."""
+    values = [value.real if isinstance(value, _COMPLEX) else value for value in column]
     try:
-        return column.astype(float)
-    except (TypeError, ValueError):
+        with np.errstate(over="ignore"):  # Longer floats may be too large.
+            return np.fromiter(values, dtype=float, count=len(values))
+    except (OverflowError, TypeError, ValueError):
         return np.unique(column.astype(str), return_inverse=True)[1]
 
 

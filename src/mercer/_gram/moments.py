@@ -58,10 +58,20 @@ class Moments:
 
     def alignments(self) -> Array:
         """Return the centered alignment of each kernel with the target, shape (n_kernels,)."""
-        norms = np.sqrt(np.maximum(np.diag(self.M), 0.0)) * self.target_norm
+        norms = norms_of(self.M) * self.target_norm
         return np.divide(self.a, norms, out=np.zeros_like(self.a), where=norms > 0)
 
 
+def norms_of(M: Array) -> Array:
+    """Return the Frobenius norms of centered kernels, given their inner products.
+
+    The norm is zero for kernels that are constant, or whose squares are too small to be divided by.
+    """
+    squares = np.diag(M)
+    return np.sqrt(np.where(squares >= np.finfo(np.float64).tiny, squares, 0.0))
+
+
+@np.errstate(over="ignore", invalid="ignore")  # `check_finite` reports what overflows.
 def moments(
     samples: Samples, kernels: Sequence[Kernel], Y: Array, *, dense: bool = False
 ) -> Moments:
@@ -114,6 +124,7 @@ def moments(
     return Moments(a, M, traces, row_sums / total, *_target_scale(Y), total)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _on_tile(
     tile: Tile, *, samples: Samples, kernels: Sequence[Kernel], Y: Array, keep: bool
 ) -> tuple[Tile, Array, Array, Array, Array, Array]:
@@ -185,5 +196,6 @@ def _from_factors(samples: Samples, kernels: Sequence[Kernel], Y: Array) -> Mome
     np.square(square, out=square)
     if total > len(kernels):
         square = np.add.reduceat(np.add.reduceat(square, starts, axis=0), starts, axis=1)
+    check_finite(kernels, np.diag(square))
     a = np.add.reduceat((cross**2).sum(axis=1), starts)
     return Moments(a, square, traces, None, *_target_scale(Y), samples.total)

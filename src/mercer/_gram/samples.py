@@ -204,8 +204,8 @@ class Samples:
         if isinstance(structure, InnerProduct):
             features = self._centered[:, structure.positions(self.X.shape[1])]
             return products(features[tile.rows], features[tile.columns])
-        block = self._values(kernel, tile.rows, tile.columns)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):  # `check_finite` reports what overflows.
+            block = self._values(kernel, tile.rows, tile.columns)
             block -= self._values(kernel, *self._corner).item()
         return block
 

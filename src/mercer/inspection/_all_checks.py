@@ -1,5 +1,7 @@
 """All checks of a report: checks of rows, residuals, prediction intervals and left-out scores."""
 
+from functools import partial
+
 import numpy as np
 from scipy import stats
 
@@ -16,17 +18,11 @@ from mercer.inspection._checks import (
 )
 from mercer.inspection._columns import Column
 from mercer.inspection._coverage import Coverage
-from mercer.inspection._held_out import (
-    CONFIDENCE,
-    Estimate,
-    Predictions,
-    PredictorScores,
-    Task,
-    Truth,
-)
+from mercer.inspection._held_out import Predictions, PredictorScores, Task, Truth
 from mercer.inspection._identifiers import identifiers
+from mercer.inspection._intervals import CONFIDENCE, Estimate
 from mercer.inspection._leakage import leakage
-from mercer.inspection._report_text import number
+from mercer.inspection._report_text import formatted, number
 
 _LEAST_OF_RESIDUALS = 0.15
 """Smaller correlations of neighboring residuals hardly change the error of later rows."""
@@ -114,7 +110,9 @@ def coverage_check(found: Coverage | None, task: Task, least_gap: float = 0.03) 
     return Check("coverage", (told,))
 
 
-def left_out_check(held_out: PredictorScores, left_out: PredictorScores | None) -> Check:
+def left_out_check(
+    held_out: PredictorScores, left_out: PredictorScores | None, metric: str = "error"
+) -> Check:
     """Check whether errors on held-out rows are far from errors on left-out training rows.
 
     Parameters
@@ -123,25 +121,65 @@ def left_out_check(held_out: PredictorScores, left_out: PredictorScores | None) 
     left_out : PredictorScores or None
         Scores of left-out training rows. They are not compared if their note says that they are
         too good.
+    metric : str, default="error"
+        The first score of the report, which is compared unless it is that of squared errors.
     """
     if left_out is None or left_out.note:
         return Check("left-out score", ())
     both = held_out.scores.keys() & left_out.scores.keys()
     # A few rows decide on the squared error of a response with a heavy tail.
-    name = next(name for name in ("log_rmse", "rmse", "error") if name in both)
+    names = (metric if metric in _COMPARED else "log_rmse", "log_rmse", "rmse", "error")
+    name = next(name for name in names if name in both)
     new, own = held_out.scores[name], left_out.scores[name]
-    if min(new.value, own.value) <= 0.0 or not _differ(new, own):
+    losses = (_lost(new), _lost(own)) if name in _SHARES else (new, own)
+    differ = _differ_in_size if name in _SHARES else _differ
+    if not differ(*losses):
         return Check("left-out score", ())
-    told = [f"{one.value:.1%}" if name == "error" else number(one.value) for one in (new, own)]
-    told[0] = f"the error is {told[0]} on held-out rows and {told[1]} on left-out training rows"
+    show = number if name == "log_rmse" else partial(formatted, name)
+    told = [show(one.value) for one in (new, own)]
+    what = _COMPARED.get(name, "error")
+    told[0] = f"the {what} is {told[0]} on held-out rows and {told[1]} on left-out training rows"
     verdict = "held-out rows differ from the rows of the fit"
-    if new.value < own.value:
+    if losses[0].value < losses[1].value:
         verdict = "held-out rows are easier, or too similar to the rows of the fit"
     return Check("left-out score", (f"{told[0]}: {verdict}",))
 
 
+_COMPARED = {
+    "balanced_accuracy": "balanced accuracy",
+    "roc_auc": "area under the ROC curve",
+    "log_loss": "log-loss",
+    "mae": "mean absolute error",
+    "poisson_deviance": "mean Poisson deviance",
+}
+"""Scores that are compared if they come first, in words."""
+
+_SHARES = ("balanced_accuracy", "roc_auc")
+"""Scores from zero to one, of which one is the best."""
+
+
+def _lost(found: Estimate) -> Estimate:
+    """Return one minus a score."""
+    return Estimate(1.0 - found.value, 1.0 - found.high, 1.0 - found.low)
+
+
+def _differ_in_size(new: Estimate, own: Estimate, least_ratio: float = 1.15) -> bool:
+    """Return whether two shares have a large ratio and differ significantly.
+
+    Intervals of shares are long on the side of one half, which faces the other share.
+    """
+    less, more = sorted((new, own), key=lambda one: one.value)
+    above = _by_chance(2.0 * less.value - less.high, less.high)
+    below = _by_chance(more.low, 2.0 * more.value - more.low)
+    by_chance = np.hypot(above, below)
+    gap = more.value - less.value
+    return bool(gap > by_chance and more.value > least_ratio * less.value)
+
+
 def _differ(new: Estimate, own: Estimate, least_ratio: float = 1.15) -> bool:
     """Return whether two errors have a large ratio and differ significantly."""
+    if min(new.value, own.value) <= 0.0:
+        return False
     logs = [np.log([max(one.low, 1e-300), one.value, one.high]) for one in (new, own)]
     by_chance = [_by_chance(low, high) for low, _, high in logs]
     gap = abs(logs[0][1] - logs[1][1])

@@ -19,18 +19,17 @@ from sklearn.svm import SVC
 from mercer._data.types import Array, Features
 from mercer._estimators.generalized.kernel_ordinal_classifier import KernelOrdinalClassifier
 from mercer._estimators.generalized.kernel_poisson_regressor import KernelPoissonRegressor
-from mercer.inspection._default_metric import has_heavy_tail
+from mercer.inspection._default_metric import default_metric, has_heavy_tail
 from mercer.inspection._display import best_of
 from mercer.inspection._held_out import (
-    Estimate,
     Predictions,
     PredictorScores,
     Task,
     Truth,
-    estimate,
     predict,
     scores,
 )
+from mercer.inspection._intervals import Estimate, estimate
 from mercer.preprocessing import table_encoder
 
 
@@ -98,7 +97,7 @@ def baselines(
     sparse, y = issparse(X), train[1]
     Z, X = (table if sparse else np.asarray(table, dtype=float) for table in (train[0], X))
     found, predictions = [], Predictions(np.empty(0))
-    for name, estimator in _predictors(truth.task).items():
+    for name, estimator in _predictors(truth).items():
         if sparse and name == "histogram boosting":
             continue  # Histogram boosting takes dense tables only.
         rows, note = np.arange(len(y)), ""
@@ -108,14 +107,27 @@ def baselines(
         if name == "RBF SVM" and np.unique(y[rows], return_counts=True)[1].min() < estimator.cv:
             chosen = SVC()  # The smallest class has too few rows for the folds.
         predictions = predict(chosen.fit(Z[rows], y[rows]), X, truth.classes)
-        errors = [truth.compared_errors(one) for one in (own, predictions)]
-        ratio = relative_loss(*without_outlier(errors[0], errors[1], truth.units))
+        ratio = _compared(truth, own, predictions)
         found.append(PredictorScores(name, scores(truth, predictions), note, ratio))
     return found, predictions
 
 
-def _predictors(task: Task) -> dict[str, BaseEstimator]:
-    if task == "classification":
+def _compared(truth: Truth, own: Predictions, other: Predictions) -> Estimate | None:
+    """Return the ratio of two mean errors, which an outlying response does not decide.
+
+    If one of two classifiers predicts labels only, the labels of both are compared.
+    """
+    both = (own, other)
+    if any(one.probabilities is None for one in both):
+        both = (replace(own, probabilities=None), replace(other, probabilities=None))
+    errors, others = map(truth.compared_errors, both)
+    if truth.task == "regression":
+        return relative_loss(*without_outlier(errors, others, truth.units))
+    return relative_loss(errors, others, truth.units, truth.codes)
+
+
+def _predictors(truth: Truth) -> dict[str, BaseEstimator]:
+    if truth.task == "classification":
         return {
             "histogram boosting": HistGradientBoostingClassifier(random_state=0),
             # The probabilities are calibrated on held-out rows.
@@ -125,11 +137,14 @@ def _predictors(task: Task) -> dict[str, BaseEstimator]:
         }
     # Kernel ridge regression has no intercept.
     rbf = TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
+    # The best constant for squared errors of logarithms.
+    middle = TransformedTargetRegressor(DummyRegressor(), func=np.log, inverse_func=np.exp)
+    in_logarithms = truth.scale == "logarithms"
     return {
         "histogram boosting": HistGradientBoostingRegressor(random_state=0),
         "RBF kernel ridge": rbf,
         "linear (ridge)": Ridge(),
-        "mean": DummyRegressor(),
+        **({"geometric mean": middle} if in_logarithms else {"mean": DummyRegressor()}),
     }
 
 
@@ -142,13 +157,19 @@ def _drawn(y: Array, most: int, task: Task, seed: int) -> Array:
     return order[:most]
 
 
-def relative_loss(losses: Array, others: Array, units: Array) -> Estimate | None:
+def relative_loss(
+    losses: Array, others: Array, units: Array, classes: Array | None = None
+) -> Estimate | None:
     """Return the ratio of the mean of losses to the mean of other losses on the same rows.
 
     Parameters
     ----------
     losses, others : ndarray of shape (n_rows,)
     units : ndarray of int of shape (n_rows,)
+    classes : ndarray of int of shape (n_rows,), default=None
+        See `mercer.inspection._intervals.estimate`. With classes, the interval excludes one exactly
+        if that of the difference excludes zero, because a single row of a rare class may have most
+        of both losses, whatever its loss is.
 
     Returns
     -------
@@ -160,8 +181,15 @@ def relative_loss(losses: Array, others: Array, units: Array) -> Estimate | None
     mean, other = float(losses.mean()), float(others.mean())
     if min(mean, other) <= 0.0:
         return None
-    log = estimate(float(np.log(mean / other)), losses / mean - others / other, units)
-    return Estimate(mean / other, float(np.exp(log.low)), float(np.exp(log.high)))
+    value = float(np.log(mean / other))
+    log = estimate(value, losses / mean - others / other, units)
+    if classes is not None:
+        difference = mean - other
+        found = estimate(difference, losses - others - difference, units, classes)
+        unit = value / difference if difference else 1.0 / mean
+        log = Estimate(value, unit * found.low, unit * found.high)
+    with np.errstate(over="ignore"):
+        return Estimate(mean / other, float(np.exp(log.low)), float(np.exp(log.high)))
 
 
 def without_outlier(losses: Array, others: Array, units: Array) -> tuple[Array, Array, Array]:
@@ -180,24 +208,26 @@ def without_outlier(losses: Array, others: Array, units: Array) -> tuple[Array, 
     return losses[rest], others[rest], np.unique(units[rest], return_inverse=True)[1]
 
 
-def is_better(losses: Array, others: Array, units: Array) -> bool:
+def is_better(losses: Array, others: Array, units: Array, classes: Array | None = None) -> bool:
     """Return whether losses are significantly smaller than other losses on the same rows.
 
     Parameters
     ----------
     losses, others : ndarray of shape (n_rows,)
     units : ndarray of int of shape (n_rows,)
+    classes : ndarray of int of shape (n_rows,), default=None
+        See `mercer.inspection._intervals.estimate`.
 
     Notes
     -----
     Losses are smaller if the interval of the ratio is below one or, if a mean is not positive, if
     the interval of the mean of `others` minus `losses` is above zero.
     """
-    ratio = relative_loss(losses, others, units)
+    ratio = relative_loss(losses, others, units, classes)
     if ratio is not None:
         return ratio.high < 1.0
     difference = float((others - losses).mean())
-    return estimate(difference, others - losses - difference, units).low > 0.0
+    return estimate(difference, others - losses - difference, units, classes).low > 0.0
 
 
 def against_constant(
@@ -215,22 +245,23 @@ def against_constant(
     is_better : bool
         Whether the model is significantly better.
     ratio : Estimate or None
-        Ratio of the mean squared errors of responses or of probabilities; None if the model
-        predicts only labels, or if a mean squared error is zero.
+        Ratio of the mean errors, on the scale of the first score; see `Truth`. None if the model
+        predicts only labels, or if a mean error is zero.
 
     Notes
     -----
     A classifier that ranks rows better than chance also counts as better than a constant. This
     matters if one class is rare and all rows are classified as the other class. Labels without
     probabilities are compared by balanced accuracy, which is at chance level for every constant.
-    Responses are also compared without a row, or a group, that has more than half of the squared
-    errors, because a single outlier makes every interval wide.
+    Responses are also compared without a row, or a group, that has more than half of the errors,
+    because a single outlier makes every interval wide.
     """
     found, ratio = scores(truth, model), None
     if truth.task == "regression" or model.probabilities is not None:
-        squares, others = (truth.squared_errors(one) for one in (model, constant))
-        ratio = relative_loss(squares, others, truth.units)
-        if is_better(squares, others, truth.units):
+        squares, others = (truth.compared_errors(one) for one in (model, constant))
+        classes = None if truth.task == "regression" else truth.codes
+        ratio = relative_loss(squares, others, truth.units, classes)
+        if is_better(squares, others, truth.units, classes):
             return True, ratio
         if truth.task == "regression" and is_better(*without_outlier(squares, others, truth.units)):
             return True, ratio
@@ -255,8 +286,9 @@ def with_scores(
 
     Notes
     -----
-    Positive responses with a heavy tail are compared by their logarithms, of predictions down to
-    the smallest response of either kind of rows.
+    Positive responses with a heavy tail are scored by their logarithms, of predictions down to the
+    smallest response of either kind of rows. Predictors are compared by the errors that the first
+    score is a mean of.
     """
     known, told = truth if past is None else past, dict[str, Any]()
     if truth.task == "classification":
@@ -270,4 +302,8 @@ def with_scores(
         if positive and (metric == "log_rmse" or has_heavy_tail(known.y)):
             held_out = truth.y[truth.y > 0.0]
             told["log_floor"] = float(min(known.y.min(), held_out.min(initial=np.inf)))
+        kind = "count" if told["is_counted"] else ""
+        first = metric or default_metric(known.y, truth.task, kind)
+        scales = {"log_rmse": "logarithms", "poisson_deviance": "deviances"}
+        told["scale"] = scales.get(first, "squares")
     return replace(truth, **told), None if past is None else replace(past, **told)

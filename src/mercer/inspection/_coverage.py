@@ -17,7 +17,8 @@ from mercer._data.types import Array, Features
 from mercer._data.validation import check_coverage
 from mercer.inspection._columns import quantile_bins
 from mercer.inspection._display import BAR_COLOR, Display, axes, best_of
-from mercer.inspection._held_out import Estimate, Predictions, Truth, share
+from mercer.inspection._held_out import Predictions, Truth
+from mercer.inspection._intervals import Estimate, share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

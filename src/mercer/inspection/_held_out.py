@@ -6,32 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy import stats
 from scipy.special import xlogy
 from sklearn.base import BaseEstimator
-from sklearn.metrics import roc_auc_score
 
 from mercer._data.types import Array, Features
+from mercer.inspection._intervals import Estimate, area, estimate, mean_share, share
 
 Task: TypeAlias = Literal["classification", "regression"]
 
-CONFIDENCE = 0.95
-"""Confidence level of intervals, which are rough for few rows and for errors with heavy tails."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A score, and the ends of its 95 % confidence interval.
-
-    Attributes
-    ----------
-    value : float
-    low, high : float
-    """
-
-    value: float
-    low: float
-    high: float
+Scale: TypeAlias = Literal["squares", "logarithms", "deviances"]
 
 
 @dataclass(frozen=True)
@@ -50,9 +33,10 @@ class PredictorScores:
         Remark on how this predictor was trained, if differently from the others.
     ratio : Estimate or None
         For a simple predictor, the ratio of the model's mean squared error to its own: of
-        probabilities for classes, and of logarithms for positive responses with a heavy tail. A row
-        or group with more than half of both errors is left out. None for the model, and if one of
-        both is zero.
+        probabilities for classes, of labels if one of both predicts labels only, and of logarithms
+        if the first score is that of logarithms. It is the ratio of the Poisson deviances if these
+        are the first score. A row or group with more than half of both errors of responses is left
+        out. None for the model, and if one of both is zero.
     """
 
     name: str
@@ -103,6 +87,9 @@ class Truth:
         Whether classes are grades: ordered numbers, for which errors have a size.
     is_counted : bool
         Whether responses are counts.
+    scale : {"squares", "logarithms", "deviances"}
+        Errors by which predictors are compared: squared errors, squared errors of logarithms, or
+        Poisson deviances.
     """
 
     task: Task
@@ -112,6 +99,7 @@ class Truth:
     log_floor: float | None = None
     is_graded: bool = False
     is_counted: bool = False
+    scale: Scale = "squares"
 
     @property
     def units(self) -> Array:
@@ -119,6 +107,13 @@ class Truth:
         if self.groups is None:
             return np.arange(len(self.y))
         return np.asarray(np.unique(self.groups, return_inverse=True)[1])
+
+    @property
+    def codes(self) -> Array:
+        """Index of the class of each row among the classes that occur; zero for responses."""
+        if self.task == "regression":
+            return np.zeros(len(self.y), dtype=np.intp)
+        return np.asarray(np.unique(self.y, return_inverse=True)[1])
 
     def take(self, rows: Array) -> Truth:
         """Return the targets of some of the rows."""
@@ -139,11 +134,25 @@ class Truth:
         return np.square(predictions.probabilities - indicators).sum(axis=1)
 
     def compared_errors(self, predictions: Predictions) -> Array:
-        """Return squared errors, of logarithms if these are compared."""
-        if self.log_floor is None:
-            return self.squared_errors(predictions)
+        """Return the errors by which predictors are compared."""
+        if self.scale == "logarithms":
+            return self.log_errors(predictions)
+        return (
+            self.deviances(predictions)
+            if self.scale == "deviances"
+            else (self.squared_errors(predictions))
+        )
+
+    def log_errors(self, predictions: Predictions) -> Array:
+        """Return squared errors of logarithms."""
+        assert self.log_floor is not None
         y, predicted = (np.maximum(a, self.log_floor) for a in (self.y, predictions.values))
         return np.square(np.log(y / predicted))
+
+    def deviances(self, predictions: Predictions) -> Array:
+        """Return Poisson deviances, for expected counts of at least 0.5 / n_rows."""
+        means = np.maximum(predictions.values, 0.5 / len(self.y))
+        return np.asarray(2.0 * (xlogy(self.y, self.y / means) - self.y + means))
 
 
 def predict(model: BaseEstimator, X: Features, classes: Array) -> Predictions:
@@ -169,77 +178,6 @@ def predict(model: BaseEstimator, X: Features, classes: Array) -> Predictions:
     return Predictions(values, None, decisions)
 
 
-def estimate(value: float, influence: Array, units: Array) -> Estimate:
-    """Return a score with its Student's interval by the delta method.
-
-    Parameters
-    ----------
-    value : float
-    influence : ndarray of shape (n_rows,)
-        Derivative of the score with respect to the weight of each row, times the number of rows.
-    units : ndarray of int of shape (n_rows,)
-        Unit of each row. Rows of the same unit may depend on each other.
-
-    Returns
-    -------
-    Estimate
-        The score. The ends of its interval are infinite for a single unit.
-
-    References
-    ----------
-    Liang, Zeger (1986). Longitudinal data analysis using generalized linear models. Biometrika 73,
-    on the variance of sums over units.
-    """
-    error, quantile = _standard_error(influence, units)
-    if np.isinf(error):
-        return Estimate(value, -np.inf, np.inf)
-    return Estimate(value, value - quantile * error, value + quantile * error)
-
-
-def _standard_error(influence: Array, units: Array) -> tuple[float, float]:
-    """Return the standard error of a mean over units, and Student's quantile."""
-    sums = np.bincount(units, influence)
-    m = len(sums)
-    if m < 2:
-        return np.inf, np.inf
-    error = np.sqrt(m / (m - 1) * np.square(sums).sum()) / len(influence)
-    return float(error), float(stats.t.ppf(0.5 + CONFIDENCE / 2, m - 1))
-
-
-def share(hits: Array, units: Array) -> Estimate:
-    """Return the share of rows that are hits with its Wilson interval.
-
-    Parameters
-    ----------
-    hits : ndarray of shape (n_rows,)
-        One for hits and zero for other rows.
-    units : ndarray of int of shape (n_rows,)
-
-    Notes
-    -----
-    If units have several rows, the number of rows is replaced by the effective number, which yields
-    the variance over units [1]_. If all rows are hits, or no row is, the number of rows is replaced
-    by the number of units.
-
-    References
-    ----------
-    .. [1] Korn, Graubard (1998). Confidence intervals for proportions with small expected number
-       of positive counts estimated from survey data. Survey Methodology 24.
-    """
-    p, n, m = float(np.mean(hits)), float(len(hits)), int(units.max()) + 1
-    quantile = float(stats.norm.ppf(0.5 + CONFIDENCE / 2))
-    if m < n:
-        error, quantile = _standard_error(hits - p, units)
-        n = min(n, p * (1.0 - p) / error**2) if error > 0.0 else m
-        if np.isinf(quantile):
-            return Estimate(p, 0.0, 1.0)
-    square = quantile**2 / n
-    center, half = p + square / 2.0, np.sqrt(square * (p * (1.0 - p) + square / 4.0))
-    low, high = (center - half) / (1.0 + square), (center + half) / (1.0 + square)
-    # Rounding may move the ends beyond the share itself.
-    return Estimate(p, float(np.clip(low, 0.0, p)), float(np.clip(high, p, 1.0)))
-
-
 def scores(truth: Truth, predictions: Predictions) -> dict[str, Estimate]:
     """Return the scores of predictions; see `PredictorScores`.
 
@@ -257,24 +195,18 @@ def _responses(truth: Truth, predictions: Predictions, units: Array) -> dict[str
     squares, mean = np.square(residuals), float(np.square(residuals).mean())
     found = {"rmse": _root(squares, units)}
     mae = float(np.abs(residuals).mean())
-    found["mae"] = _within(estimate(mae, np.abs(residuals) - mae, units), 0.0, np.inf)
+    found["mae"] = estimate(mae, np.abs(residuals) - mae, units).within(0.0, np.inf)
     deviations = np.square(truth.y - truth.y.mean())
     if (variance := float(deviations.mean())) > 0.0:
         influence = (mean * deviations / variance - squares) / variance
-        found["r2"] = _within(estimate(1.0 - mean / variance, influence, units), -np.inf, 1.0)
+        found["r2"] = estimate(1.0 - mean / variance, influence, units).within(-np.inf, 1.0)
     if truth.is_counted:
-        found["poisson_deviance"] = _poisson(truth.y, predictions.values, units)
+        deviances = truth.deviances(predictions)
+        mean = float(deviances.mean())
+        found["poisson_deviance"] = estimate(mean, deviances - mean, units).within(0.0, np.inf)
     if truth.log_floor is not None:
-        found["log_rmse"] = _root(truth.compared_errors(predictions), units)
+        found["log_rmse"] = _root(truth.log_errors(predictions), units)
     return found
-
-
-def _poisson(y: Array, predicted: Array, units: Array) -> Estimate:
-    """Return the mean Poisson deviance, for expected counts of at least 0.5 / n_rows."""
-    means = np.maximum(predicted, 0.5 / len(y))
-    losses = 2.0 * (xlogy(y, y / means) - y + means)
-    mean = float(losses.mean())
-    return _within(estimate(mean, losses - mean, units), 0.0, np.inf)
 
 
 def _root(squares: Array, units: Array) -> Estimate:
@@ -290,50 +222,20 @@ def _root(squares: Array, units: Array) -> Estimate:
 def _classes(truth: Truth, predictions: Predictions, units: Array) -> dict[str, Estimate]:
     errors, y = truth.losses(predictions), truth.y
     found = {"error": share(errors, units)}
-    present, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    recalls = 1.0 - np.bincount(codes, errors) / counts
-    influence = (1.0 - errors - recalls[codes]) * len(y) / (counts[codes] * len(present))
-    balanced = estimate(float(recalls.mean()), influence, units)
-    if not errors.any():
-        # Without any error, the lower end is the mean of the lower ends of the recalls.
-        inside = [np.unique(units[codes == k], return_inverse=True)[1] for k in range(len(present))]
-        low = float(np.mean([share(np.ones(len(rows)), rows).low for rows in inside]))
-        balanced = Estimate(1.0, low, 1.0)
-    found["balanced_accuracy"] = _within(balanced, 0.0, 1.0)
+    codes, present = truth.codes, np.unique(y)
+    found["balanced_accuracy"] = mean_share(1.0 - errors, units, codes)
     if truth.is_graded:
         sizes = np.abs(y.astype(float) - predictions.values.astype(float))
         mae = float(sizes.mean())
-        found["mae"] = _within(estimate(mae, sizes - mae, units), 0.0, np.inf)
+        found["mae"] = estimate(mae, sizes - mae, units, codes).within(0.0, np.inf)
     if predictions.probabilities is not None:
         own = predictions.probabilities[np.arange(len(y)), np.searchsorted(truth.classes, y)]
         losses = -np.log(np.clip(own, np.finfo(float).eps, 1.0))
         mean = float(losses.mean())
-        found["log_loss"] = _within(estimate(mean, losses - mean, units), 0.0, np.inf)
+        found["log_loss"] = estimate(mean, losses - mean, units, codes).within(0.0, np.inf)
     if predictions.decisions is not None and len(present) == 2:
-        found["roc_auc"] = _auc(codes == 1, predictions.decisions, units)
+        found["roc_auc"] = area(np.equal(codes, 1), predictions.decisions, units)
     return found
-
-
-def _auc(positive: Array, decisions: Array, units: Array) -> Estimate:
-    """Return the area under the ROC curve, with an interval from the placements of the rows.
-
-    References
-    ----------
-    DeLong, DeLong, Clarke-Pearson (1988). Comparing the areas under two or more correlated receiver
-    operating characteristic curves. Biometrics 44.
-    """
-    value = float(roc_auc_score(positive, decisions))
-    placements: Array = np.empty(len(decisions))
-    for rows, sign in ((positive, 1.0), (~positive, -1.0)):
-        others = np.sort(sign * decisions[~rows])
-        below = np.searchsorted(others, sign * decisions[rows], "left")
-        upto = np.searchsorted(others, sign * decisions[rows], "right")
-        placements[rows] = (0.5 * (below + upto) / len(others) - value) * len(rows) / rows.sum()
-    return _within(estimate(value, placements, units), 0.0, 1.0)
-
-
-def _within(found: Estimate, low: float, high: float) -> Estimate:
-    return Estimate(found.value, max(found.low, low), min(found.high, high))
 
 
 CHOSEN = "A penalty or the kernel was chosen on these rows, which makes their scores too good"

@@ -12,7 +12,8 @@ from mercer._model_selection.updates import LEVEL
 from mercer.inspection._baselines import relative_loss
 from mercer.inspection._checks import LEAST_CORRELATION, Check, lag_one
 from mercer.inspection._columns import Column
-from mercer.inspection._held_out import Estimate, Task
+from mercer.inspection._held_out import Task
+from mercer.inspection._intervals import Estimate
 
 _FEWEST_VALUES = 20
 """A column is an identifier only if its effective number of values is larger, which is the inverse

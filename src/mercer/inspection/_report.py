@@ -30,7 +30,6 @@ from mercer.inspection._coverage import (
 )
 from mercer.inspection._default_metric import default_metric
 from mercer.inspection._held_out import (
-    Estimate,
     Predictions,
     PredictorScores,
     Task,
@@ -39,6 +38,7 @@ from mercer.inspection._held_out import (
     predict,
     scores,
 )
+from mercer.inspection._intervals import Estimate
 from mercer.inspection._report_text import (
     ReportSection,
     constant_warning,
@@ -87,7 +87,7 @@ class ModelReport(NotebookResult):
         Whether the model is significantly better than the constant; None if training rows are
         unknown.
     constant_ratio : Estimate or None
-        Ratio of the model's mean squared error, of responses or probabilities, to the constant's.
+        Ratio of the model's mean error to the constant's, as in `PredictorScores`.
     calibration : tuple of Bin
         Shares of rows that belong to the second of two classes, or to the predicted class if there
         are more, by decile of the probability of this class. Each bin has `value`, the mean
@@ -243,15 +243,17 @@ def report(
 
     Notes
     -----
-    The 95% confidence intervals use Wilson's method for shares and DeLong's method for the area
-    under the ROC curve. For other scores, they use the delta method, which is applied to the
-    logarithm of the root mean squared error. If there are groups, the intervals are based on the
-    variance over groups, with Student's quantile for the number of groups [1]_.
+    The 95% confidence intervals use Wilson's method for shares and balanced accuracies, and
+    Newcombe's for the area under the ROC curve [3]_, which hold for classes of few rows. For other
+    scores, they use the delta method, for root mean squared errors that of the logarithm. If there
+    are groups, the intervals are based on the variance over groups, with Student's quantile [1]_.
 
     A model is better than a constant if Student's confidence interval of the ratio of their mean
-    squared errors is below one, or if the model ranks two classes better than chance. For
-    classifiers, the errors of the probabilities are squared. Models that predict only labels are
-    compared by balanced accuracy.
+    errors is below one, or if the model ranks two classes better than chance. The errors are those
+    of the first score: squared ones, squared ones of logarithms, where the constant is the
+    geometric mean, or Poisson deviances. For classifiers, the errors of the probabilities are
+    squared, and a rare class may determine the degrees of freedom. Models that predict only labels
+    are compared by balanced accuracy.
 
     The Kruskal-Wallis test compares errors between deciles or categories of each column. A column
     is listed, at a false discovery rate of 5% [2]_, if the largest of the shares of wrong rows, or
@@ -268,6 +270,8 @@ def report(
     .. [1] Liang, Zeger (1986). Longitudinal data analysis using generalized linear models.
        Biometrika 73.
     .. [2] Benjamini, Hochberg (1995). Controlling the false discovery rate. JRSS B 57.
+    .. [3] Newcombe (2006). Confidence intervals for an effect size measure based on the
+       Mann-Whitney statistic. Part 2. Statistics in Medicine 25.
 
     Examples
     --------
@@ -298,7 +302,7 @@ def report(
     new = [column.take(slice(n_train, None)) for column in columns]
     losses = truth.losses(own), truth.units
     checks = all_checks(columns, (truth, own), (past, inner), later, random_state)
-    checks += coverage_check(covered, truth.task), left_out_check(own_scores, left_out)
+    checks += coverage_check(covered, truth.task), left_out_check(own_scores, left_out, metric)
     return ModelReport(
         model=type(step).__name__,
         task=truth.task,

@@ -8,7 +8,8 @@ from typing import Any
 
 from mercer._data.notebook import NotebookResult, visible
 from mercer.inspection._coverage import Bin
-from mercer.inspection._held_out import Estimate, PredictorScores
+from mercer.inspection._held_out import PredictorScores
+from mercer.inspection._intervals import Estimate
 
 NAMES = {
     "error": "Error",
@@ -144,7 +145,9 @@ def constant_warning(report: Any) -> str:
     ratio = report.constant_ratio
     if ratio is None:
         return told
-    of = "squared error of the probabilities" if report.n_classes else "squared error"
+    scales = {"log_rmse": "squared error of the logarithms", "poisson_deviance": "deviance"}
+    of = scales.get(report.metric, "squared error")
+    of = "squared error of the probabilities" if report.n_classes else of
     ends = f"{ratio.low:.2f} to {ratio.high:.2f}"
     return f"{told}: its {of} is {ratio.value:.2f} of the constant's (95% interval {ends})"
 

@@ -57,6 +57,7 @@ def compare_methods(
         )
     result = compared.table
     notes += compared.notes
+    failures += compared.failures
     found = sections.comparison_section(result)
     described = sections.describe_problem(problem)
     if given.csv is not None:

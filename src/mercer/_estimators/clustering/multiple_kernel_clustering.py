@@ -22,7 +22,7 @@ from mercer._estimators.clustering.local_search import (
 from mercer._estimators.clustering.partitions import Dependence, Partition
 from mercer._estimators.kernel_estimator import TrainingData
 from mercer._gram.kernel_products import BaseGrams, base_grams
-from mercer._gram.moments import moments
+from mercer._gram.moments import moments, norms_of
 from mercer._gram.samples import Samples
 from mercer._search.records import AlternationStep
 from mercer._search.weights.alignment_weights import best_nonnegative, normalized
@@ -73,9 +73,10 @@ class PenalizedAlignment:
         """Evaluate a dictionary of kernels, in one pass for the traces and one for M."""
         grams = base_grams(samples, kernels, centered=True)
         traces = grams.traces()
-        scales = np.divide(1.0, traces, out=np.zeros_like(traces), where=traces > 0.0)
         M = moments(samples, kernels, np.zeros((samples.n_samples, 1))).M
-        return cls(grams.scaled(scales), scales, M * np.outer(scales, scales), A, penalty)
+        varies = (traces > 0.0) & (norms_of(M) > 0.0)
+        scales = np.divide(1.0, traces, out=np.zeros_like(traces), where=varies)
+        return cls(grams.scaled(scales), scales, M * scales[:, None] * scales, A, penalty)
 
     @property
     def regularized(self) -> Array:

@@ -6,7 +6,7 @@ from scipy.optimize import nnls
 
 from mercer._data.types import Array
 from mercer._data.validation import ROUNDING
-from mercer._gram.moments import Moments
+from mercer._gram.moments import Moments, norms_of
 
 _EPSILON = float(np.finfo(np.float64).eps)
 """Eigenvalues of M below p times this fraction of the largest one are considered rounding errors,
@@ -153,7 +153,7 @@ def normalized(weights: Array) -> Array:
 
 def _scaled(a: Array, M: Array) -> tuple[Array, Array, Array]:
     """Scale kernels to norm one; return the factors (zero for constant kernels), M and a."""
-    size = np.sqrt(np.maximum(np.diag(M), 0.0))
+    size = norms_of(M)
     scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0.0)
     return scale, M * np.outer(scale, scale), a * scale
 
