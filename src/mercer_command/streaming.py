@@ -156,15 +156,16 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
         # If fewer than two other classes remain, the table is refused later.
         if np.any(counts < 2) and np.sum(counts > 1) > 1:
             notes.append(single_class_note(name, classes[counts < 2]))
-            rare, targets = classes[counts < 2], source.targets()
-            found = [start + np.flatnonzero(pd.Series(y).isin(rare)) for start, y in targets]
-            single = np.concatenate(found)
+            single = _rows_with(source, classes[counts < 2])
             source = source.without_rows(single)
-    n_rows = source.count_rows()
+    n_rows, is_classes = source.count_rows(), task == "classification"
+    n_drawn = n_tested(n_rows, options.test_size) + n_sampled
+    positions = source.sample_positions(n_drawn, options.seed, stratify=is_classes)
+    problem, left_out = _sampled_problem(source, positions, task, options)
+    # Row names are places in the sample, whose rows without a usable target have no name.
+    positions = positions[problem.features.index.to_numpy()]
+    n_rows -= left_out.size
     n_test = n_tested(n_rows, options.test_size)
-    is_classes = task == "classification"
-    positions = source.sample_positions(n_test + n_sampled, options.seed, stratify=is_classes)
-    problem = _sampled_problem(source, positions, task, options)
     if len(positions) < n_rows:
         drawn = f"{len(positions) - n_test:,} rows that are drawn from {n_rows:,}"
         notes.append(f"what columns hold is found in {drawn}")
@@ -172,11 +173,19 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
     [(train, test)] = splits(problem, test_size=n_test, repeats=1, seed=options.seed)
     names = [str(name) for name in problem.features]
     useful = parquet_source(options.table, target, names).without_rows(single)
-    return Training(problem, train, test, useful.without_rows(np.sort(positions[test])))
+    useful = useful.without_rows(np.sort(np.concatenate([positions[test], left_out])))
+    # Training rows are in the order in which the source is read.
+    return Training(problem, np.sort(train), test, useful)
 
 
-def _sampled_problem(source: ParquetSource, positions: Array, task: Task, options: Fit) -> Problem:
-    """Return the problem for a sample of rows."""
+def _sampled_problem(
+    source: ParquetSource, positions: Array, task: Task, options: Fit
+) -> tuple[Problem, Array]:
+    """Return the problem for a sample of rows, and positions of all rows that it cannot use.
+
+    Rows without a usable target are those in which it is empty, or has a value that stands for
+    missing cells. They are found by the values of the target that the problem leaves out.
+    """
     drawn, values = source.take_raw(positions)
     assert values is not None
     values = as_dates(values) if source.has_date_target else values
@@ -187,7 +196,28 @@ def _sampled_problem(source: ParquetSource, positions: Array, task: Task, option
         # Text labels that look like numbers remain text, as in the files.
         choices[options.target] = Choice("category")
     missing = parse_missing(options.missing, names)
-    return as_problem(frame, options.target, task, choices=choices, missing=missing)
+    problem = as_problem(frame, options.target, task, choices=choices, missing=missing)
+    is_used = np.isin(np.arange(len(frame)), problem.features.index)
+    _check_spelling(values[is_used], problem)
+    if is_used.all():
+        return problem, np.empty(0, dtype=np.intp)
+    return problem, _rows_with(source, pd.unique(pd.Series(values[~is_used])))
+
+
+def _check_spelling(labels: Array, problem: Problem) -> None:
+    """Raise an error if labels in the files have spaces that those of the problem do not have."""
+    if problem.target.dtype.kind == "U" and (differ := labels.astype(str) != problem.target).any():
+        odd = ", ".join(repr(label) for label in sorted(set(labels[differ]))[:3])
+        raise InputError(
+            f"'{shown(problem.name)}' holds labels with needless spaces, such as {odd}; a table "
+            "that is read in parts is learned from as it is: take them out of the files"
+        )
+
+
+def _rows_with(source: ParquetSource, values: Array) -> Array:
+    """Return positions of the rows whose target is one of some values."""
+    rows = [start + np.flatnonzero(pd.Series(y).isin(values)) for start, y in source.targets()]
+    return np.concatenate(rows)
 
 
 def _class_counts(source: ParquetSource) -> tuple[Array, Array]:
