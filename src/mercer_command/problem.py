@@ -17,7 +17,7 @@ from mercer_command.names import KINDS
 from mercer_command.table_files import Cells, read_cells
 from mercer_command.target_column import MIN_ROWS, Task, known_target
 from mercer_command.totals import without_totals
-from mercer_command.values import Array, MissingCodes
+from mercer_command.values import Array, MissingCodes, day_code
 
 _PARTS = ("train", "test", "")
 """Allowed cells of a file of splits; rows with an empty cell are left out."""
@@ -87,6 +87,8 @@ class Problem:
 def sentinel_of(problem: Problem) -> float | None:
     """Return the response that may stand for missing cells, None if there is none.
 
+    A date is a number of days since 1970.
+
     Parameters
     ----------
     problem : Problem
@@ -97,6 +99,31 @@ def sentinel_of(problem: Problem) -> float | None:
     """
     value = problem.target_column.sentinel
     return None if problem.task == "classification" or value == 0.0 else value
+
+
+def sentinel_code(problem: Problem) -> str:
+    """Return the value of `sentinel_of` as the option --missing takes it.
+
+    Parameters
+    ----------
+    problem : Problem
+        A problem that has such a value.
+    """
+    value = sentinel_of(problem)
+    assert value is not None
+    return day_code(value) if problem.target_column.role == "date" else f"{value:g}"
+
+
+def unordered_columns(problem: Problem) -> set[str]:
+    """Return the names of columns with a value that may stand for missing cells.
+
+    Such a column does not order the rows in time.
+
+    Parameters
+    ----------
+    problem : Problem
+    """
+    return {column.name for column in problem.columns if column.sentinel is not None}
 
 
 def taken(problem: Problem, rows: Array) -> Problem:

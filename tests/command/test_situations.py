@@ -90,6 +90,44 @@ def test_dates_that_order_the_rows(run: Run) -> None:
     assert type(folds).__name__ == "TimeSeriesSplit"
 
 
+def contracts(until: str, n: int = 160) -> Frame:
+    """The response follows the day of contracts that have ended; most open ones have a high one."""
+    rng = np.random.default_rng(0)
+    days = rng.permutation(pd.date_range("2023-01-02", periods=n).strftime("%Y-%m-%d"))
+    is_open, x = rng.random(n) < 0.35, rng.normal(size=n)
+    y = np.where(is_open, 30.0, 10.0 * pd.Series(days).rank() / n) + np.sin(2.0 * x)
+    return pd.DataFrame({"until": np.where(is_open, until, days), "x": x, "y": y.round(3)})
+
+
+@pytest.mark.parametrize("until", ["9999-12-31", "2099-12-31", "1900-01-01", "2023-06-12"])
+def test_dates_that_do_not_order_all_rows(run: Run, until: str) -> None:
+    said = told(
+        run,
+        contracts(until),
+    )
+    assert "drawn at random" in said
+    is_far = until != "2023-06-12"
+    assert (f"say --missing 'until={until}'" in said) is is_far
+    assert "rows follow each other by 'until'" in said
+    assert ("--time 'until' learns from the past" in said) is not is_far
+
+
+def test_a_test_on_rows_of_one_time_says_so(run: Run) -> None:
+    said = told(run, contracts("9999-12-31"), "--time", "until")
+    assert re.search(r"tested on the last \d\d rows in time, which are all of one time", said)
+
+
+def test_a_far_date_as_the_target(run: Run) -> None:
+    frame = contracts("9999-12-31").rename(columns={"y": "z"})
+    said = told(run, frame, target="until")
+    assert re.search("'until' is 9999-12-31 in .* rows, which may stand for a missing value", said)
+    assert "find out first what 9999-12-31 means in 'until'" in said
+    assert "--missing 'until=9999-12-31' leaves these rows out" in said
+    said = told(run, frame, "--missing", "until=9999-12-31", target="until")
+    assert "rows without 'until' are left out" in said
+    assert "9999" not in said
+
+
 def test_a_counter_that_orders_the_rows(run: Run) -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"instant": np.arange(1, 161), "temp": rng.normal(size=160)})
