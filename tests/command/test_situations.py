@@ -365,3 +365,25 @@ def test_names_of_outputs_may_clash(run: Run) -> None:
     result = run("predict", "m.skops", "t.csv", "--out", "p.csv")
     assert result.exit_code == 0, result.output
     assert np.corrcoef(pd.read_csv("p.csv")["prediction"], frame["color"] == "blue")[0, 1] > 0.7
+
+
+def test_times_with_and_without_a_zone(run: Run) -> None:
+    """The hours of a shop in New York count, and not those of Greenwich."""
+    pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(0)
+    at = pd.Series(pd.date_range("2024-01-01", periods=160, freq="7h", tz="America/New_York"))
+    y = 3.0 * np.sin(2.0 * np.pi * at.dt.hour / 24.0) + 0.1 * rng.normal(size=160)
+    local = pd.DataFrame({"at": at.dt.tz_localize(None), "x": rng.normal(size=160), "y": y})
+    local.assign(at=at).to_parquet("zone.parquet")
+    local.assign(at=at.map(lambda time: time.isoformat())).to_csv("zone.csv", index=False)
+    local.to_csv("local.csv", index=False)
+    scores = set()
+    for table in ("local.csv", "zone.csv", "zone.parquet"):
+        options = ("--target", "y", "--learner", "uniform", "--random", "--out", "m.skops")
+        result = run("fit", table, *options)
+        assert result.exit_code == 0, result.output
+        scores.add(re.findall("error is ([0-9.]+)", " ".join(result.stdout.split()))[0])
+    assert len(scores) == 1
+    line = error_line(run("predict", "m.skops", "local.csv", "--out", "p.csv"))
+    assert "Times of column 'at' have no time zone, and those of the training rows had one" in line
+    assert run("predict", "m.skops", "zone.csv", "--out", "p.csv").exit_code == 0
