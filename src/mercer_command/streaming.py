@@ -201,7 +201,7 @@ def _sampled_problem(
     _check_spelling(values[is_used], problem)
     if is_used.all():
         return problem, np.empty(0, dtype=np.intp)
-    return problem, _rows_with(source, pd.unique(pd.Series(values[~is_used])))
+    return problem, _rows_with(source, values[~is_used])
 
 
 def _check_spelling(labels: Array, problem: Problem) -> None:

@@ -1,5 +1,6 @@
 """Reading tables, inferring the task, and preparing columns."""
 
+import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from command_cases import read_table  # noqa: E402
 from mercer.preprocessing._column_kinds import kind_of  # noqa: E402
 from mercer_command.files import appended_table  # noqa: E402
 from mercer_command.problem import as_problem  # noqa: E402
+from mercer_command.table_files import read_cells  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -91,6 +93,32 @@ def test_types_of_parquet_are_read(tmp_path: Path) -> None:
     assert [kind_of(read[name]) for name in read] == kinds
     flags = pd.DataFrame({"x": np.arange(12) / 2, "flag": pd.array([True, False] * 6, "boolean")})
     np.testing.assert_array_equal(as_problem(flags, "flag").target, [True, False] * 6)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"index_columns": ["gone"]},
+        {"index_columns": None},
+        {"index_columns": [3]},
+        {"columns": None},
+        {"column_indexes": [{"name": None, "pandas_type": "int99", "numpy_type": "int99"}]},
+        b"[]",
+        b"{",
+        b"\xff",
+    ],
+)
+def test_what_pandas_noted_in_parquet_may_not_fit_the_columns(tmp_path: Path, told: Any) -> None:
+    pa = pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"x": [0.5, None, 2.0], "kind": ["a", "b", None]})
+    table = pa.Table.from_pandas(frame)
+    noted = json.loads(table.schema.metadata[b"pandas"])
+    noted = told if isinstance(told, bytes) else json.dumps({**noted, **told}).encode()
+    path = tmp_path / "t.parquet"
+    pytest.importorskip("pyarrow.parquet").write_table(
+        table.replace_schema_metadata({b"pandas": noted}), path
+    )
+    pd.testing.assert_frame_equal(read_cells(path).frame, frame)
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz", "t.parquet"])

@@ -187,6 +187,7 @@ def parse_cells(cells: pd.Series[str], reading: CellReading) -> tuple[Cells, pd.
     if reading.read_as in ("flag", "text"):
         values = text.str.lower() == "true" if reading.read_as == "flag" else text
         return values.astype(object).where(text.notna(), None), text.iloc[:0]
+    found: Any
     if reading.read_as == "number":
         found = notation.parse_numbers(text, "comma" if reading.format == "comma" else "point")
     elif reading.read_as == "date":

@@ -119,7 +119,8 @@ def with_offsets(cells: pd.Series[str], dates: Array) -> Array | pd.Series[Any]:
             f"Column '{cells.name}' holds times with a time zone and times without one: they may "
             "be hours apart."
         )
-    instants = pd.Series(dates, cells.index).dt.tz_localize("UTC")
+    instants: Any = pd.Series(dates, cells.index)
+    instants = instants.dt.tz_localize("UTC")
     zones = {offset: _zone(offset) for offset in offsets.dropna().unique()}
     if len({*zones.values()}) == 1:
         return instants.dt.tz_convert(next(iter(zones.values())))
