@@ -22,6 +22,8 @@ from mercer_command.messages import InputError, listing, shown
 from mercer_command.values import (
     Cells,
     MissingCodes,
+    are_unresolved,
+    finite_numbers,
     naming_codes,
     odd_value_note,
     one_spelling,
@@ -201,6 +203,8 @@ def _recognized(column: Column, values: Cells, read_as: ReadAs | None) -> Column
         return _left_out(column, "constant", "the same in every row")
     if kind == "identifier":
         return _left_out(column, "identifier", "a code of its own in every row")
+    if kind == "number" and are_unresolved(finite_numbers(values)):
+        return _left_out(column, "constant", "its numbers differ by less than a computer resolves")
     if kind == "number" and numbers_rows(column.name, values):
         return _left_out(column, "identifier", "it numbers the rows")
     role: Role = kind

@@ -254,7 +254,9 @@ def _used_columns(
     if not features.shape[1]:
         raise InputError(f"no column is left to learn from ({'; '.join(notes) or 'none is given'})")
     numbers = [column.name for column in columns if column.role == "number"]
-    convert(features[numbers], "number")  # Infinite numbers raise an error.
+    values = convert(features[numbers], "number")  # Infinite numbers raise an error.
+    if too_large := [n for n, v in zip(numbers, values.T, strict=True) if (np.abs(v) > 1e38).any()]:
+        raise InputError(f"numbers beyond 1e+38 are in {listing(too_large)}")
     return features
 
 

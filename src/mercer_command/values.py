@@ -211,8 +211,13 @@ def _day(code: str) -> float:
         return np.nan
 
 
-def _finite(numbers: Cells) -> Array:
-    """Return the known numbers, or none if some are infinite, which is an error elsewhere."""
+def finite_numbers(numbers: Cells) -> Array:
+    """Return the known numbers, or none if some are infinite, which is an error elsewhere.
+
+    Parameters
+    ----------
+    numbers : Series
+    """
     try:
         values = convert(numbers.to_frame(), "number")[:, 0]
     except ValueError:
@@ -238,7 +243,7 @@ def odd_value_note(name: str, cells: Cells, value: float) -> str:
         code, ends = day_code(value), [day_code(np.floor(end)) for end in _others(values, value)]
         meaning, named = "a missing or an open date", f"'{shown(name)}={code}'"
     else:
-        values, what = _finite(cells), "value"
+        values, what = finite_numbers(cells), "value"
         code, ends = f"{value:.10g}", [f"{end:.6g}" for end in _others(values, value)]
         meaning, named = "a missing value", code
     return (
@@ -264,6 +269,19 @@ def day_code(day: float) -> str:
     return code.removesuffix("T00:00:00")
 
 
+def are_unresolved(numbers: Array) -> bool:
+    """Return whether numbers differ, but by hardly more than double precision resolves.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (n_rows,)
+        Known numbers.
+    """
+    if not numbers.size:
+        return False
+    return bool(np.ptp(numbers) <= 10.0 * np.finfo(float).eps * np.abs(numbers).max())
+
+
 def naming_codes(name: str, numbers: Cells, most: int = 100) -> str:
     """Return a note if whole numbers may be names, judging by the name of their column.
 
@@ -279,7 +297,7 @@ def naming_codes(name: str, numbers: Cells, most: int = 100) -> str:
     str
         Note; empty if they are unlikely to be names.
     """
-    values = _finite(numbers)
+    values = finite_numbers(numbers)
     distinct = np.unique(values)
     is_code = 2 < len(distinct) <= min(most, len(values) / 3)
     if not is_code or not np.array_equal(distinct, np.round(distinct)) or not _NAMING.search(name):

@@ -17,6 +17,7 @@ from command_cases import read_table  # noqa: E402
 
 from mercer.preprocessing._column_kinds import kind_of  # noqa: E402
 from mercer_command.files import appended_table  # noqa: E402
+from mercer_command.messages import InputError  # noqa: E402
 from mercer_command.problem import as_problem  # noqa: E402
 from mercer_command.table_files import read_cells  # noqa: E402
 
@@ -75,6 +76,19 @@ def test_columns_whose_names_clash_after_encoding_are_kept() -> None:
     problem = as_problem(frame, "y")
     model = make_model("uniform", problem, np.arange(40)).fit(problem.features, problem.target)
     assert model[-1].n_features_in_ == 3
+
+
+def test_numbers_that_a_computer_does_not_resolve_or_hold() -> None:
+    rng = np.random.default_rng(0)
+    near, x = 2**62 + rng.integers(0, 1000, 80), rng.normal(size=80)
+    for cells in (near, near.astype(str)):
+        with pytest.raises(InputError, match=r"'y' holds numbers near 4\.61169e\+18 that differ"):
+            as_problem(pd.DataFrame({"x": x, "y": cells}), "y")
+        problem = as_problem(pd.DataFrame({"id": cells, "x": x, "y": x}), "y")
+        assert problem.features.columns.tolist() == ["x"]
+        assert any("differ by less than a computer resolves: 'id'" in n for n in problem.notes)
+    with pytest.raises(InputError, match=r"numbers beyond 1e\+38 are in 'x'"):
+        as_problem(pd.DataFrame({"x": np.append(x, 1e300), "y": np.append(x, 0.5)}), "y")
 
 
 def test_types_of_parquet_are_read(tmp_path: Path) -> None:

@@ -192,7 +192,8 @@ def as_days(X: Features) -> Array:
         else:
             other.append(str(name))
     if other:
-        raise ValueError(f"Columns hold no dates where dates are needed: {', '.join(other)}.")
+        named = ", ".join(other)
+        raise ValueError(f"Columns hold neither dates nor durations, which are needed: {named}.")
     return np.column_stack(days)
 
 
