@@ -90,6 +90,17 @@ def test_missing_values_recommend_the_encoder_alone(name: str) -> None:
     assert "HistGradientBoosting" not in told
 
 
+@pytest.mark.parametrize("name", [*PREDICTORS, *LEARNERS, "BAHSIC", "HSICLasso", "Gaussian"])
+def test_dates_beside_numbers_recommend_the_encoder(name: str) -> None:
+    days = np.datetime64("2024-01-01", "s") + np.arange(len(X))
+    pd = pytest.importorskip("pandas")
+    for other in (0.5, True, "a", np.timedelta64(1, "s")):
+        table = pd.DataFrame({"day": days, "other": [other] * len(X)})
+        called = Gaussian(1.0) if name == "Gaussian" else made(name).fit
+        with pytest.raises(ValueError, match=r"table_encoder\(\), estimator"):
+            called(*([table] if name == "Gaussian" else [table, CODES]))
+
+
 def test_missing_values_of_new_rows_do_too() -> None:
     for model in (
         KernelStackingRegressor([Gaussian(2.0)]),

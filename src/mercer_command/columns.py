@@ -11,9 +11,11 @@ import pandas as pd
 from mercer.preprocessing import (
     CellReading,
     cell_readings,
+    convert,
     is_text,
     kind_of,
     numbers_rows,
+    odd_value,
     parse_cells,
 )
 from mercer_command.messages import InputError, listing, shown
@@ -21,10 +23,11 @@ from mercer_command.missing_words import counted_texts, usual_texts
 from mercer_command.values import (
     Cells,
     MissingCodes,
+    are_unresolved,
     as_times,
+    finite_numbers,
     is_time,
     naming_codes,
-    odd_value,
     odd_value_note,
     one_spelling,
     without_codes,
@@ -70,7 +73,8 @@ class Column:
     warnings : tuple of str
         What may have been recognized wrongly.
     sentinel : float or None
-        Number that may stand for missing cells, because it repeats and is far from all others.
+        Number, or date as days since 1970, that may stand for missing cells, because it repeats and
+        is far from all others.
     n_sentinel : int
         Number of rows that have it.
     dropped : tuple of (str, int)
@@ -218,23 +222,30 @@ def _recognized(column: Column, values: Cells, read_as: ReadAs | None) -> Column
         return _left_out(column, "constant", "the same in every row")
     if kind == "identifier":
         return _left_out(column, "identifier", "a code of its own in every row")
+    if kind == "number" and are_unresolved(finite_numbers(values)):
+        return _left_out(column, "constant", "its numbers differ by less than a computer resolves")
     if kind == "number" and numbers_rows(column.name, values):
         return _left_out(column, "identifier", "it numbers the rows")
     role: Role = kind
     if kind == "date":
         role = "time" if read_as == "time" else "duration" if _is_duration(values) else "date"
-    if kind == "number":
-        column = _with_odd_value(column, values)
-        if told := naming_codes(column.name, values):
-            column = replace(column, warnings=(*column.warnings, told))
+    column = _with_odd_value(column, values, role)
+    if kind == "number" and (told := naming_codes(column.name, values)):
+        column = replace(column, warnings=(*column.warnings, told))
     return _used(column, role, values)
 
 
-def _with_odd_value(column: Column, numbers: Cells) -> Column:
-    """Return a column of numbers with the value that may be a code of missing cells, if any."""
-    if (found := odd_value(numbers)) is None:
+def _with_odd_value(column: Column, values: Cells, role: str) -> Column:
+    """Return a column of numbers or dates with the value that may stand for missing, if any."""
+    if role not in ("number", "date"):
         return column
-    warnings = (*column.warnings, odd_value_note(numbers, found[0]))
+    try:
+        numbers = convert(values.to_frame(), "date" if role == "date" else "number")[:, 0]
+    except ValueError:  # Infinite numbers are an error elsewhere.
+        return column
+    if (found := odd_value(numbers, dates=role == "date")) is None:
+        return column
+    warnings = (*column.warnings, odd_value_note(column.name, values, found[0]))
     return replace(column, warnings=warnings, sentinel=found[0], n_sentinel=found[1])
 
 
@@ -247,9 +258,7 @@ def _chosen(column: Column, values: Cells, choice: Choice, *, suits: bool) -> Co
     if kind != needed or kind == "other" or not suits:
         raise InputError(f"'{column.name}' cannot be read as a {choice.role}, as --columns says")
     role = "duration" if choice.role == "date" and _is_duration(values) else choice.role
-    if role == "number":
-        column = _with_odd_value(column, values)
-    used = _used(column, role, values)
+    used = _used(_with_odd_value(column, values, role), role, values)
     return replace(used, facts=(*used.facts, "as --columns says"))
 
 

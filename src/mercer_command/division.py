@@ -173,7 +173,8 @@ def described_division(problem: Problem, test: Rows) -> str:
         new = counted(len(np.unique(problem.groups[test])), "group")
         return f"{rows} of {new} that the model has not seen, later than what it learned from"
     if problem.times is not None:
-        return f"the last {rows} in time"
+        tied = len(test) > 1 and bool(np.ptp(problem.times[test]) == 0.0)
+        return f"the last {rows} in time{', which are all of one time' * tied}"
     if problem.together == COPIES:
         return f"{rows} that have no copies among the rows that it learned from"
     if problem.groups is not None:

@@ -70,9 +70,9 @@ def check_outputs(*outputs: Path | None, inputs: Iterable[Path] = ()) -> None:
     ------
     InputError
         If the folder of an output is missing or not writable, or if an output is a folder, a
-        device or read-only, is named twice, or is also an input.
+        device or read-only, is named twice, or is also an input, or if a link leads to itself.
     """
-    taken = {path.resolve() for path in inputs}
+    taken = {_without_links(path) for path in inputs}
     for path in filter(None, outputs):
         if not path.parent.is_dir():
             raise InputError(f"the folder {path.parent} for {path.name} does not exist")
@@ -80,13 +80,22 @@ def check_outputs(*outputs: Path | None, inputs: Iterable[Path] = ()) -> None:
             raise InputError(f"{path} is a folder; name a file to write")
         if path.exists() and not path.is_file():
             raise InputError(f"{path} is a device or a pipe; name a file to write")
-        if not os.access(path.resolve().parent, os.W_OK):
-            raise InputError(f"the folder {path.resolve().parent} is not writable")
+        real = _without_links(path)
+        if not os.access(real.parent, os.W_OK):
+            raise InputError(f"the folder {real.parent} is not writable")
         if path.exists() and not os.access(path, os.W_OK):
             raise InputError(f"{path} is read-only")
-        if path.resolve() in taken:
+        if real in taken:
             raise InputError(f"{path} would overwrite another file of this command")
-        taken.add(path.resolve())
+        taken.add(real)
+
+
+def _without_links(path: Path) -> Path:
+    """Return the file that symbolic links lead to."""
+    try:
+        return path.resolve()
+    except (RuntimeError, OSError) as error:
+        raise InputError(f"{path} is a symbolic link that leads back to itself") from error
 
 
 def save_model(model: TableModel, path: Path) -> None:

@@ -37,6 +37,8 @@ def one_line(error: BaseException) -> str | None:
     if hasattr(error, "format_message"):
         return f"{error.format_message()} (see mercer --help)".replace("\n", " ")
     match error:
+        case ImportError() if re.search("failed to map|annot allocate memory", str(error)):
+            return f"out of memory ({error})".replace("\n", " ")
         # If a module inside an installed package is missing, the installation is broken.
         case ImportError(name=str(name)) if "." in name:
             return None

@@ -204,8 +204,9 @@ def _fit_and_test(
     costs: Costs | None,
 ) -> Trial:
     """Learn from the training rows, and report on the test rows."""
-    problem, train, source = training.problem, training.train, training.source
+    problem, train = training.problem, training.train
     X, y, group = problem.features, problem.target, problem.groups
+    is_sample = len(train) < training.n_train
     model = _fitted(training, given, costs)
     on_fitted(model)
     bar.step(f"testing on {counted(len(training.test), 'row')}, beside simple predictors")
@@ -220,9 +221,10 @@ def _fit_and_test(
         train=(seen.iloc[train], y[train], *fit_arguments(model, problem, train).values()),
         metric=given.metric,
         later=problem.times is not None,
+        sampled=is_sample,
         random_state=given.seed,
     )
-    if source is not None:
+    if is_sample:
         told = f"Simple predictors learned from a sample of {len(train):,} training rows"
         tested = replace(tested, n_train=training.n_train, remarks=(*tested.remarks, told))
     if problem.together == COPIES:

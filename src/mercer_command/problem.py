@@ -18,7 +18,7 @@ from mercer_command.names import KINDS
 from mercer_command.table_files import Cells, read_cells
 from mercer_command.target_column import MIN_ROWS, Task, known_target
 from mercer_command.totals import without_totals
-from mercer_command.values import Array, MissingCodes, with_named_index
+from mercer_command.values import Array, MissingCodes, day_code, with_named_index
 
 _PARTS = ("train", "test", "")
 """Allowed cells of a file of splits; rows with an empty cell are left out."""
@@ -91,6 +91,8 @@ class Problem:
 def sentinel_of(problem: Problem) -> float | None:
     """Return the response that may stand for missing cells, None if there is none.
 
+    A date is a number of days since 1970.
+
     Parameters
     ----------
     problem : Problem
@@ -101,6 +103,31 @@ def sentinel_of(problem: Problem) -> float | None:
     """
     value = problem.target_column.sentinel
     return None if problem.task == "classification" or value == 0.0 else value
+
+
+def sentinel_code(problem: Problem) -> str:
+    """Return the value of `sentinel_of` as the option --missing takes it.
+
+    Parameters
+    ----------
+    problem : Problem
+        A problem that has such a value.
+    """
+    value = sentinel_of(problem)
+    assert value is not None
+    return day_code(value) if problem.target_column.role == "date" else f"{value:g}"
+
+
+def unordered_columns(problem: Problem) -> set[str]:
+    """Return the names of columns with a value that may stand for missing cells.
+
+    Such a column does not order the rows in time.
+
+    Parameters
+    ----------
+    problem : Problem
+    """
+    return {column.name for column in problem.columns if column.sentinel is not None}
 
 
 def taken(problem: Problem, rows: Array) -> Problem:
@@ -239,7 +266,9 @@ def _used_columns(
     if not features.shape[1]:
         raise InputError(f"no column is left to learn from ({'; '.join(notes) or 'none is given'})")
     numbers = [column.name for column in columns if column.role == "number"]
-    convert(features[numbers], "number")  # Infinite numbers raise an error.
+    values = convert(features[numbers], "number")  # Infinite numbers raise an error.
+    if too_large := [n for n, v in zip(numbers, values.T, strict=True) if (np.abs(v) > 1e38).any()]:
+        raise InputError(f"numbers beyond 1e+38 are in {listing(too_large)}")
     return features
 
 

@@ -95,7 +95,7 @@ def tested_sections(trial: Trial, *, warned: bool) -> list[Section]:
         return text
 
     found = []
-    for one in with_advice(trial.report, list(trial.model.feature_names_in_)).sections():
+    for one in with_advice(trial).sections():
         header = [said(name) for name in one.header]
         numeric = [c for c, name in enumerate(header) if c and name != "where"]
         rows = [[shown(cell) for cell in row] for row in one.rows]

@@ -156,11 +156,14 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
     if task == "classification":
         left_out = _rows_left_out(source, options, notes, words)
         source = source.without_rows(left_out)
-    n_rows = source.count_rows()
-    n_test = n_tested(n_rows, options.test_size)
     is_classes = task == "classification"
-    positions = source.sample_positions(n_test + n_sampled, options.seed, stratify=is_classes)
-    problem = _sampled_problem(source, positions, task, options)
+    n_drawn = n_tested(source.count_rows(), options.test_size) + n_sampled
+    positions = source.sample_positions(n_drawn, options.seed, stratify=is_classes)
+    problem, unusable = _sampled_problem(source, positions, task, options)
+    # Row names are places in the sample, whose rows without a usable target have no name.
+    positions = positions[problem.features.index.to_numpy()]
+    n_rows = source.count_rows() - unusable.size
+    n_test = n_tested(n_rows, options.test_size)
     if len(positions) < n_rows:
         drawn = f"{len(positions) - n_test:,} rows that are drawn from {n_rows:,}"
         notes.append(f"what columns hold is found in {drawn}")
@@ -168,11 +171,19 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
     [(train, test)] = splits(problem, test_size=n_test, repeats=1, seed=options.seed)
     names = [str(name) for name in problem.features]
     useful = parquet_source(options.table, target, names).without_rows(left_out)
-    return Training(problem, train, test, useful.without_rows(np.sort(positions[test])))
+    useful = useful.without_rows(np.sort(np.concatenate([positions[test], unusable])))
+    # Training rows are in the order in which the source is read.
+    return Training(problem, np.sort(train), test, useful)
 
 
-def _sampled_problem(source: ParquetSource, positions: Array, task: Task, options: Fit) -> Problem:
-    """Return the problem for a sample of rows."""
+def _sampled_problem(
+    source: ParquetSource, positions: Array, task: Task, options: Fit
+) -> tuple[Problem, Array]:
+    """Return the problem for a sample of rows, and positions of all rows that it cannot use.
+
+    Rows without a usable target are those in which it is empty, or has a value that stands for
+    missing cells. They are found by the values of the target that the problem leaves out.
+    """
     drawn, values = source.take_raw(positions)
     assert values is not None
     values = as_dates(values) if source.has_date_target else values
@@ -183,7 +194,28 @@ def _sampled_problem(source: ParquetSource, positions: Array, task: Task, option
         # Text labels that look like numbers remain text, as in the files.
         choices[options.target] = Choice("category")
     missing = parse_missing(options.missing, names)
-    return as_problem(frame, options.target, task, choices=choices, missing=missing)
+    problem = as_problem(frame, options.target, task, choices=choices, missing=missing)
+    is_used = np.isin(np.arange(len(frame)), problem.features.index)
+    _check_spelling(values[is_used], problem)
+    if is_used.all():
+        return problem, np.empty(0, dtype=np.intp)
+    return problem, _rows_with(source, values[~is_used])
+
+
+def _check_spelling(labels: Array, problem: Problem) -> None:
+    """Raise an error if labels in the files have spaces that those of the problem do not have."""
+    if problem.target.dtype.kind == "U" and (differ := labels.astype(str) != problem.target).any():
+        odd = ", ".join(repr(label) for label in sorted(set(labels[differ]))[:3])
+        raise InputError(
+            f"'{shown(problem.name)}' holds labels with needless spaces, such as {odd}; a table "
+            "that is read in parts is learned from as it is: take them out of the files"
+        )
+
+
+def _rows_with(source: ParquetSource, values: Array) -> Array:
+    """Return positions of the rows whose target is one of some values."""
+    rows = [start + np.flatnonzero(pd.Series(y).isin(values)) for start, y in source.targets()]
+    return np.concatenate(rows)
 
 
 def _rows_left_out(
@@ -211,8 +243,7 @@ def _rows_left_out(
     words += target_words(name, dropped, _pairs(classes, counts, looks), ())
     if not unknown.any():
         return np.empty(0, dtype=np.intp)
-    gone, targets = classes[unknown], source.targets()
-    return np.concatenate([s + np.flatnonzero(pd.Series(y).isin(gone)) for s, y in targets])
+    return _rows_with(source, classes[unknown])
 
 
 def _pairs(classes: Array, counts: Array, chosen: Array) -> tuple[tuple[str, int], ...]:

@@ -14,7 +14,7 @@ from mercer_command.division import splits
 from mercer_command.messages import InputError, shown
 from mercer_command.names import HIGH_IS_GOOD
 from mercer_command.options import Fit
-from mercer_command.problem import COPIES, Problem, sentinel_of, taken
+from mercer_command.problem import COPIES, Problem, sentinel_of, taken, unordered_columns
 from mercer_command.streaming import Training
 
 Read = Callable[[str | None, str | None], Problem]
@@ -97,7 +97,9 @@ def called_for(
     -----
     Later rows of new groups come first, then new groups, then later rows, then rows without copies.
     Copies have the group and the time of their originals, and are held out with them. A split that
-    is not possible, because there are too few groups, for example, is passed over.
+    is not possible, because there are too few groups, for example, is passed over, and so is one
+    whose test rows are all of one time. A column in which a date may stand for missing cells does
+    not order the rows.
     """
     if read is None or given.random or given.group or given.time or given.split:
         return None
@@ -105,16 +107,18 @@ def called_for(
     has_copies = any(check.name == "copies" and check.warnings for check in report.checks)
     # If the part of a code before a separator defines the group, the code itself names it.
     groups = [name.split(" before '", maxsplit=1)[0] for name in columns.get("identifiers", ())]
-    times = [name for name in columns.get("time order", ()) if name]
+    unordered = unordered_columns(training.problem)
+    times = [name for name in columns.get("time order", ()) if name and name not in unordered]
     group, time = (next(iter(names), None) for names in (groups, times))
     pairs = [(group, time)] * (group is not None and time is not None)
     pairs += [(group, None)] * (group is not None) + [(None, time)] * (time is not None)
     for pair in pairs:
         try:
-            training = _divided(read(*pair), given)
+            found = _divided(read(*pair), given)
         except InputError:
             continue
-        return StricterSplit(training, *_told(*pair), *_untested((group, time), pair))
+        if found.problem.times is None or np.ptp(found.problem.times[found.test]) > 0.0:
+            return StricterSplit(found, *_told(*pair), *_untested((group, time), pair))
     return _without_copies(training.problem, given) if has_copies else None
 
 

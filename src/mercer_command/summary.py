@@ -15,27 +15,31 @@ from mercer_command.messages import counted, shown
 from mercer_command.models import Trial
 from mercer_command.names import HIGH_IS_GOOD, SCORES
 from mercer_command.output import Section, Text
-from mercer_command.problem import sentinel_of
+from mercer_command.problem import sentinel_code, sentinel_of, unordered_columns
 from mercer_command.verdict import is_clearly_better, verdict_on
 
 
-def with_advice(report: ModelReport, used: Collection[str]) -> ModelReport:
-    """Return a report whose warnings recommend options of the command.
+def with_advice(trial: Trial) -> ModelReport:
+    """Return the report of a trial, with warnings that recommend options of the command.
+
+    Warnings of leakage in columns that the model did not learn from are omitted, and so is advice
+    on times in columns that do not order the rows.
 
     Parameters
     ----------
-    report : ModelReport
-    used : collection of str
-        Names of the columns that the model learned from. Warnings of leakage in other columns are
-        omitted.
+    trial : Trial
+        A trial with a report.
     """
-    found = []
+    assert trial.report is not None
+    report, used, found = trial.report, list(trial.model.feature_names_in_), []
+    unordered = set() if trial.training is None else unordered_columns(trial.training.problem)
     for check in report.checks:
         names = check.columns or ("",) * len(check.warnings)
         pairs = zip(names, check.warnings, strict=True)
         kept = [p for p in pairs if check.name != "leakage" or not p[0] or p[0] in used]
         told = tuple(
-            "; ".join(filter(None, (text, _advice(check.name, name)))) for name, text in kept
+            "; ".join(filter(None, (text, _advice(check.name, name, unordered))))
+            for name, text in kept
         )
         names = tuple(name for name, _ in kept)
         found.append(replace(check, warnings=told, advice="", columns=names))
@@ -57,13 +61,13 @@ def _plain(text: str) -> str:
     return text
 
 
-def _advice(check: str, column: str) -> str:
+def _advice(check: str, column: str, unordered: Collection[str]) -> str:
     """Return advice on the option that responds to a finding of a check, or an empty text."""
     # If the part of a code before a separator defines the group, the option --group uses it too.
     name = shown(column.split(" before '", maxsplit=1)[0])
     if check == "identifiers":
         return f"--group '{name}' holds out whole groups, and does not learn from it"
-    if check == "time order" and column:
+    if check == "time order" and column and column not in unordered:
         return f"--time '{name}' learns from the past and tests on the last rows"
     if check == "leakage" and column:
         return f"--columns '{name}=ignored' does so"
@@ -80,7 +84,7 @@ def summary_section(trial: Trial) -> Section:
     """
     assert trial.report is not None
     assert trial.training is not None
-    report = with_advice(trial.report, list(trial.model.feature_names_in_))
+    report = with_advice(trial)
     problem, training = trial.training.problem, trial.training
     columns = counted(problem.features.shape[1], "column")
     told = [*_other_rows(trial, report), *_sentinel(trial, report)]
@@ -153,7 +157,8 @@ def _sentinel(trial: Trial, report: ModelReport) -> list[str]:
     if value is None:
         return []
     n_rows = int((problem.target == value).sum())
-    said = f"'{name}' is {value:g} in {counted(n_rows, 'row')}, which may stand for a missing value"
+    code, rows = sentinel_code(problem), counted(n_rows, "row")
+    said = f"'{name}' is {code} in {rows}, which may stand for a missing value"
     if other is None or other.metric != report.metric:
         return [f"{said}."]
     return [f"{said}; without {'it' if n_rows == 1 else 'these'}, it would be {_first(other)}."]

@@ -138,7 +138,7 @@ def read_cells(path: Path, *, header: bool = True) -> Cells:
         raise InputError(f"{path} is a pipe or a device, not a file; '-' reads the standard input")
     with readable(path):
         if is_file and is_parquet(path):
-            cells = Cells(with_named_index(pd.read_parquet(path)).reset_index(drop=True))
+            cells = Cells(with_named_index(_read_parquet(path)).reset_index(drop=True))
         else:
             frame, found = read_text_table(path, header=header)
             cells = Cells(frame, found.separator, found.notes)
@@ -146,6 +146,19 @@ def read_cells(path: Path, *, header: bool = True) -> Cells:
         raise InputError(f"the table {path} has no rows")
     cells.frame.columns = [str(name) for name in cells.frame.columns]
     return cells
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    """Read a Parquet file, without what pandas noted there if that does not fit the columns."""
+    try:
+        return pd.read_parquet(path)
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        from pyarrow.parquet import read_table
+
+        try:
+            return read_table(path).replace_schema_metadata().to_pandas()
+        except (ValueError, OSError):
+            raise error from None
 
 
 @contextmanager

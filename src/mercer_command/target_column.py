@@ -21,7 +21,14 @@ from mercer_command.messages import (
     shown,
 )
 from mercer_command.names import KINDS
-from mercer_command.values import Array, Cells, by_spelling, known_spelling, spelling_key
+from mercer_command.values import (
+    Array,
+    Cells,
+    are_unresolved,
+    by_spelling,
+    known_spelling,
+    spelling_key,
+)
 
 Task: TypeAlias = Literal["classification", "regression"]
 Rows: TypeAlias = Array
@@ -135,6 +142,11 @@ def _target_values(target: Cells, name: str, task: str, notes: list[str]) -> tup
         values = convert(frame, "number")[:, 0]
         if (np.abs(values) > 1e100).any():  # Sums of their squares may overflow.
             raise InputError(f"'{name}' holds numbers beyond 1e+100")
+        if are_unresolved(values):
+            raise InputError(
+                f"'{name}' holds numbers near {values[0]:.6g} that differ by less than a computer "
+                "resolves: subtract the least of them from all"
+            )
     elif isinstance(target.iloc[0], bool | np.bool_):
         values = target.to_numpy(bool)
     else:

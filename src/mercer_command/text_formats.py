@@ -94,7 +94,7 @@ def recognized_text(path: Path, *, header: bool = True) -> tuple[bytes, TextForm
         raise InputError(f"the file is {kind}, not a table of cells")
     # A line before the header, such as "sep=;", may tell Excel the separator.
     is_told = told.startswith("sep=") and len(told) in (4, 5)
-    if not any(lines[is_told:]):
+    if not any(line.strip() for line in lines[is_told:]):
         raise InputError("the file is empty")
     separator, n_skipped = (told[4:] or "\t", 1) if is_told else _separator(lines)
     n_skipped += _padded_titles(lines[n_skipped:], separator) if header else 0

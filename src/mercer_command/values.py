@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 from pandas.api.types import infer_dtype
 
-from mercer.preprocessing import convert, is_text
+from mercer.preprocessing import convert, is_text, kind_of
 from mercer_command.messages import InputError, did_you_mean, listing, shown
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -80,9 +80,6 @@ def format_dates(days: Array, name: str) -> list[str]:
 
 MissingCodes: TypeAlias = Mapping[str, list[str]]
 """Texts and numbers that stand for missing cells, by column name."""
-
-_FEWEST = 3
-"""Smallest number of occurrences of a code; a rarer value may be a measurement."""
 
 _NAMING = re.compile(
     r"(?i:(?:^|[\s_.-])(?:id|code|fips|zip|postcode|type|class|category|kind|cluster|group|zone"
@@ -237,22 +234,39 @@ def without_codes(cells: Cells, codes: Iterable[str]) -> Cells:
     Parameters
     ----------
     cells : Series
-        Text, or numbers.
+        Text, numbers or dates.
     codes : iterable of str
+        Codes of dates that are not text have the form 2024-12-31.
     """
     codes = list(codes)
     if not codes:
         return cells
     if is_text(cells):
         return cells.mask(cells.str.strip().isin(codes), "")
+    if cells.dtype.kind != "m" and kind_of(cells) == "date":
+        days = [_day(code) for code in codes]
+        return cells.mask(np.isin(convert(cells.to_frame(), "date")[:, 0], days))
     if cells.dtype.kind not in "iuf":
         return cells
     numbers = pd.to_numeric(pd.Series(codes), errors="coerce").dropna()
     return cells.astype(float).mask(cells.isin(numbers))
 
 
-def _finite(numbers: Cells) -> Array:
-    """Return the known numbers, or none if some are infinite, which is an error elsewhere."""
+def _day(code: str) -> float:
+    """Return days since 1970 of a date that begins with the year, and NaN for other text."""
+    try:
+        return float((np.datetime64(code, "us") - np.datetime64(0, "us")) / np.timedelta64(1, "D"))
+    except ValueError:
+        return np.nan
+
+
+def finite_numbers(numbers: Cells) -> Array:
+    """Return the known numbers, or none if some are infinite, which is an error elsewhere.
+
+    Parameters
+    ----------
+    numbers : Series
+    """
     try:
         values = convert(numbers.to_frame(), "number")[:, 0]
     except ValueError:
@@ -260,54 +274,61 @@ def _finite(numbers: Cells) -> Array:
     return np.asarray(values[~np.isnan(values)])
 
 
-def odd_value(numbers: Cells) -> tuple[float, int] | None:
-    """Return a repeated value far from all others, which may be a code of missing cells.
+def odd_value_note(name: str, cells: Cells, value: float) -> str:
+    """Return a note on a value that `mercer.preprocessing.odd_value` found.
 
     Parameters
     ----------
-    numbers : Series
-        Column of numbers.
-
-    Returns
-    -------
-    (float, int) or None
-        The value, and the number of rows that have it; None if there is no such value.
-
-    Notes
-    -----
-    It is the smallest or the largest value if that occurs at least three times and its distance
-    from the neighboring value exceeds the range of the values between the smallest and the largest
-    one. For values that consist of two or more nines, a quarter of this range is enough.
-    """
-    values = _finite(numbers)
-    distinct, counts = np.unique(values, return_counts=True)
-    if len(distinct) < 5:
-        return None
-    spread = float(np.ptp(distinct[1:-1]))
-    for end, neighbor in ((0, 1), (-1, -2)):
-        gap = abs(float(distinct[end] - distinct[neighbor]))
-        is_nines = set(f"{abs(distinct[end]):g}") == {"9"} and abs(distinct[end]) >= 99
-        if counts[end] >= _FEWEST and gap > (0.25 if is_nines else 1.0) * spread:
-            return float(distinct[end]), int(counts[end])
-    return None
-
-
-def odd_value_note(numbers: Cells, value: float) -> str:
-    """Return a note on the value that `odd_value` found.
-
-    Parameters
-    ----------
-    numbers : Series
-        Column of numbers.
+    name : str
+        Name of the column.
+    cells : Series
+        Numbers or dates.
     value : float
+        The value, as days since 1970 for a date.
     """
-    values = _finite(numbers)
-    others, code = values[values != value], f"{value:.10g}"
+    if kind_of(cells) == "date":
+        values, what = convert(cells.to_frame(), "date")[:, 0], "date"
+        values = values[~np.isnan(values)]
+        code, ends = day_code(value), [day_code(np.floor(end)) for end in _others(values, value)]
+        meaning, named = "a missing or an open date", f"'{shown(name)}={code}'"
+    else:
+        values, what = finite_numbers(cells), "value"
+        code, ends = f"{value:.10g}", [f"{end:.6g}" for end in _others(values, value)]
+        meaning, named = "a missing value", code
     return (
-        f"{code} in {np.mean(values == value):.1%} of the rows is far from all other values "
-        f"({others.min():.6g} to {others.max():.6g}); if it stands for a missing value, say "
-        f"--missing {code}"
+        f"{code} in {np.mean(values == value):.1%} of the rows is far from all other {what}s "
+        f"({ends[0]} to {ends[1]}); if it stands for {meaning}, say --missing {named}"
     )
+
+
+def _others(values: Array, value: float) -> tuple[float, float]:
+    """Return the smallest and the largest of the values that differ from one of them."""
+    others = values[values != value]
+    return float(others.min()), float(others.max())
+
+
+def day_code(day: float) -> str:
+    """Write a day since 1970 as the option --missing takes it.
+
+    Parameters
+    ----------
+    day : float
+    """
+    [code] = format_dates(np.array([day]), ISO)
+    return code.removesuffix("T00:00:00")
+
+
+def are_unresolved(numbers: Array) -> bool:
+    """Return whether numbers differ, but by hardly more than double precision resolves.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (n_rows,)
+        Known numbers.
+    """
+    if not numbers.size:
+        return False
+    return bool(np.ptp(numbers) <= 10.0 * np.finfo(float).eps * np.abs(numbers).max())
 
 
 def naming_codes(name: str, numbers: Cells, most: int = 100) -> str:
@@ -325,7 +346,7 @@ def naming_codes(name: str, numbers: Cells, most: int = 100) -> str:
     str
         Note; empty if they are unlikely to be names.
     """
-    values = _finite(numbers)
+    values = finite_numbers(numbers)
     distinct = np.unique(values)
     is_code = 2 < len(distinct) <= min(most, len(values) / 3)
     if not is_code or not np.array_equal(distinct, np.round(distinct)) or not _NAMING.search(name):

@@ -10,7 +10,7 @@ from mercer.inspection import ModelReport
 from mercer_command.messages import shown
 from mercer_command.models import Trial
 from mercer_command.names import HIGH_IS_GOOD
-from mercer_command.problem import COPIES, sentinel_of
+from mercer_command.problem import COPIES, sentinel_code, sentinel_of
 
 _AS_GOOD = 0.97
 """A simple predictor is as good if the model's squared error is at least this part of its own."""
@@ -41,11 +41,11 @@ def verdict_on(trial: Trial, report: ModelReport) -> str:
         Its report; warnings of leakage concern columns that the model learned from only.
     """
     assert trial.training is not None
-    value = sentinel_of(trial.training.problem)
-    if value is not None:
+    if sentinel_of(trial.training.problem) is not None:
+        code, name = sentinel_code(trial.training.problem), shown(trial.name)
         return (
-            f"find out first what {value:g} means in '{shown(trial.name)}'; if it stands for "
-            f"missing values, --missing '{shown(trial.name)}={value:g}' leaves these rows out."
+            f"find out first what {code} means in '{name}'; if it stands for missing values, "
+            f"--missing '{name}={code}' leaves these rows out."
         )
     leak = next((check for check in report.checks if check.name == "leakage"), None)
     if leak is not None and leak.warnings:

@@ -38,6 +38,20 @@ def test_hidden_files_and_others_are_no_part_of_the_table(tmp_path) -> None:
     assert find_parquet(tmp_path).n_rows == 1
 
 
+def test_a_footer_that_announces_other_rows_is_refused(tmp_path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"x": np.arange(120.0)}), path)
+    content = bytearray(path.read_bytes())
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    # Numbers of rows are stored as twice their value, in groups of seven bits.
+    content[footer:] = content[footer:].replace(b"\xf0\x01", b"\xfe\x7f")
+    path.write_bytes(content)
+    files = find_parquet(path)
+    assert files.n_rows == 8191
+    with pytest.raises(ValueError, match=r"damaged: 8,191 rows are announced, and 120 are there"):
+        list(files.batches(["x"], 50))
+
+
 def test_a_name_that_occurs_twice(tmp_path) -> None:
     table = pa.table([[1.0], [2.0]], names=["x", "x"])
     pq.write_table(table, tmp_path / "x.parquet")

@@ -186,3 +186,24 @@ def test_a_value_that_may_stand_for_missing_cells_is_told_with_its_rows() -> Non
         assert "-200 in 12.3% of the rows is far from all other values" in column.warnings[0]
     column = recognized(RNG.normal(size=50))
     assert (column.sentinel, column.n_sentinel) == (None, 0)
+
+
+@pytest.mark.parametrize("notation", ["%Y-%m-%d", "%d.%m.%Y", "%Y-%m-%dT%H:%M:%S", None])
+@pytest.mark.parametrize("chosen", [False, True])
+def test_a_far_date_is_told_and_can_be_taken_for_missing(
+    notation: str | None, chosen: bool
+) -> None:
+    days = pd.date_range("2023-01-02", periods=60).to_numpy("datetime64[us]").copy()
+    days[::4] = np.datetime64("9999-12-31")
+    cells = pd.Series(days if notation is None else pd.Series(days).dt.strftime(notation))
+    choices = {"until": Choice("date")} if chosen else None
+    _, [column] = recognize_columns(cells.to_frame("until"), choices)
+    assert (column.sentinel, column.n_sentinel) == (2932896.0, 15)
+    assert column.warnings == (
+        "9999-12-31 in 25.0% of the rows is far from all other dates (2023-01-03 to 2023-03-02); "
+        "if it stands for a missing or an open date, say --missing 'until=9999-12-31'",
+    )
+    missing = {"until": ["9999-12-31"]}
+    typed, [column] = recognize_columns(cells.to_frame("until"), choices, missing=missing)
+    assert (column.sentinel, column.missing, column.warnings) == (None, 0.25, ())
+    assert typed["until"].isna().tolist() == [row % 4 == 0 for row in range(60)]

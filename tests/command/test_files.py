@@ -55,6 +55,14 @@ def test_errors_of_other_files_keep_their_message(tmp_path: Path) -> None:
         (tmp_path / "table.csv").read_text()
 
 
+def test_a_link_to_itself_is_named(tmp_path: Path) -> None:
+    loop = tmp_path / "loop.csv"
+    loop.symlink_to(loop)
+    for outputs, inputs in (((loop,), ()), ((), (loop,))):
+        with pytest.raises(InputError, match=r"loop\.csv is a symbolic link that leads back to"):
+            check_outputs(*outputs, inputs=inputs)
+
+
 def test_links_modes_and_suffixes_are_kept(tmp_path: Path) -> None:
     real, link = tmp_path / "model.v2.csv.gz", tmp_path / "latest"
     real.write_text("old")

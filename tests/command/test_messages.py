@@ -29,6 +29,8 @@ def test_an_error_of_the_user_is_one_line() -> None:
 def test_a_defect_of_the_program_keeps_its_traceback() -> None:
     assert one_line(AttributeError("no attribute")) is None
     assert one_line(ImportError("cannot import", name="mercer.kernels.absent")) is None
+    little = ImportError("a.so: failed to map segment from shared object", name="_pydantic_core")
+    assert str(one_line(little)).startswith("out of memory (a.so: failed to map segment")
 
 
 def test_warnings_that_differ_in_numbers_alone_are_one_note() -> None:

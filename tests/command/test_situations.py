@@ -90,6 +90,44 @@ def test_dates_that_order_the_rows(run: Run) -> None:
     assert type(folds).__name__ == "TimeSeriesSplit"
 
 
+def contracts(until: str, n: int = 160) -> Frame:
+    """The response follows the day of contracts that have ended; most open ones have a high one."""
+    rng = np.random.default_rng(0)
+    days = rng.permutation(pd.date_range("2023-01-02", periods=n).strftime("%Y-%m-%d"))
+    is_open, x = rng.random(n) < 0.35, rng.normal(size=n)
+    y = np.where(is_open, 30.0, 10.0 * pd.Series(days).rank() / n) + np.sin(2.0 * x)
+    return pd.DataFrame({"until": np.where(is_open, until, days), "x": x, "y": y.round(3)})
+
+
+@pytest.mark.parametrize("until", ["9999-12-31", "2099-12-31", "1900-01-01", "2023-06-12"])
+def test_dates_that_do_not_order_all_rows(run: Run, until: str) -> None:
+    said = told(
+        run,
+        contracts(until),
+    )
+    assert "drawn at random" in said
+    is_far = until != "2023-06-12"
+    assert (f"say --missing 'until={until}'" in said) is is_far
+    assert "rows follow each other by 'until'" in said
+    assert ("--time 'until' learns from the past" in said) is not is_far
+
+
+def test_a_test_on_rows_of_one_time_says_so(run: Run) -> None:
+    said = told(run, contracts("9999-12-31"), "--time", "until")
+    assert re.search(r"tested on the last \d\d rows in time, which are all of one time", said)
+
+
+def test_a_far_date_as_the_target(run: Run) -> None:
+    frame = contracts("9999-12-31").rename(columns={"y": "z"})
+    said = told(run, frame, target="until")
+    assert re.search("'until' is 9999-12-31 in .* rows, which may stand for a missing value", said)
+    assert "find out first what 9999-12-31 means in 'until'" in said
+    assert "--missing 'until=9999-12-31' leaves these rows out" in said
+    said = told(run, frame, "--missing", "until=9999-12-31", target="until")
+    assert "rows without 'until' are left out" in said
+    assert "9999" not in said
+
+
 def test_a_counter_that_orders_the_rows(run: Run) -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"instant": np.arange(1, 161), "temp": rng.normal(size=160)})
@@ -327,3 +365,25 @@ def test_names_of_outputs_may_clash(run: Run) -> None:
     result = run("predict", "m.skops", "t.csv", "--out", "p.csv")
     assert result.exit_code == 0, result.output
     assert np.corrcoef(pd.read_csv("p.csv")["prediction"], frame["color"] == "blue")[0, 1] > 0.7
+
+
+def test_times_with_and_without_a_zone(run: Run) -> None:
+    """The hours of a shop in New York count, and not those of Greenwich."""
+    pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(0)
+    at = pd.Series(pd.date_range("2024-01-01", periods=160, freq="7h", tz="America/New_York"))
+    y = 3.0 * np.sin(2.0 * np.pi * at.dt.hour / 24.0) + 0.1 * rng.normal(size=160)
+    local = pd.DataFrame({"at": at.dt.tz_localize(None), "x": rng.normal(size=160), "y": y})
+    local.assign(at=at).to_parquet("zone.parquet")
+    local.assign(at=at.map(lambda time: time.isoformat())).to_csv("zone.csv", index=False)
+    local.to_csv("local.csv", index=False)
+    scores = set()
+    for table in ("local.csv", "zone.csv", "zone.parquet"):
+        options = ("--target", "y", "--learner", "uniform", "--random", "--out", "m.skops")
+        result = run("fit", table, *options)
+        assert result.exit_code == 0, result.output
+        scores.add(re.findall("error is ([0-9.]+)", " ".join(result.stdout.split()))[0])
+    assert len(scores) == 1
+    line = error_line(run("predict", "m.skops", "local.csv", "--out", "p.csv"))
+    assert "Times of column 'at' have no time zone, and those of the training rows had one" in line
+    assert run("predict", "m.skops", "zone.csv", "--out", "p.csv").exit_code == 0

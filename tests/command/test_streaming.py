@@ -1,5 +1,6 @@
 """Tables in Parquet files that are read in parts: training and test rows, and their fits."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,12 +8,14 @@ import numpy as np
 import pytest
 from command_cases import Run, call, class_table, error_line, pd, response_table, write_folder
 
+from mercer_command import models
 from mercer_command.division import splits
 from mercer_command.files import load_model
 from mercer_command.messages import InputError
 from mercer_command.options import Fit
+from mercer_command.output import progress_bar
 from mercer_command.problem import as_problem
-from mercer_command.streaming import is_streamed, streamed_table
+from mercer_command.streaming import Training, is_streamed, streamed_table
 
 pytest.importorskip("pyarrow")
 
@@ -40,9 +43,9 @@ class TestRows:
         [(train, test)] = splits(expected, test_size=0.25, repeats=1, seed=0)
         np.testing.assert_array_equal(found.problem.target, expected.target)
         np.testing.assert_array_equal(found.test, test)
-        np.testing.assert_array_equal(found.train, train)
+        np.testing.assert_array_equal(found.train, np.sort(train))
         np.testing.assert_array_equal(
-            np.concatenate([y for _, y in found.source.targets()]), expected.target[np.sort(train)]
+            np.concatenate([y for _, y in found.source.targets()]), expected.target[found.train]
         )
         assert found.problem.features.columns.tolist() == expected.features.columns.tolist()
 
@@ -61,6 +64,42 @@ class TestRows:
         np.testing.assert_array_equal(np.sort(np.concatenate([tested, learned])), frame["row"])
         assert found.problem.n_rows == 200
         assert "30 rows that are drawn from 200" in " ".join(found.problem.notes)
+
+    @pytest.mark.parametrize("n", [20_000, 60])
+    @pytest.mark.parametrize("left_out", ["empty", "code", "totals"])
+    def test_rows_without_a_usable_target_shift_no_others(
+        self, tmp_path: Path, left_out: str, n: int
+    ) -> None:
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({"row": np.arange(200.0) / 2, "y": rng.random(200).round(3)})
+        given: dict[str, Any] = {"missing": None}
+        lost = np.arange(200) % 7 == 2
+        if left_out == "empty":
+            frame["y"] = np.where(lost, "", np.where(frame["y"] > 0.5, "high", "low"))
+        elif left_out == "code":
+            frame["y"], given["missing"] = np.where(lost, -9.0, frame["y"]), "y=-9"
+        else:
+            lost, n = np.arange(200) == 199, 20_000
+            frame.loc[199] = frame[:199].sum()
+        write_folder(frame, tmp_path / "t")
+        options = Fit(tmp_path / "t", "y", test_size=0.25, **given)
+        found = streamed_table(options, n_sampled=n)
+        rows = found.problem.features["row"].to_numpy()
+        blocks = list(found.source.raw_blocks())
+        learned = np.concatenate([found.source.as_input(block.X)["row"] for block in blocks])
+        both = np.sort(np.concatenate([learned, rows[found.test]]))
+        np.testing.assert_array_equal(both, frame["row"][~lost])
+        assert len(found.test) == round(0.25 * len(both))
+        assert found.problem.n_rows == len(both)
+        truth = frame.set_index("row")["y"]
+        assert truth[rows].tolist() == found.problem.target.tolist()
+        assert truth[learned].tolist() == np.concatenate([b.y for b in blocks]).tolist()
+
+    def test_labels_with_needless_spaces_are_refused(self, tmp_path: Path) -> None:
+        frame = class_table().assign(kind=["yes", "yes ", "no", " no"] * 20)
+        write_folder(frame, tmp_path / "t")
+        with pytest.raises(InputError, match="needless spaces, such as ' no', 'yes '; a table"):
+            table_of(tmp_path / "t", "kind")
 
 
 class TestTask:
@@ -102,6 +141,78 @@ def test_classes_of_one_row_are_left_out(tmp_path: Path) -> None:
     np.testing.assert_array_equal(
         np.sort(np.concatenate([tested, learned])), frame["x"].drop([3, 70, 199])
     )
+
+
+def _memory_and_parts(path: Path, target: str, **given: Any) -> tuple[Training, Training, Fit]:
+    """The same training and test rows, in memory and read in parts."""
+    options = Fit(path, target, random=True, test_size=0.25, **given)
+    parts = streamed_table(options)
+    return replace(parts, source=None), parts, options
+
+
+def _reported(training: Training, options: Fit, client: Any = None) -> dict[str, float]:
+    """Scores of held-out rows and of left-out training rows."""
+    if training.source is not None:
+        training.source.client = client
+    with progress_bar() as bar:
+        found = models.fit(training, options, bar, lambda model: None).report
+    assert found is not None
+    shown = [one for one in (found.held_out[0], found.left_out) if one is not None]
+    return {f"{k} {n}": e.value for k, one in enumerate(shown) for n, e in one.scores.items()}
+
+
+class TestScores:
+    @pytest.mark.parametrize(
+        ("learner", "target", "is_folder"),
+        [
+            ("stacking", "y", False),
+            ("stacking", "kind", True),
+            ("cka", "y", True),
+            ("cka", "kind", False),
+        ],
+    )
+    def test_rows_read_in_parts_have_the_scores_of_memory(
+        self, tmp_path: Path, learner: str, target: str, is_folder: bool
+    ) -> None:
+        frame = response_table().assign(kind=lambda rows: np.where(rows.a > 0, "high", "low"))
+        frame = frame.drop(columns={"y", "kind"} - {target})
+        path = tmp_path / "t"
+        if is_folder:
+            write_folder(frame, path)
+        else:
+            frame.to_parquet(path := tmp_path / "t.parquet")
+        memory, parts, options = _memory_and_parts(path, target, learner=learner)
+        expected, found = _reported(memory, options), _reported(parts, options)
+        assert found == pytest.approx(expected, rel=1e-6)
+        assert any(name.startswith("1 ") for name in found) or learner == "cka"
+
+    def test_workers_have_the_scores_of_memory(self, tmp_path: Path, cluster: Any) -> None:
+        distributed = pytest.importorskip("distributed")
+        write_folder(response_table(), tmp_path / "t")
+        memory, parts, options = _memory_and_parts(tmp_path / "t", "y")
+        with distributed.Client(cluster, set_as_default=False) as client:
+            found = _reported(parts, options, client)
+        assert found == pytest.approx(_reported(memory, options), rel=1e-6)
+
+    @pytest.mark.parametrize("n", [20_000, 40])
+    def test_left_out_rows_are_scored_if_the_sample_has_all_of_them(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int
+    ) -> None:
+        given, report = dict[str, Any](), models.report
+
+        def noted(*rows: Any, **settings: Any) -> Any:
+            given.update(settings)
+            return report(*rows, **settings)
+
+        monkeypatch.setattr(models, "report", noted)
+        write_folder(response_table(), tmp_path / "t")
+        options = Fit(tmp_path / "t", "y", random=True, learner="cka")
+        with progress_bar() as bar:
+            training = streamed_table(options, n_sampled=n)
+            found = models.fit(training, options, bar, lambda model: None).report
+        assert found is not None
+        assert given["sampled"] is (n == 40)
+        assert any("from a sample of 40 train" in text for text in found.remarks) is (n == 40)
 
 
 class TestFit:

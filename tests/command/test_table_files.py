@@ -1,5 +1,6 @@
 """Reading tables, inferring the task, and preparing columns."""
 
+import json
 from datetime import time
 from decimal import Decimal
 from pathlib import Path
@@ -18,6 +19,7 @@ from command_cases import Run, read_table, write_folder  # noqa: E402
 from mercer import ParquetSource  # noqa: E402
 from mercer.preprocessing._column_kinds import kind_of  # noqa: E402
 from mercer_command.files import appended_table, load_model  # noqa: E402
+from mercer_command.messages import InputError  # noqa: E402
 from mercer_command.options import Fit  # noqa: E402
 from mercer_command.problem import as_problem  # noqa: E402
 from mercer_command.streaming import streamed_table  # noqa: E402
@@ -80,6 +82,19 @@ def test_columns_whose_names_clash_after_encoding_are_kept() -> None:
     assert model[-1].n_features_in_ == 3
 
 
+def test_numbers_that_a_computer_does_not_resolve_or_hold() -> None:
+    rng = np.random.default_rng(0)
+    near, x = 2**62 + rng.integers(0, 1000, 80), rng.normal(size=80)
+    for cells in (near, near.astype(str)):
+        with pytest.raises(InputError, match=r"'y' holds numbers near 4\.61169e\+18 that differ"):
+            as_problem(pd.DataFrame({"x": x, "y": cells}), "y")
+        problem = as_problem(pd.DataFrame({"id": cells, "x": x, "y": x}), "y")
+        assert problem.features.columns.tolist() == ["x"]
+        assert any("differ by less than a computer resolves: 'id'" in n for n in problem.notes)
+    with pytest.raises(InputError, match=r"numbers beyond 1e\+38 are in 'x'"):
+        as_problem(pd.DataFrame({"x": np.append(x, 1e300), "y": np.append(x, 0.5)}), "y")
+
+
 def test_types_of_parquet_are_read(tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {
@@ -96,6 +111,32 @@ def test_types_of_parquet_are_read(tmp_path: Path) -> None:
     assert [kind_of(read[name]) for name in read] == kinds
     flags = pd.DataFrame({"x": np.arange(12) / 2, "flag": pd.array([True, False] * 6, "boolean")})
     np.testing.assert_array_equal(as_problem(flags, "flag").target, [True, False] * 6)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"index_columns": ["gone"]},
+        {"index_columns": None},
+        {"index_columns": [3]},
+        {"columns": None},
+        {"column_indexes": [{"name": None, "pandas_type": "int99", "numpy_type": "int99"}]},
+        b"[]",
+        b"{",
+        b"\xff",
+    ],
+)
+def test_what_pandas_noted_in_parquet_may_not_fit_the_columns(tmp_path: Path, told: Any) -> None:
+    pa = pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"x": [0.5, None, 2.0], "kind": ["a", "b", None]})
+    table = pa.Table.from_pandas(frame)
+    noted = json.loads(table.schema.metadata[b"pandas"])
+    noted = told if isinstance(told, bytes) else json.dumps({**noted, **told}).encode()
+    path = tmp_path / "t.parquet"
+    pytest.importorskip("pyarrow.parquet").write_table(
+        table.replace_schema_metadata({b"pandas": noted}), path
+    )
+    pd.testing.assert_frame_equal(read_cells(path).frame, frame)
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz", "t.parquet"])

@@ -28,6 +28,13 @@ def cells(path: Path, content: bytes) -> list[list[str]]:
     return read_text_table(path)[0].to_numpy().tolist()
 
 
+@pytest.mark.parametrize("content", [b"\n\n", b"  \n \n", b"\t\n", b"sep=;\n \n", b" "])
+def test_blank_lines_alone_are_no_table(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(InputError, match="the file is empty"):
+        read_cells(tmp_path / "t.csv")
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "latin-1"])
 def test_encodings(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "t.csv"

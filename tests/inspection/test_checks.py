@@ -216,6 +216,16 @@ class TestTimeOrder:
         assert "rows follow each other by 'day', and targets of neighbors" in check.warnings[0]
         assert not target_orders(table, Truth("regression", np.sort(walk), np.empty(0)))
 
+    @pytest.mark.parametrize("far", ["9999-12-31", "1900-01-01"])
+    def test_rows_of_a_date_that_may_stand_for_none_have_no_order(self, far: str) -> None:
+        rng = np.random.default_rng(0)
+        days = rng.permutation(np.datetime64("2024-01-01") + np.arange(200))
+        is_open = rng.random(200) < 0.3
+        y = np.where(is_open, 20.0, 0.0) + rng.normal(size=200)
+        truth = Truth("regression", y, np.empty(0))
+        table = columns(day=np.where(is_open, np.datetime64(far), days))
+        assert not time_order({}, target_orders(table, truth)).warnings
+
     def test_targets_of_no_order_are_not(self) -> None:
         days = np.datetime64("2024-01-01") + np.arange(80)
 

@@ -111,6 +111,17 @@ def test_residuals_of_two_stages_are_left_out_predictions(responses: Any) -> Non
     assert found.left_out.scores["rmse"].value == pytest.approx(expected)
 
 
+def test_a_sample_of_the_training_rows_is_not_scored_by_predictions_for_others(
+    responses: Any, regression: Any
+) -> None:
+    (X, y), model = responses, regression[0]
+    others = np.random.default_rng(1).permutation(N)[:N_TRAIN]
+    test = slice(N_TRAIN, None)
+    found = report(model, X[test], y[test], train=(X[others], y[others]), sampled=True)
+    assert found.left_out is None
+    assert len(found.held_out) > 1
+
+
 def test_parts_that_are_absent_are_named(responses: Any, classes: Any) -> None:
     found = reported(LinearSVC(), classes, train=False)
     assert (found.calibration, found.coverage, found.beats_constant) == ((), None, None)

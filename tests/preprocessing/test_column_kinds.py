@@ -99,7 +99,7 @@ class TestConversion:
             as_numbers(frame)
         with pytest.raises(ValueError, match=r"infinite numbers: 1\."):
             as_numbers(np.array([[1.0, 2.0], [3.0, -np.inf]]))
-        with pytest.raises(ValueError, match=r"no dates where dates are needed: 0\."):
+        with pytest.raises(ValueError, match=r"neither dates nor durations, which are needed: 0\."):
             as_days(column(["today", None])[:, None])
 
     def test_dates_are_days_since_1970(self) -> None:

@@ -75,8 +75,8 @@ class TestDataFrames:
         }
         one_hot = {f"{name}_{value}" for name, values in categories.items() for value in values}
         numbers = {"size", "price", "count", "one", "when"}
-        # In UTC, the days are of three months.
-        calendar = {f"when_{c}_{f}" for c in ("season", "weekday") for f in ("sin", "cos")}
+        # In Berlin, the days are of two months, and the hour is always zero.
+        calendar = {"when_weekday_sin", "when_weekday_cos"}
         assert set(out.columns) == numbers | set(indicators) | one_hot | calendar
         assert (out["one"] == 0.0).all()
         for name, values in categories.items():

@@ -112,6 +112,11 @@ class ParquetFiles:
         Yields
         ------
         pyarrow.RecordBatch of shape (n_rows, n_columns)
+
+        Raises
+        ------
+        ValueError
+            If a file holds another number of rows than its metadata says.
         """
         pa = arrow()
         schema = pa.schema([self.schema.field(name) for name in columns])
@@ -123,8 +128,15 @@ class ParquetFiles:
             # With buffered reads, no row group is entirely in memory, not even compressed.
             with pa.parquet.ParquetFile(file, buffer_size=2**16, pre_buffer=False) as reader:
                 indices = [group.index for group in members]
-                read = reader.iter_batches(n_rows, row_groups=indices, columns=stored)
-                yield from (_completed(batch, schema, constants) for batch in read)
+                n_read, n_claimed = 0, sum(group.n_rows for group in members)
+                for batch in reader.iter_batches(n_rows, row_groups=indices, columns=stored):
+                    n_read += batch.num_rows
+                    yield _completed(batch, schema, constants)
+            if n_read != n_claimed:
+                raise ValueError(
+                    f"{file.name} is damaged: {n_claimed:,} rows are announced, and {n_read:,} "
+                    "are there."
+                )
 
 
 def _completed(

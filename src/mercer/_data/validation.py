@@ -340,7 +340,8 @@ def table_advice(estimator: BaseEstimator) -> Iterator[None]:
         The estimator that receives the table.
     """
     try:
-        yield
+        with refused_dates():
+            yield
     except ValueError as error:
         told = str(error).rstrip(".")
         if any(part in told for part in ("could not convert", "Input X contains NaN")):
@@ -351,6 +352,17 @@ def table_advice(estimator: BaseEstimator) -> Iterator[None]:
             raise ValueError(f"{told}\n{hint}") from error
         if "Found array with dim 3" in told:
             raise ValueError(f"{told}. {_stack_advice(estimator)}") from error
+        raise
+
+
+@contextmanager
+def refused_dates() -> Iterator[None]:
+    """Replace NumPy's errors about tables of dates by one that advises what to do."""
+    try:
+        yield
+    except TypeError as error:
+        if any(part in str(error) for part in ("could not be promoted", "float() argument")):
+            raise ValueError(f"X holds columns that are no numbers. {_TABLE_ADVICE}") from error
         raise
 
 

@@ -23,6 +23,7 @@ from mercer.inspection._identifiers import identifiers
 from mercer.inspection._intervals import CONFIDENCE, Estimate
 from mercer.inspection._leakage import leakage
 from mercer.inspection._report_text import formatted, number
+from mercer.preprocessing import odd_value
 
 _LEAST_OF_RESIDUALS = 0.15
 """Smaller correlations of neighboring residuals hardly change the error of later rows."""
@@ -314,6 +315,8 @@ def _in_order(column: Column, values: Array, units: Array) -> Array:
     times = column.take(slice(len(column.values) - len(units), None)).over_units(units)
     means = _means_of_units(values, units)
     known = ~np.isnan(times.values) & ~np.isnan(means)
+    while column.kind == "date" and (odd := odd_value(times.values[known], dates=True)):
+        known &= times.values != odd[0]  # Such a date says "unknown" or "not yet".
     return means[known][np.argsort(times.values[known], kind="stable")]
 
 

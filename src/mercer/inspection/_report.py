@@ -189,6 +189,7 @@ def report(
     coverage: float = 0.9,
     metric: str | None = None,
     later: bool = False,
+    sampled: bool = False,
     random_state: int = 0,
 ) -> ModelReport:
     """Evaluate a fitted model on held-out rows, and check whether the scores may be misleading.
@@ -219,6 +220,9 @@ def report(
     later : bool, default=False
         Whether the rows are later than all training rows, in which case their order does not make
         the scores misleading.
+    sampled : bool, default=False
+        Whether `train` holds only some of the rows that the model was fitted to, so that the
+        model's predictions for left-out training rows are not of these rows.
     random_state : int, default=0
         Seed with which rows are drawn for computations that would be slow on all rows.
 
@@ -295,7 +299,7 @@ def report(
     compared, better, ratio = _compared(model, (X, truth, own), train, past, random_state)
     own_scores = PredictorScores("model", scores(truth, own))
     metric = _metric(metric, own_scores, truth if past is None else past)
-    left_out, inner = left_out_scores(step, past)
+    left_out, inner = left_out_scores(step, None if sampled else past)
     columns = columns_of(X, None if train is None else train[0], prefixes=True)
     covered, remarks = _coverage(step, encoded, truth, coverage)
     n_train = 0 if past is None else len(past.y)

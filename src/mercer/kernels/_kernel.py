@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array, gen_batches
 
 from mercer._data.types import Array, Features
+from mercer._data.validation import refused_dates
 from mercer.kernels._column_names import are_rows, check_names
 from mercer.kernels._distances import inner
 from mercer.kernels._own_formula import OwnFormula, parameters
@@ -281,7 +282,8 @@ class Kernel(OwnFormula):
         sparse = "csr" if self.accepts_sparse else False
         finite = "allow-nan" if self.accepts_missing else True
         kinds = [np.float64, np.float32]
-        X = check_array(X, accept_sparse=sparse, dtype=kinds, ensure_all_finite=finite)
+        with refused_dates():
+            X = check_array(X, accept_sparse=sparse, dtype=kinds, ensure_all_finite=finite)
         if self.accepts_missing:
             check_takes([self], X)
         return X.astype(np.float64, copy=False), X.dtype

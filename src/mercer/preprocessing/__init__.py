@@ -4,6 +4,7 @@ from mercer.preprocessing._column_encoder import column_encoder
 from mercer.preprocessing._column_kinds import convert, kind_of
 from mercer.preprocessing._column_reader import numbers_rows
 from mercer.preprocessing._letter_codes import LetterCodes, repeated_prefix
+from mercer.preprocessing._odd_values import odd_value
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
 from mercer.preprocessing._table_encoder import column_encoders, table_encoder
 from mercer.preprocessing._text_columns import (
@@ -28,6 +29,7 @@ __all__ = [
     "kind_of",
     "missing_texts",
     "numbers_rows",
+    "odd_value",
     "parse_cells",
     "repeated_prefix",
     "table_encoder",

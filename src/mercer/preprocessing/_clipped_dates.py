@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._data.types import Array, Features, PerSample
 from mercer.preprocessing._column_kinds import as_days, is_duration, named_columns
+from mercer.preprocessing._time_zones import check_zones, zones_of
 
 _UNBOUNDED = float(np.finfo(float).max)
 """End of the range of a column without one. Saved models hold finite numbers only."""
@@ -23,6 +24,8 @@ class ClippedDates(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ----------
     low_, high_ : ndarray of shape (n_features_in_,)
         The first and the last date of each column; the largest numbers for durations.
+    zones_ : list of str or None
+        The time zone of each column, None if it has none.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, if X is a data frame whose column names are all strings.
@@ -50,6 +53,7 @@ class ClippedDates(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         days, columns = as_days(X), [column for _, column in named_columns(X)]
         free = np.isnan(days).all(axis=0) | np.array([is_duration(column) for column in columns])
         known = np.where(free, 0.0, days)
+        self.zones_ = zones_of(X)
         self.low_ = np.where(free, -_UNBOUNDED, np.nanmin(known, axis=0))
         self.high_ = np.where(free, _UNBOUNDED, np.nanmax(known, axis=0))
         return self
@@ -67,4 +71,5 @@ class ClippedDates(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Missing dates are NaN.
         """
         check_is_fitted(self)
+        check_zones(X, getattr(self, "zones_", None))
         return np.clip(as_days(X), self.low_, self.high_)

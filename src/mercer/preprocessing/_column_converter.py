@@ -7,6 +7,7 @@ from sklearn.utils.validation import validate_data
 
 from mercer._data.types import Array, Features, PerSample
 from mercer.preprocessing._column_kinds import Kind, convert
+from mercer.preprocessing._time_zones import check_zones, zones_of
 
 
 class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -18,6 +19,8 @@ class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
+    zones_ : list of str or None
+        For dates, the time zone of each column, None if it has none.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, if X is a data frame whose column names are all strings.
@@ -44,6 +47,7 @@ class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Ignored.
         """
         validate_data(self, X, skip_check_array=True)
+        self.zones_ = zones_of(X) if self.kind == "date" else None
         return self
 
     def transform(self, X: Features) -> Array:
@@ -57,4 +61,5 @@ class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_features)
         """
+        check_zones(X, getattr(self, "zones_", None))
         return convert(X, self.kind)

@@ -74,7 +74,7 @@ def kind_of(column: Features) -> Kind:
     texts = {str(value) for value in distinct}
     if len(texts) <= max(FEW, values.size / 2):
         return "category"
-    n_known = values.size - int(_is_missing(values).sum())
+    n_known = values.size - int(is_missing(values).sum())
     return "text" if len(texts) < n_known or holds_words(texts) else "identifier"
 
 
@@ -102,7 +102,7 @@ def is_duration(column: Features) -> bool:
     values = _values(column)
     if values.dtype.kind != "O":
         return values.dtype.kind == "m"
-    known = values[~_is_missing(values)]
+    known = values[~is_missing(values)]
     return bool(known.size) and _all_are(known, timedelta | np.timedelta64)
 
 
@@ -199,7 +199,8 @@ def as_days(X: Features) -> Array:
         else:
             other.append(str(name))
     if other:
-        raise ValueError(f"Columns hold no dates where dates are needed: {', '.join(other)}.")
+        named = ", ".join(other)
+        raise ValueError(f"Columns hold neither dates nor durations, which are needed: {named}.")
     return np.column_stack(days)
 
 
@@ -271,8 +272,13 @@ def _values(column: Features) -> Array:
     return values if values.dtype.kind in "iufmM" else values.astype(object)
 
 
-def _is_missing(values: Array) -> Array:
-    """Mark None, NaN, NaT and pandas' NA in an array of objects."""
+def is_missing(values: Array) -> Array:
+    """Mark None, NaN, NaT and pandas' NA in an array of objects.
+
+    Parameters
+    ----------
+    values : ndarray of object of shape (n_samples,)
+    """
     return np.array(
         [v is None or type(v).__name__ in ("NAType", "NaTType") or _differs(v) for v in values],
         dtype=bool,
@@ -288,7 +294,7 @@ def _distinct(values: Array) -> Array:
     """Return the distinct known values of an array of objects; True and 1 are distinct."""
     pairs = set(zip(map(type, values), values, strict=True))
     distinct = np.fromiter((value for _, value in pairs), dtype=object, count=len(pairs))
-    return distinct[~_is_missing(distinct)]
+    return distinct[~is_missing(distinct)]
 
 
 def _all_are(values: Array, types: type | UnionType) -> bool:
@@ -312,7 +318,7 @@ def _floats(values: Array) -> Array:
         raise TypeError("dates are no numbers")
     if values.dtype.kind != "O":
         return values.astype(np.result_type(values, np.float32), copy=False)
-    return np.where(_is_missing(values), np.nan, values).astype(float)
+    return np.where(is_missing(values), np.nan, values).astype(float)
 
 
 def days_of(column: Features) -> Array:
@@ -324,13 +330,14 @@ def days_of(column: Features) -> Array:
     """
     values = _values(column)
     if values.dtype.kind == "O":
-        missing = _is_missing(values)
+        missing = is_missing(values)
         values = values.copy()
         values[missing] = None
         if _all_are(values[~missing], time):
             values[~missing] = [_since_midnight(at) for at in values[~missing]]
         is_since = not missing.all() and _all_are(values[~missing], timedelta | np.timedelta64)
         kind = "m" if is_since else "M"
+        values = np.array([_in_utc(value) for value in values], dtype=object)
         values = values.astype(f"{kind}8[us]")
     since = values if values.dtype.kind == "m" else values - np.datetime64(0, "D")
     return since / np.timedelta64(1, "D")
@@ -338,6 +345,14 @@ def days_of(column: Features) -> Array:
 
 def _since_midnight(at: time) -> timedelta:
     return datetime.combine(date.min, at.replace(tzinfo=None)) - datetime.combine(date.min, time())
+
+
+def _in_utc(value: object) -> object:
+    """Return a time with a time zone as the time in UTC without one, and others unchanged."""
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        return value
+    offset = value.utcoffset() or timedelta(0)
+    return np.datetime64(value.replace(tzinfo=None), "us") - np.timedelta64(offset, "us")
 
 
 def floats_of(column: Features) -> Array:
@@ -354,7 +369,7 @@ def _texts(values: Array) -> Array:
     if values.dtype.kind != "O":
         values = values.astype(object)
     texts = np.empty(values.size, dtype=object)
-    for i, missing in enumerate(_is_missing(values)):
+    for i, missing in enumerate(is_missing(values)):
         value = values[i]
         is_whole = isinstance(value, float | np.floating) and value.is_integer()
         texts[i] = np.nan if missing else str(int(value) if is_whole else value)

@@ -18,12 +18,12 @@ from mercer.preprocessing._column_converter import ColumnConverter
 from mercer.preprocessing._column_kinds import (
     Kind,
     as_categories,
-    days_of,
     is_duration,
     named_columns,
 )
 from mercer.preprocessing._column_reader import ColumnsOfKind, TableEncoder
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
+from mercer.preprocessing._time_zones import check_zones, local_days, zones_of
 
 
 def table_encoder(extrapolate_dates: bool = False) -> TableEncoder:
@@ -39,7 +39,9 @@ def table_encoder(extrapolate_dates: bool = False) -> TableEncoder:
       column, new categories are zero in all columns.
     * Dates and durations: days since 1970, or days, encoded as numbers. Dates outside the range of
       the training rows count as the nearest date in this range. The season, weekday and time of day
-      of dates, if they vary, are points on circles, with two features each.
+      of dates, if they vary, are points on circles, with two features each. Times with a time zone
+      are those of the clock there, and are needed where the training rows have a zone, and only
+      there.
     * Text with more than 20 distinct values, and more than one distinct value for every two rows:
       latent semantic analysis of its counts of letter sequences, with at most 30 components.
     * Times of day: fractions of a day, encoded as numbers, and points on a circle.
@@ -160,15 +162,18 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
     """Represent dates by their season, weekday and time of day.
 
     Each of the three is an angle t, and becomes the two features sin t and cos t, so that December
-    is next to January and Sunday to Monday. Weekdays change at midnight. A feature that does not
-    vary in the training rows is left out: the time of day of plain dates, for example. Durations
-    have no position in a calendar and get no features. Missing dates are zero in all features,
-    which is the center of the circles.
+    is next to January and Sunday to Monday. Times with a time zone are those of the clock there.
+    Weekdays change at midnight. A feature that does not vary in the training rows is left out: the
+    time of day of plain dates, for example. Durations have no position in a calendar and get no
+    features. Missing dates are zero in all features, which is the center of the circles.
 
     Attributes
     ----------
     features_ : list of (int, str)
         Position of the column and name of the cycle for each pair of features.
+    zones_ : list of str or None
+        The time zone of each column, whose clock counts: empty for offsets from UTC in no named
+        zone, where each time is read as it is written, and None for times without a zone.
     n_features_in_ : int
 
     Examples
@@ -198,10 +203,11 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
         columns = list(named_columns(X))
         self.n_features_in_ = len(columns)
         self.features_: list[tuple[int, str]] = []
+        self.zones_ = zones_of(X)
         for position, (_, column) in enumerate(columns):
             if is_duration(column):
                 continue
-            days = days_of(column)
+            days = local_days(column, self.zones_[position])
             days = days[np.isfinite(days)]
             self.features_ += [(position, cycle) for cycle in _PERIODS if _varies(days, cycle)]
         return self
@@ -219,9 +225,12 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         columns = [column for _, column in named_columns(X)]
+        zones = getattr(self, "zones_", None)  # Earlier versions took the clock of UTC.
+        check_zones(X, zones)
         out = np.zeros((len(X), 2 * len(self.features_)))
         for pair, (position, cycle) in enumerate(self.features_):
-            angle = 2.0 * np.pi * _phase(days_of(columns[position]), cycle)
+            days = local_days(columns[position], zones[position] if zones else None)
+            angle = 2.0 * np.pi * _phase(days, cycle)
             circle = np.column_stack([np.sin(angle), np.cos(angle)])
             out[:, 2 * pair : 2 * pair + 2] = np.nan_to_num(circle)
         return out

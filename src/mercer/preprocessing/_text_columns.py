@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from mercer.preprocessing import _notation as notation
 from mercer.preprocessing._column_kinds import plain_column
 from mercer.preprocessing._notation import ISO, READABLE, Decimal, Readings
+from mercer.preprocessing._time_zones import with_offsets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,9 +167,14 @@ def parse_cells(
     -------
     values : Series of shape (n_rows,)
         Numbers, dates, times of day on the first of January 1970, or text without surrounding
-        spaces.
+        spaces. Dates that are written with offsets from UTC keep these.
     odd : Series of str
         The cells that are not missing but could not be read.
+
+    Raises
+    ------
+    ValueError
+        If some dates have an offset from UTC, as in 2024-05-01T08:00+02:00, and others have none.
 
     Examples
     --------
@@ -190,10 +196,11 @@ def parse_cells(
     if reading.read_as in ("flag", "text"):
         values = text.str.lower() == "true" if reading.read_as == "flag" else text
         return values.astype(object).where(text.notna(), None), text.iloc[:0]
+    found: Any
     if reading.read_as == "number":
         found = notation.parse_numbers(text, "comma" if reading.format == "comma" else "point")
     elif reading.read_as == "date":
-        found = notation.parse_dates(text, reading.format or ISO)
+        found = with_offsets(text, notation.parse_dates(text, reading.format or ISO))
     else:
         found = notation.parse_times(text, reading.format or "%H:%M")
     numbers = pd.Series(found, cells.index)

@@ -16,7 +16,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._data.sample import Sample
 from mercer._data.types import Array, Features, PerSample
-from mercer._data.validation import check_choice, check_number, check_target_values, warn
+from mercer._data.validation import (
+    check_choice,
+    check_number,
+    check_target_values,
+    table_advice,
+    warn,
+)
 from mercer._estimators.feature_selection.elimination import eliminate, scorer
 from mercer._estimators.feature_selection.feature_factors import FeatureFactors, standardized_rows
 from mercer._estimators.feature_selection.lasso import lasso_at, lasso_with
@@ -67,15 +73,16 @@ class DependenceSelector(SelectorMixin, FittedAttributesMixin, BaseEstimator):
         """
         self._check_settings()
         check_target_values(y)
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csc" if self._takes_sparse else False,
-            multi_output=True,
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=2,
-        )
+        with table_advice(self):
+            X, y = validate_data(
+                self,
+                X,
+                y,
+                accept_sparse="csc" if self._takes_sparse else False,
+                multi_output=True,
+                dtype=[np.float64, np.float32],
+                ensure_min_samples=2,
+            )
         number = number_of_features(self.n_features_to_select, X.shape[1])
         data = Sample.of(X, y, sample_weight)
         self.support_ = self._select(data.X, self._target(data), number)
