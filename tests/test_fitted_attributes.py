@@ -15,6 +15,7 @@ import pytest
 from model_file_cases import members_of, nodes, refusal, with_schema
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, make_pipeline
@@ -125,6 +126,11 @@ def made(kind: Any) -> Any:
         "RandomizedSearchCV": {
             **{"estimator": LogisticRegression(), "param_distributions": {"C": [1.0]}},
             "n_iter": 1,
+        },
+        "HalvingGridSearchCV": {"estimator": LogisticRegression(), "param_grid": {"C": [1.0]}},
+        "HalvingRandomSearchCV": {
+            **{"estimator": LogisticRegression(), "param_distributions": {"C": [1.0]}},
+            "n_candidates": 1,
         },
     }
     return kind(**arguments.get(kind.__name__, {}))

@@ -151,7 +151,9 @@ def test_weights_whose_squares_overflow() -> None:
     for name in (*PREDICTORS, "AlignmentMaximization", "KernelOptimization"):
         told = refusal(made(name), X, CODES, sample_weight=np.full(24, 1e300))
         assert told.startswith("sample_weight contains 1e+300, which is too large to be squared")
-    model = TwoStageRegressor(UniformCombination([Gaussian(2.0)]), alpha=0.1).fit(X, Y)
+    features = {"approximation": "nystroem", "n_components": 5}
+    model = TwoStageRegressor(UniformCombination([Gaussian(2.0)]), alpha=0.1, **features)
+    model.fit(X, Y).prepare_updates(X, Y)
     with pytest.raises(ValueError, match="too large to be squared"):
         model.update(X, Y, sample_weight=np.full(24, 1e300))
 
@@ -246,11 +248,12 @@ def test_values_that_overflow_are_named() -> None:
 
 def test_a_descent_that_rounding_stops_does_not_ask_for_more_steps() -> None:
     kernels, y = [Gaussian(1.0), Gaussian(2.0)], np.tile(Y, 2)
-    options: dict[str, Any] = {"tol": 1e-12, "n_starts": 1}
+    # Rows that differ by less would count as copies.
+    near, options = np.vstack([X, X + 1e-7]), {"tol": 1e-15, "n_starts": 1}
     with pytest.warns(ConvergenceWarning, match="rounding allows no further descent: raise tol"):
-        BayesianMKLRegressor(kernels, **options).fit(NEAR_COPIES, y)
+        BayesianMKLRegressor(kernels, **options).fit(near, y)
     with pytest.warns(ConvergenceWarning, match=r"raise max_iter \(now 1\), or tol"):
-        BayesianMKLRegressor(kernels, max_iter=1, **options).fit(NEAR_COPIES, y)
+        BayesianMKLRegressor(kernels, max_iter=1, **options).fit(near, y)
 
 
 @pytest.mark.parametrize("n_samples", [2, 3])

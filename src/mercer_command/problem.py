@@ -197,10 +197,7 @@ def as_problem(
     cells, task = without_totals(given), "ordinal" if order else task
     frame, notes = cells.frame, list(cells.notes)
     target = _target_name(frame, target)
-    absent: dict[str, frozenset[str]] = {}
-    if target not in (choices or {}):
-        is_typed = not cells.separator
-        absent = {target: missing_targets(frame[target], order, is_typed=is_typed)}
+    absent = {} if target in (choices or {}) else _absent(cells, target, order)
     reading: dict[str, Any] = {"separator": cells.separator, "missing": missing, "absent": absent}
     typed, columns = recognize_columns(frame, choices, **reading)
     asked = typed, columns, target, task, notes
@@ -219,8 +216,7 @@ def as_problem(
     if group is not None:
         groups, told = group_codes(frame.iloc[used], typed, group, target)
         notes += told
-        named = Column(group, "group", facts=("not learned from: what rows belong to",))
-        columns = [named if column.name == group else column for column in columns]
+        columns = _with_groups(columns, group)
     rest = tuple(column for column in columns if column.name != target)
     features = _used_columns(typed, rest, notes)
     words.append(dropped_words({one.name: one.dropped for one in rest if one.is_used}))
@@ -237,6 +233,18 @@ def as_problem(
         words=tuple(filter(None, words)),
         beside=typed[[column.name for column in rest if column.role == "identifier"]],
     )
+
+
+def _absent(cells: Cells, target: str, order: tuple[str, ...]) -> dict[str, frozenset[str]]:
+    """Return the texts of the target that stand for missing values, by its name."""
+    is_typed = not cells.separator
+    return {target: missing_targets(cells.frame[target], order, is_typed=is_typed)}
+
+
+def _with_groups(columns: list[Column], group: str) -> list[Column]:
+    """Return the columns, and mark the column of groups as one that is not learned from."""
+    named = Column(group, "group", facts=("not learned from: what rows belong to",))
+    return [named if column.name == group else column for column in columns]
 
 
 def _target_name(frame: pd.DataFrame, target: str) -> str:

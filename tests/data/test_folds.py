@@ -70,6 +70,7 @@ def test_a_class_with_fewer_samples_than_folds_is_named_with_cv() -> None:
         assert len(split_into_folds(5, CODES)) == 5
 
 
+@pytest.mark.filterwarnings("ignore:A fold of cv holds out samples of a class")
 def test_folds_that_train_on_one_class_are_left_out() -> None:
     one, both = (np.arange(6), np.arange(6, 10)), (np.arange(8), np.arange(8, 10))
     found = several_classes([one, both], CODES, score=True)

@@ -1,4 +1,4 @@
-"""Classes of classifiers, of which some may have no training sample of positive weight."""
+"""Classes of classifiers. The samples of a class may all have weight zero."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ _POWERS = (np.square, np.abs, np.positive)
 """Functions that are summed over columns, in the order in which the sums are compared."""
 
 _COMPLEX = (complex, np.complexfloating)
+"""Types of numbers whose order is that of their real parts."""
 
 
 def content_ranks(X: Table, y: PerSample = None) -> NDArray[np.intp]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -53,6 +54,11 @@ INDEFINITE_ADVICE = (
 _MOMENTS = (date, timedelta, np.datetime64, np.timedelta64)
 """Types of dates and durations; the types of pandas are subclasses of these."""
 
+
+_OF_A_DATE = re.compile(
+    r"float\(\) argument .*, not '\w*(date|time|stamp|delta|NaT)\w*'", re.IGNORECASE
+)
+"""Python's error about a date, time or duration in place of a number."""
 
 _OWN_FOLDER = str(Path(__file__).parents[1])
 """Stack frames of files below this folder belong to the package, not to its caller."""
@@ -361,7 +367,7 @@ def refused_dates() -> Iterator[None]:
     try:
         yield
     except TypeError as error:
-        if any(part in str(error) for part in ("could not be promoted", "float() argument")):
+        if "could not be promoted" in str(error) or _OF_A_DATE.search(str(error)):
             raise ValueError(f"X holds columns that are no numbers. {_TABLE_ADVICE}") from error
         raise
 

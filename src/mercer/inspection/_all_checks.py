@@ -156,7 +156,7 @@ _COMPARED = {
 """Scores that are compared if they come first, in words."""
 
 _SHARES = ("balanced_accuracy", "roc_auc")
-"""Scores from zero to one, of which one is the best."""
+"""Scores from zero to one. The best score is one."""
 
 
 def _lost(found: Estimate) -> Estimate:

@@ -167,9 +167,9 @@ def relative_loss(
     losses, others : ndarray of shape (n_rows,)
     units : ndarray of int of shape (n_rows,)
     classes : ndarray of int of shape (n_rows,), default=None
-        See `mercer.inspection._intervals.estimate`. With classes, the interval excludes one exactly
-        if that of the difference excludes zero, because a single row of a rare class may have most
-        of both losses, whatever its loss is.
+        See `mercer.inspection._intervals.estimate`. With classes, the interval of the ratio
+        excludes one exactly if the interval of the difference excludes zero. The reason is that a
+        single row of a rare class may have most of both losses, whatever its loss is.
 
     Returns
     -------

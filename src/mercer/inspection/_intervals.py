@@ -15,6 +15,7 @@ CONFIDENCE = 0.95
 """Confidence level of intervals, which are rough for few rows and for errors with heavy tails."""
 
 _NORMAL = float(stats.norm.ppf(0.5 + CONFIDENCE / 2))
+"""Quantile of the normal distribution for intervals of this level."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def _standard_error(
 
 
 def _rarest(units: Array, classes: Array) -> Array:
-    """Return the number of the rarest class in each unit; zero is that of the rarest of all."""
+    """Return the number of the rarest class in each unit; zero stands for the rarest class."""
     codes, counts = np.unique(classes, return_inverse=True, return_counts=True)[1:]
     places = np.argsort(np.argsort(counts, kind="stable"), kind="stable")[codes]
     found = np.full(units.max() + 1, len(counts))

@@ -112,14 +112,7 @@ def _outputs(op: Operators, model: BaseEstimator, table: Tensor) -> list[Typed]:
         scores = values
         if n_outputs == 1:
             scores = op.joined([op("Mul", values, 0.0), values])
-        probabilities = fallen_back(op("Softmax", scores, axis=1))
-        code = op("ArgMax", probabilities, axis=1, keepdims=0)
-        label = _label(op, code, model._fitted_classes)
-        if model._seen is not None:
-            places = np.where(model._seen, np.cumsum(model._seen), 0)
-            zero = op("Mul", op("Gather", probabilities, np.array([0]), axis=1), 0.0)
-            probabilities = op("Gather", op.joined([zero, probabilities]), places, axis=1)
-        return [label, _typed(probabilities, "Double", len(model.classes_))]
+        return _of_all_classes(op, model, fallen_back(op("Softmax", scores, axis=1)))
     if expansion.scale == "latent mean" and n_outputs > 1 and not isinstance(model, Compressed):
         raise TypeError(
             f"{type(model).__name__} of several labels has no operators in ONNX. mercer.compress "
@@ -133,6 +126,17 @@ def _outputs(op: Operators, model: BaseEstimator, table: Tensor) -> list[Typed]:
     if n_outputs == 1:
         code = op("Squeeze", op.cast(op("Greater", values, 0.0), np.int64), np.array([1]))
     return [_label(op, code, model._fitted_classes), _typed(values, "Double", n_outputs)]
+
+
+def _of_all_classes(op: Operators, model: BaseEstimator, probabilities: Tensor) -> list[Typed]:
+    """Return the labels, and the probabilities with zeros for classes without weight."""
+    code = op("ArgMax", probabilities, axis=1, keepdims=0)
+    label = _label(op, code, model._fitted_classes)
+    if model._seen is not None:
+        places = np.where(model._seen, np.cumsum(model._seen), 0)
+        zero = op("Mul", op("Gather", probabilities, np.array([0]), axis=1), 0.0)
+        probabilities = op("Gather", op.joined([zero, probabilities]), places, axis=1)
+    return [label, _typed(probabilities, "Double", len(model.classes_))]
 
 
 def _is_one_against_rest(model: BaseEstimator) -> bool:
