@@ -1,13 +1,14 @@
 """Factors, inverses and eigenvectors of dense symmetric matrices, in memory or by a card."""
 
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import numpy as np
+from scipy.linalg import lapack
 
 from mercer._data.arrays import is_out_of_memory, to_numpy, triangular_inverse
 from mercer._data.types import Array
 from mercer._gram.devices import LEAST_ROWS, Device, device_with_room
-from mercer._gram.lapack import lower_triangle, potrf, potri, trtri
 from mercer._gram.low_rank import why_indefinite
 from mercer._gram.tiles import spare_threads
 
@@ -28,7 +29,6 @@ def definite_factor(system: Array) -> Array:
     Parameters
     ----------
     system : ndarray of shape (n_samples, n_samples)
-        May be overwritten.
 
     Raises
     ------
@@ -40,16 +40,15 @@ def definite_factor(system: Array) -> Array:
         found = _device_cholesky(system, device)
         if found is not None:
             return found
-    # LAPACK needs column-major order, which the transpose of a row-major symmetric matrix has.
-    columns = system.T if system.flags.c_contiguous else system
-    largest = np.abs(np.diag(columns)).max(initial=0.0)
-    factor = np.require(columns, requirements=("F", "W"))
-    with _threads_for(factor):
-        n_done = potrf(factor)
-    if n_done == 0:
-        return lower_triangle(factor)
-    # A diagonal entry minus the part that previous columns explain is not positive.
-    raise ValueError(why_indefinite(factor[n_done - 1, n_done - 1], largest))
+    try:
+        with _threads_for(system):
+            # Unlike SciPy's function, this one lets other threads run.
+            return np.asarray(np.linalg.cholesky(system))
+    except np.linalg.LinAlgError:
+        largest = np.abs(np.diag(system)).max(initial=0.0)
+        factor, n_done = _lapack("potrf", system)(system, lower=1)
+        # A diagonal entry minus the part that previous columns explain is not positive.
+        raise ValueError(why_indefinite(factor[n_done - 1, n_done - 1], largest)) from None
 
 
 def symmetric_eigen(matrix: Array) -> tuple[Array, Array]:
@@ -73,12 +72,19 @@ def inverse_factor(factor: Array) -> Array:
     Parameters
     ----------
     factor : ndarray of shape (n_samples, n_samples)
-        In column-major order. It is overwritten.
+        It may be overwritten.
     """
-    inverse = np.require(factor, requirements=("F", "W"))
-    with _threads_for(inverse):
-        trtri(inverse)
-    return inverse
+    with _threads_for(factor):
+        # The transpose of a row-major matrix is in the order that LAPACK needs.
+        inverse, _ = _lapack("trtri", factor)(
+            np.ascontiguousarray(factor).T, lower=0, overwrite_c=1
+        )
+    return np.asarray(inverse.T)
+
+
+def _lapack(name: str, matrix: Array) -> Any:
+    """Return SciPy's wrapper of a function of LAPACK for the precision of a matrix."""
+    return getattr(lapack, {"f": "s", "d": "d"}[matrix.dtype.char] + name)
 
 
 def _threads_for(matrix: Array) -> AbstractContextManager[None]:
@@ -119,15 +125,15 @@ def inverted(factor: Array, block: int = 128) -> Array:
     """
     if (device := _device_for(factor)) is not None:
         return _device_inverse(factor, device)
-    inverse = np.array(factor, order="F")
     with _threads_for(factor):
-        potri(inverse)
+        upper, _ = _lapack("potri", factor)(np.ascontiguousarray(factor).T, lower=0)
+    inverse = np.asarray(upper.T)
     for start in range(0, len(inverse), block):
         stop = start + block
         corner = inverse[start:stop, start:stop]
         corner[:] = np.tril(corner) + np.tril(corner, -1).T
         inverse[start:stop, stop:] = inverse[stop:, start:stop].T
-    return inverse.T
+    return inverse
 
 
 def _device_cholesky(matrix: Array, device: Device) -> Array | None:
