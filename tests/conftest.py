@@ -94,9 +94,9 @@ def changed(tmp_path: Path) -> Path:
 
 
 def leave_out_halves(patch: pytest.MonkeyPatch) -> None:
-    for module in ("combination", "machines"):
+    for module in ("combination", "evaluation", "default_estimators"):
         patch.setattr(f"mercer._estimators.stacking.{module}.N_FOLDS", 2)
-    patch.setattr("mercer._estimators.stacking.machines._C_GRID", (1.0, 100.0))
+    patch.setattr("mercer._estimators.stacking.default_estimators._C_GRID", (1.0, 100.0))
 
 
 @pytest.fixture

@@ -40,6 +40,9 @@ def classifier(y: Any = CODES, **settings: Any) -> Any:
     return TwoStageClassifier(random_state=0, **settings).fit(X, y)
 
 
+FEATURES: Any = {"approximation": "nystroem", "n_components": 10}
+
+
 def regressor(**settings: Any) -> Any:
     return TwoStageRegressor(random_state=0, **settings).fit(X, Y)
 
@@ -151,7 +154,7 @@ CASES: dict[str, tuple[str, str, Made, Made]] = {
         "needs_refit_",
         r"update\(X, y\)",
         regressor,
-        lambda: regressor().update(X[:3] + 0.1, Y[:3]),
+        lambda: regressor(**FEATURES).prepare_updates(X, Y).update(X[:3] + 0.1, Y[:3]),
     ),
     "names": (
         "feature_names_in_",

@@ -170,7 +170,11 @@ def test_folds_are_not_kept(estimator: Any) -> None:
 )
 def test_rows_of_updates_are_not_kept(estimator: Any, container: str) -> None:
     def updated(change: Callable[[Any], None]) -> Any:
-        found = clone(estimator).fit(**given(estimator, container))
+        features = {"approximation": "nystroem", "n_components": 10}
+        found = clone(estimator).set_params(**features).fit(**given(estimator, container))
+        found.prepare_updates(
+            **{k: v for k, v in given(estimator, container).items() if k != "groups"}
+        )
         arguments = {k: v for k, v in given(estimator, container).items() if k != "groups"}
         found.update(**arguments)
         change(arguments)

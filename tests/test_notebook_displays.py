@@ -76,7 +76,9 @@ def test_cards_hold_the_kernel_the_score_and_the_relevance() -> None:
     assert "roc_auc 0.9" in card_of(scored)
     model = TwoStageRegressor(UniformCombination([Gaussian(2.0)])).fit(X, Y)
     assert "penalty was chosen: R² 0.9" in card_of(model)
-    model.update(X, Y + 100.0)
+    features = {"approximation": "nystroem", "n_components": 10}
+    model = TwoStageRegressor(UniformCombination([Gaussian(2.0)]), **features).fit(X, Y)
+    model.prepare_updates(X, Y).update(X, Y + 100.0)
     assert "fit it anew" in card_of(model)
     assert "accuracy" in card_of(TwoStageClassifier(UniformCombination([Linear()])).fit(X, labels))
 

@@ -267,13 +267,3 @@ def test_explanations_add_up_outside(task: str) -> None:
     elif task == "three classes":
         scores = softmax(scores, axis=1)
     assert_allclose(scores, expected, atol=1e-9)
-
-
-def test_rows_that_are_added_move_the_edge() -> None:
-    X, y = table()
-    model = KernelStackingRegressor([Gaussian(3.0)]).fit(X[:50], y[:50])
-    far = X[50:].copy()
-    far[:, 0] += 100.0
-    model.update(far, y[50:])
-    assert (model._fall_back.closeness(model._views_of(far + 0.1)) == 1.0).all()
-    assert_allclose(model._fall_back.level, model._target.mean)

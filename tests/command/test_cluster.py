@@ -152,7 +152,7 @@ def test_workers_that_die_while_leaves_are_counted_leave_no_model(
     monkeypatch.setattr(
         tables, "drawn_rows", lambda *args, **settings: drawn(*args, **settings, max_rows=40)
     )
-    monkeypatch.setattr(tree_rows, "_TREE_SAMPLES", 45)
+    monkeypatch.setattr(tree_rows, "_MOST_SAMPLES", 45)
     arguments = ("fit", "t", "--target", "y", "--out", "m.skops", "--cluster")
     result = run(*arguments, cluster.scheduler_address)
     assert result.exit_code == 0, result.output

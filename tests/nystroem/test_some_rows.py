@@ -229,21 +229,6 @@ def test_groups_are_held_out_whole_among_some_rows(small: None) -> None:
     assert alone > 0.9
 
 
-@KINDS
-def test_further_rows_are_added_to_the_rows_of_the_fit(kind: Any, small: None) -> None:
-    X, y = problem(kind, noise=0.3)
-    weights = np.where(np.arange(N_ROWS) % 10, 1.0, 0.0)
-    given = UniformCombination([Gaussian(0.7)])
-    settings = {"max_samples": 200} if kind in STACKS else {"learner": given}
-    estimator = fitted(kind, X, y, **settings, sample_weight=weights)
-    with pytest.raises(ValueError, match="not fitted to these rows"):
-        estimator.prepare_updates(X[:700], y[:700])
-    new = problem(kind, noise=0.3, n=40, seed=1)
-    estimator.prepare_updates(X, y, weights).update(*new)
-    assert model_of(estimator).columns.n_centers == N_CENTERS + 40
-    assert estimator.score(*new) > 0.7
-
-
 @pytest.mark.parametrize("noise", [0.02, 0.3])
 def test_left_out_errors_of_stacks_are_those_for_new_rows(noise: float, small: None) -> None:
     X, y = problem(KernelStackingRegressor, noise)

@@ -35,7 +35,7 @@ def test_decisions_have_a_column_for_every_class(known: list[int]) -> None:
     X, y = make_blobs(60, centers=3, cluster_std=3.0, random_state=0)
     gram, rows = centered(Gaussian(bandwidth=3.0)(X)), np.flatnonzero(np.isin(y, known))
     machine = SVC(kernel="precomputed").fit(gram[np.ix_(rows, rows)], y[rows])
-    decisions = class_decisions(machine, gram[:, rows], 3)
+    decisions = class_decisions(machine.decision_function(gram[:, rows]), machine.classes_, 3)
     assert decisions.shape == (60, 3)
     np.testing.assert_array_equal(decisions.argmax(axis=1), machine.predict(gram[:, rows]))
     if len(known) == 3:

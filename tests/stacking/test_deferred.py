@@ -84,11 +84,10 @@ def test_copies_compute_them_when_they_are_read(small: Any, copied: Any) -> None
         np.testing.assert_array_equal(copied(small).loo_predictions_, found)
 
 
-@pytest.mark.parametrize("way", ["fit", "update"])
-def test_copies_do_not_depend_on_the_model(way: str) -> None:
+def test_copies_do_not_depend_on_the_model() -> None:
     model = KernelStackingRegressor(["linear"]).fit(X[:60], RESPONSES[:60])
     other = copy.copy(model)
-    getattr(model, way)(X[60:100], RESPONSES[60:100])
+    model.fit(X[60:100], RESPONSES[60:100])
     expected = clone(model).fit(X[:60], RESPONSES[:60])
     np.testing.assert_array_equal(other.loo_predictions_, expected.loo_predictions_)
     intervals = [one.predict_interval(X[100:]) for one in (other, expected)]
@@ -199,17 +198,6 @@ def test_another_fit_forgets_them() -> None:
     model.fit(X[:50], RESPONSES[:50])
     assert not NAMES & set(dir(model))
     assert len(model.loo_predictions_) == 50
-
-
-def test_updates_take_those_of_the_rows_before() -> None:
-    model = KernelStackingRegressor(["linear", Gaussian()])
-    never_read, read = (clone(model).fit(X[:60], RESPONSES[:60]) for _ in range(2))
-    assert len(read.loo_predictions_) == 60
-    assert not NAMES & set(dir(never_read))
-    for model in (never_read, read):
-        model.update(X[60:70], RESPONSES[60:70])
-    intervals = [model.predict_interval(X[70:90]) for model in (never_read, read)]
-    np.testing.assert_array_equal(*intervals)
 
 
 @pytest.mark.parametrize(

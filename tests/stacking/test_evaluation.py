@@ -15,9 +15,10 @@ from mercer._data.encoded_targets import EncodedTarget, encode_target
 from mercer._data.folds import shuffled_folds
 from mercer._data.resampling import OneAtATime, Together, resampled
 from mercer._estimators.stacking.candidates import Candidate
+from mercer._estimators.stacking.default_estimators import best_machine
 from mercer._estimators.stacking.evaluation import Evaluation
-from mercer._estimators.stacking.machines import evaluate_machines
-from mercer._estimators.stacking.ridges import evaluate
+from mercer._estimators.stacking.out_of_fold import OutOfFold
+from mercer._estimators.stacking.ridges import evaluate, mean_kernel
 from mercer._gram.dense import unit_gram
 from mercer._solvers.left_out import leave_one_out
 from mercer._solvers.left_out_fits import left_out_fits
@@ -73,6 +74,37 @@ def test_a_kernel_that_uses_labels_predicts_samples_that_it_was_not_learned_from
     assert_allclose(found.loo_error, errors / mean_errors)
 
 
+@pytest.mark.parametrize(
+    ("n", "noise", "classes", "averaged"),
+    [(250, 0.5, True, 0), (251, 0.5, True, 1), (251, 0.0, True, 0), (251, 0.5, False, 0)],
+)
+def test_kernels_of_halves_of_classes_are_averaged_unless_small_differences_matter(
+    n: int, noise: float, classes: bool, averaged: int
+) -> None:
+    X, _ = problem(n)
+    X[:, 0] += 2.0 * np.sign(X[:, 0])
+    y = X[:, 0] + 4.0 * noise * np.random.default_rng(1).normal(size=n)
+    y = y > 0.0 if classes else y
+    learn, target = Recorder(), encode_target(y, classification=classes)
+    found = evaluated(learn, X, target, y, uses_labels=True, averages=True)
+    assert not classes or (found.loo_error < 0.2) == (noise == 0.0)
+    sizes = [len(rows) for rows, _ in learn.learned]
+    assert sizes.count(n) == 1 - averaged
+    if averaged:
+        (_, one), (_, other) = learn.learned
+        assert_allclose(found.kernel.bandwidth, np.sqrt(one.bandwidth * other.bandwidth))
+        assert found.kernel == mean_kernel(other, one)
+
+
+def test_means_of_sums_do_not_depend_on_the_unit_of_their_weights() -> None:
+    one, other = (WeightedSum([Gaussian(2.0 * k), Linear()], [1.0, 3.0 * k]) for k in (1.0, 2.0))
+    found = mean_kernel(one, other)
+    assert_allclose(found.kernels[0].bandwidth, np.sqrt(8.0))
+    again = mean_kernel(one, replace(other, weights=10.0 * np.asarray(other.weights)))
+    assert_allclose(again.weights, found.weights)
+    assert_allclose(found.weights[1] / found.weights[0], np.sqrt(18.0))
+
+
 def test_kernels_that_are_learned_from_other_samples_are_evaluated_without_parts() -> None:
     X, y = problem(80)
     target = encode_target(y, classification=False)
@@ -112,13 +144,21 @@ def test_penalties_below_rounding_errors_are_raised_for_all_samples() -> None:
 # --- support vector machines -------------------------------------------------------------------
 
 
-def best_machine(X: np.ndarray, target: EncodedTarget) -> tuple[Evaluation, Any]:
-    """The best machine on a kernel, and its solver."""
+def machines(X: np.ndarray, target: EncodedTarget) -> list[Evaluation]:
+    """The best machine on a kernel, unless no machine predicts anything."""
     given = ridge_evaluation(Gaussian(2.0), 0.1, target.values)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        [found] = evaluate_machines([given], viewed(X, target.codes, target), 0)
-    return found, found.solver
+        return best_machine(given, viewed(X, target.codes, target), 0)
+
+
+def fitted_decisions(C: float, gram: np.ndarray, codes: np.ndarray, rows: Any) -> np.ndarray:
+    """Decisions of a machine at some rows minus their mean over its training samples."""
+    machine = SVC(C=C, kernel="precomputed").fit(gram, codes)
+    values, own = machine.decision_function(rows), machine.decision_function(gram)
+    if values.ndim == 1:
+        values, own = (np.column_stack([-column, column]) for column in (values, own))
+    return np.asarray(values - own.mean(axis=0))
 
 
 @pytest.mark.parametrize(("n_classes", "overlapping"), [(2, True), (3, False)])
@@ -133,47 +173,37 @@ def test_decisions_are_means_of_those_of_machines_without_the_fold(
         tests = [rows[::3], rows[1::3], rows[2::3], rows[20:50], rows[40:]]
         splits = [(np.setdiff1d(rows, test), test) for test in tests]
         target = replace(target, resampling=resampled(splits, 60))
-    found, solver = best_machine(X, target)
+    [found] = machines(X, target)
     assert "a kernel" in found.description
-    decisions = found.deviations / solver.slope + solver.center
-    assert_allclose(found.loo_error, (decisions.argmax(axis=1) != codes).mean())
     assert found.loo_error < (codes != np.bincount(codes).argmax()).mean()
     gram, _ = unit_gram(found.kernel, X)
     total, counts = np.zeros((60, n_classes)), np.zeros((60, 1))
     for train, test in splits:
-        machine = SVC(C=1.0 / solver.alpha, kernel="precomputed")
-        machine.fit(gram[np.ix_(train, train)], codes[train])
-        values = machine.decision_function(gram[np.ix_(test, train)])
-        total[test] += values if n_classes == 3 else np.column_stack([-values, values])
+        inside, across = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
+        total[test] += fitted_decisions(1.0 / found.solver.alpha, inside, codes[train], across)
         counts[test] += 1.0
-    assert_allclose(decisions, total / counts, rtol=1e-6, atol=1e-9)
+    expected = found.solver.slope * total / counts
+    assert_allclose(found.deviations, expected, rtol=1e-6, atol=1e-9)
 
 
 def test_a_machine_predicts_new_samples() -> None:
     X, y = problem(60)
     new = problem(9, seed=1)[0]
     target = encode_target(labels(y), classification=True)
-    found, solver = best_machine(X, target)
+    [found] = machines(X, target)
     member = found.fitted(viewed(X, target.codes, target))
-    K = found.kernel(X)
-    machine = SVC(C=1.0 / solver.alpha / member.unit.scale, kernel="precomputed", tol=1e-6)
-    machine.fit(K, target.codes)
-    decisions = machine.decision_function(found.kernel(new, X))
-    assert_allclose(
-        member.deviations(new, X), solver.slope * (decisions - solver.center), atol=0.005
-    )
+    C = 1.0 / found.solver.alpha / member.unit.scale
+    decisions = fitted_decisions(C, found.kernel(X), target.codes, found.kernel(new, X))
+    assert_allclose(member.deviations(new, X), found.solver.slope * decisions, atol=0.005)
 
 
 def test_predictions_are_fitted_to_the_indicators() -> None:
     X, y = problem(60)
     weights = np.linspace(0.1, 4.0, 60)
     target = encode_target(labels(y), classification=True, weights=weights)
-    found, solver = best_machine(X, target)
-    assert_allclose(weights @ found.deviations, 0.0, atol=1e-10)
+    [found] = machines(X, target)
     rest = target.values - target.mean - found.deviations
     assert_allclose(weights @ np.sum(found.deviations * rest, axis=1), 0.0, atol=1e-9)
-    wrong = (found.deviations / solver.slope + solver.center).argmax(axis=1) != target.codes
-    assert_allclose(found.loo_error, np.average(wrong, weights=weights))
     repeated = found.left_out_deviations(viewed(X, target.codes, target))
     assert_allclose(repeated, found.deviations, atol=1e-9)
 
@@ -181,16 +211,12 @@ def test_predictions_are_fitted_to_the_indicators() -> None:
 def test_decisions_against_the_labels_are_not_turned_around() -> None:
     # Of two classes that alternate on a line, the neighbors have the other label.
     X, y = np.arange(40.0)[:, None], np.arange(40) % 2
-    slopes = [
-        best_machine(X + 0.01 * seed, encode_target(np.roll(y, seed), classification=True))[1].slope
-        for seed in range(2)
-    ]
-    assert min(slopes) >= 0.0
-    noise = [
-        best_machine(problem(40, seed=s)[0], encode_target(y, classification=True))[1].slope
-        for s in range(3)
-    ]
-    assert min(noise) == 0.0
+    for seed in range(2):
+        target = encode_target(np.roll(y, seed), classification=True)
+        assert all(found.solver.slope > 0.0 for found in machines(X + 0.01 * seed, target))
+    target = encode_target(y, classification=True)
+    noise = [machines(problem(40, seed=seed)[0], target) for seed in range(3)]
+    assert [] in noise
 
 
 @pytest.mark.parametrize("counts", [(2, 1), (30, 29, 1), (1, 1, 1)])
@@ -198,17 +224,18 @@ def test_classes_that_a_fold_lacks_have_low_decision_values(counts: tuple[int, .
     y = np.repeat(np.arange(len(counts)), counts)
     X, _ = problem(len(y))
     target = encode_target(y, classification=True)
-    found, solver = best_machine(X, target)
-    assert np.isfinite(found.deviations).all()
+    table = viewed(X, target.codes, target)
+    gram = table.inputs(Gaussian(2.0), "given")
+    solver = OutOfFold(SVC(C=10.0, kernel="precomputed"), 0)
+    deviations, decisions = solver.scores(gram, target, gram, target.folds(5, 0))
+    assert np.isfinite(deviations).all()
     for rare in np.flatnonzero(np.array(counts) == 1):
         # Whatever machine is learned without the only sample does not know its class.
         sample = int(np.flatnonzero(y == rare)[0])
-        deviation = found.deviations[sample, rare]
-        if solver.slope > 0.0:
-            decisions = found.deviations[sample] / solver.slope + solver.center
-            assert decisions[rare] == decisions.min()
-        assert deviation <= 1e-12
-    assert np.isfinite(found.fitted(viewed(X, target.codes, target)).deviations(X, X)).all()
+        assert decisions[sample, rare] == decisions[sample].min()
+        assert deviations[sample, rare] <= 1e-12
+    for found in machines(X, target):
+        assert np.isfinite(found.fitted(table).deviations(X, X)).all()
 
 
 # --- ridge regression as a member of a stack, against fits without each sample ---------------

@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor, ParquetSource
 from mercer._blocks import tables
+from mercer._estimators.stacking import default_estimators, tree_rows
 from mercer.preprocessing import table_encoder
 
 N = 400
@@ -27,24 +28,23 @@ def _few_rows_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         tables, "drawn_rows", lambda *args, **settings: drawn(*args, **settings, max_rows=150)
     )
+    monkeypatch.setattr(tree_rows, "_MOST_SAMPLES", 200)
 
 
-def stack(kind: Any = KernelStackingRegressor, max_tree_samples: Any = 200) -> Any:
-    return kind(
-        approximation="nystroem",
-        n_components=60,
-        max_samples=100,
-        max_tree_samples=max_tree_samples,
-    )
+def stack(kind: Any = KernelStackingRegressor) -> Any:
+    return kind(approximation="nystroem", n_components=60, max_samples=100)
 
 
 def has_leaves(model: Any) -> bool:
     return any("boosted trees" in candidate.description for candidate in model.candidates_)
 
 
-@pytest.mark.parametrize("max_tree_samples", [200, N])
-def test_trees_of_a_constant_target_have_one_leaf(max_tree_samples: int) -> None:
-    model = stack(max_tree_samples=max_tree_samples).fit(X, np.full(N, 3.0))
+@pytest.mark.parametrize("n_grown", [200, N])
+def test_trees_of_a_constant_target_have_one_leaf(
+    n_grown: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree_rows, "_MOST_SAMPLES", n_grown)
+    model = stack().fit(X, np.full(N, 3.0))
     assert has_leaves(model)
     assert_allclose(model.predict(X), 3.0)
 
@@ -56,23 +56,20 @@ def test_trees_of_few_rows_have_one_leaf(n_rows: int) -> None:
     assert np.isfinite(model.predict(X)).all()
 
 
-@pytest.mark.parametrize(
-    ("kind", "needed"),
-    [(KernelStackingRegressor, "two rows"), (KernelStackingClassifier, "rows of two classes")],
-)
-def test_one_row_grows_no_trees(kind: Any, needed: str) -> None:
-    y = Y if kind is KernelStackingRegressor else 1 * (Y > 1.0)
-    with pytest.warns(UserWarning, match=f"no fold leaves {needed} to grow trees on"):
-        model = stack(kind, max_tree_samples=1).fit(X, y)
+def test_one_row_grows_no_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_rows, "_MOST_SAMPLES", 1)
+    with pytest.warns(UserWarning, match="no fold leaves two rows to grow trees on"):
+        model = stack().fit(X, Y)
     assert not has_leaves(model)
-    assert model.score(X, y) > 0.8
+    assert model.score(X, Y) > 0.8
 
 
-@pytest.mark.parametrize("max_tree_samples", [2, *in_campaign(3)])
+@pytest.mark.parametrize("n_grown", [2, *in_campaign(3)])
 def test_rows_of_folds_without_which_nothing_is_left_are_predicted_by_the_mean(
-    max_tree_samples: int,
+    n_grown: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = stack(max_tree_samples=max_tree_samples).fit(X, Y)
+    monkeypatch.setattr(tree_rows, "_MOST_SAMPLES", n_grown)
+    model = stack().fit(X, Y)
     assert has_leaves(model)
     assert np.isfinite(model.loo_predictions_).all()
     assert model.loo_score_ > 0.8
@@ -96,10 +93,13 @@ def test_one_extreme_response_moves_predictions_by_no_more_than_itself(
     assert (np.abs(predictions) <= value).all()
 
 
-def test_a_class_that_the_trees_have_not_seen() -> None:
+def test_a_class_that_the_trees_have_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_rows, "_MOST_SAMPLES", 160)
+    monkeypatch.setattr(default_estimators, "_FEWEST_ROWS", 100)
     labels = 1 * (Y > 1.0)
     labels[[7, 300]] = 2
-    model = stack(KernelStackingClassifier, max_tree_samples=160).fit(X, labels)
+    model = stack(KernelStackingClassifier).fit(X, labels)
+    assert any("Boosting" in candidate.description for candidate in model.candidates_)
     probabilities = model.predict_proba(X)
     assert_allclose(probabilities.sum(axis=1), 1.0)
     assert probabilities[:, 2].mean() < 0.1
@@ -142,5 +142,5 @@ def test_two_thousand_categories_of_which_some_come_late(tmp_path: Path) -> None
 def test_trees_of_wide_tables_are_grown_on_as_many_rows_as_fit_working_memory() -> None:
     wide = np.hstack([X, np.zeros((N, 200))])
     with config_context(working_memory=1):
-        # A mebibyte holds 136 rows.
-        assert has_leaves(stack(max_tree_samples="auto").fit(wide, Y))
+        # A mebibyte holds 119 rows.
+        assert has_leaves(stack().fit(wide, Y))

@@ -19,8 +19,8 @@ from mercer._blocks.blocks import Block
 from mercer._blocks.tables import block_source
 from mercer._data.encoded_targets import encode_target
 from mercer._data.weights import SampleWeights
+from mercer._estimators.stacking import tree_rows
 from mercer._estimators.stacking.leaf_sums import LeafEquations, add_leaves, ridge_on_leaves
-from mercer._gram import memory
 from mercer._nystroem.features import Moments
 from mercer._solvers.sparse_ridge import ridge_on_sparse_features
 from mercer.kernels import Forest
@@ -86,7 +86,7 @@ def test_fits_are_those_on_sparse_features(n_rows: int) -> None:
 
 
 def stack(kind: Any = KernelStackingRegressor, **settings: Any) -> Any:
-    given = {"n_components": 60, "max_samples": 100, "max_tree_samples": 200}
+    given = {"n_components": 60, "max_samples": 100}
     return kind(approximation="nystroem", **{**given, **settings})
 
 
@@ -100,6 +100,7 @@ def _few_rows_are_drawn() -> Any:
         patch.setattr(
             tables, "drawn_rows", lambda *args, **kwargs: drawn(*args, **kwargs, max_rows=150)
         )
+        patch.setattr(tree_rows, "_MOST_SAMPLES", 200)
         yield
 
 
@@ -174,27 +175,13 @@ def test_noise_is_not_learned() -> None:
     assert stack().fit(X, np.random.default_rng(1).normal(size=N)).loo_score_ < 0.05
 
 
-def test_sums_beyond_working_memory_leave_the_fit_to_the_sample() -> None:
+def test_sums_beyond_working_memory_leave_the_fit_to_the_sample(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tree_rows, "_MOST_SAMPLES", 400)
     # Views, Gram matrices and the sample fit one megabyte, and two matrices of leaves do not.
     with config_context(working_memory=1):
-        model = stack(max_tree_samples=400).fit(X, Y)
+        model = stack().fit(X, Y)
     member = leaf_member(model)
     assert 16 * len(member.coefficients) ** 2 > 2**20
     assert model.score(X, Y) > 0.9
-
-
-@pytest.mark.parametrize("wrong", [0, -1, 2.5, "all", None])
-def test_numbers_of_samples_that_are_none_are_refused(wrong: Any) -> None:
-    with pytest.raises((TypeError, ValueError), match="max_tree_samples"):
-        stack(max_tree_samples=wrong).fit(X, Y)
-
-
-def test_trees_that_do_not_fit_into_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    learned: list[Any] = []
-    monkeypatch.setattr("mercer._estimators.stacking.kernel_stacking.evaluate", learned.append)
-    monkeypatch.setattr(memory, "available_memory", lambda: 8.0 * (5 * 3 + 100) * 450 + 1.0)
-    with pytest.raises(
-        MemoryError, match=r"500 rows need .* for trees, .*; set max_tree_samples to at most 450\."
-    ):
-        stack(max_tree_samples=500).fit(X, Y)
-    assert not learned

@@ -146,15 +146,3 @@ def test_files_onnx_and_compression_predict_responses(
     small = mercer.compress(logged, X)
     differences = np.log(small.predict(new) / logged.predict(new))
     assert np.sqrt(np.mean(differences**2)) < 0.2
-
-
-def test_updates_take_positive_responses_alone() -> None:
-    X, y = skewed(160)
-    model = KernelStackingRegressor(scoring="r2").fit(X[:150], y[:150])
-    factor = model._target.smearing
-    model.update(X[150:], y[150:])
-    assert model.log_response_
-    assert model._target.smearing == factor
-    np.testing.assert_allclose(model._target.restored(model._target.values)[:, 0], y, rtol=1e-9)
-    with pytest.raises(ValueError, match="y must be positive"):
-        model.update(X[:1], np.array([0.0]))

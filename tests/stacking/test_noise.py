@@ -5,17 +5,18 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
 from stacking_cases import problem
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer._data.encoded_targets import encode_target
 from mercer._estimators.stacking.combination import combination_folds, left_out_predictions
-from mercer._estimators.stacking.logistic_members import LogisticSolver
-from mercer._estimators.stacking.machines import MachineSolver
+from mercer._estimators.stacking.out_of_fold import OutOfFold
 from mercer._estimators.stacking.ridges import evaluate
-from mercer._estimators.stacking.tree_growth import Fold, TreeGrowth, out_of_fold
-from mercer._estimators.stacking.tree_rows import TreeRows
 from mercer._gram.dense import to_unit_scale
 from mercer.kernels import Gaussian, Laplacian, Linear
 
@@ -69,21 +70,22 @@ def test_scores_of_noise_on_features_are_too_high_by_at_most_their_standard_erro
     assert abs(found.mean()) < 0.5 / np.sqrt(300)
 
 
+ESTIMATORS = {
+    "machine": SVC(C=1.0, kernel="precomputed"),
+    "trees": HistGradientBoostingClassifier(max_iter=10, min_samples_leaf=5),
+    "neighbor": KNeighborsClassifier(1),
+    "logistic": LogisticRegression(C=1e-4),
+}
+
+
 def left_out(member: str, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Left-out deviations of the last class, before they are multiplied by a slope."""
     target = encode_target(y, classification=True)
-    if member == "trees":
-        rows, n_classes = TreeRows(X, target.values, target.codes, np.ones(len(y)), 0), y.max() + 1
-        growth = TreeGrowth.suited_to(rows)
-        folds = [Fold(rows, split, X, n_classes, growth) for split in target.folds(5, 0)]
-        return out_of_fold(folds, target.values.shape, 10)[:, -1]
-    gram, _ = to_unit_scale(Gaussian(30.0)(X))
-    machine = MachineSolver(1.0, 0, 1.0, target.mean)
-    solver = LogisticSolver(1e4) if member == "logistic" else machine
-    return solver.left_out(gram, target)[:, -1]
+    rows = to_unit_scale(Gaussian(30.0)(X))[0] if member == "machine" else X
+    return OutOfFold(ESTIMATORS[member], 0).left_out(rows, target)[:, -1]
 
 
-@pytest.mark.parametrize("member", ["machines", "trees", "logistic"])
+@pytest.mark.parametrize("member", ESTIMATORS)
 @pytest.mark.parametrize("frequencies", [[0.5, 0.5], [0.3, 0.7], [0.2, 0.3, 0.5]])
 def test_members_to_be_scaled_do_not_tell_the_label(member: str, frequencies: list[float]) -> None:
     found = []

@@ -24,7 +24,7 @@ from mercer._data.encoded_targets import encode_target
 from mercer._data.resampling import OneAtATime
 from mercer._data.row_order import content_ranks
 from mercer._estimators.stacking.combination import combination_folds
-from mercer._estimators.stacking.machines import evaluate_machines
+from mercer._estimators.stacking.default_estimators import best_machine
 from mercer._model_selection.scoring import LeftOutProbabilities, LeftOutResponses
 from mercer.kernels import Gaussian, Laplacian, Linear
 
@@ -65,10 +65,10 @@ def test_the_score_is_that_of_left_out_probabilities(few_folds: None) -> None:
     given = LeftOutProbabilities(model.loo_predictions_, model.classes_)
     expected = get_scorer("neg_log_loss")(given, np.arange(60), y, sample_weight=w)
     assert_allclose(model.loo_score_, expected)
-    # The best five ridge regressions and the machines on the best two kernels are kept.
+    # The best five ridge regressions are kept, and the machine on the best kernel.
     found = model.candidates_[: len(KERNELS)]
     assert [c.score for c in found] == sorted((c.score for c in found), reverse=True)
-    assert "on " + found[0].description in model.candidates_[-2].description
+    assert model.candidates_[-1].description == "SVC on " + found[0].description
 
 
 def test_candidates_that_know_nothing_score_no_worse_than_the_frequencies(few_folds: None) -> None:
@@ -239,15 +239,15 @@ def test_the_score_chooses_among_machines() -> None:
         seen.append(deviations)
         return float(len(seen))
 
-    chosen = evaluate_machines([found], table, 0, latest)
+    chosen = best_machine(found, table, 0, latest)
     assert [machine.score for machine in chosen] == [len(seen)]
     assert len({values.tobytes() for values in seen}) > 1
     assert_array_equal(chosen[0].deviations, seen[-1])
-    first = evaluate_machines([found], table, 0, lambda values: -latest(values))
+    first = best_machine(found, table, 0, lambda values: -latest(values))
     assert_array_equal(first[0].deviations, seen[0])
-    equal = evaluate_machines([found], table, 0, lambda values: 1.0)
+    equal = best_machine(found, table, 0, lambda values: 1.0)
     assert_array_equal(equal[0].deviations, seen[0])
-    assert evaluate_machines([found], table, 0, lambda values: float("nan")) == []
+    assert best_machine(found, table, 0, lambda values: float("nan")) == []
 
 
 def best_threshold(y: np.ndarray, probabilities: np.ndarray) -> tuple[float, float]:

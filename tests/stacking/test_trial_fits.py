@@ -16,8 +16,7 @@ from mercer._data.encoded_targets import EncodedTarget, encode_target
 from mercer._data.weights import SampleWeights
 from mercer._estimators.stacking.candidates import Candidate
 from mercer._estimators.stacking.combination import linear_combination
-from mercer._estimators.stacking.evaluation import Evaluation, RidgeSolver
-from mercer._estimators.stacking.leaf_members import LeafEvaluation
+from mercer._estimators.stacking.evaluation import Evaluation, FittedApart, RidgeSolver
 from mercer._estimators.stacking.trial_fits import (
     _predicted_by_features,
     _predicted_by_pairs,
@@ -63,7 +62,7 @@ def kept_beside(leaves: float, n_rows: int = N) -> list[str]:
     known = leaves * (target.values - target.mean)
     given: Any = (RidgeSolver(1.0), known, 0.0, candidate)
     evaluations = [
-        LeafEvaluation("leaves", Gaussian(9.0), *given, member=lambda: None),  # type: ignore[arg-type, return-value]
+        FittedApart("leaves", Gaussian(9.0), *given, member=lambda: None),
         Evaluation("kernel", Gaussian(2.0), *given),
     ]
 
@@ -92,7 +91,7 @@ def test_kernels_of_classes_are_left_out_that_others_make_useless(classes: bool)
     target = encode_target(drawn.y, classification=classes, weights=drawn.weights)
     candidate = Candidate([], "given", lambda X, y, target: [])
     given: Any = (RidgeSolver(1.0), np.zeros_like(target.values), 0.0, candidate)
-    leaves: Any = LeafEvaluation("leaves", Gaussian(9.0), *given, member=lambda: None)  # type: ignore[arg-type, return-value]
+    leaves: Any = FittedApart("leaves", Gaussian(9.0), *given, member=lambda: None)
     kernels = [
         Evaluation("all columns", Gaussian(2.0), *given),
         Evaluation("one column", OnColumns(Gaussian(1.0), [2]), *given),

@@ -2,9 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, Self, TypeAlias
+from typing import ClassVar, TypeAlias
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -73,16 +73,6 @@ class Resampling(ABC):
             Classes, by which the folds are stratified where the class sizes allow.
         random_state : int, RandomState instance or None
         """
-
-    def extended(self, n_new: int) -> Self:
-        """Return the resampling extended by new samples, which are left out one at a time.
-
-        Parameters
-        ----------
-        n_new : int
-        """
-        groups, ranks = (_with_new(numbers, n_new) for numbers in (self.groups, self.ranks))
-        return replace(self, n_samples=self.n_samples + n_new, groups=groups, ranks=ranks)
 
     @property
     @abstractmethod
@@ -191,10 +181,6 @@ class Together(Resampling):
     """
 
     codes: Array | None = None
-
-    def extended(self, n_new: int) -> Self:
-        """Return the resampling extended by new samples; see :class:`Resampling`."""
-        return replace(super().extended(n_new), codes=_with_new(self.codes, n_new))
 
     @property
     def together(self) -> Array:
@@ -318,13 +304,6 @@ class InSplits(Resampling):
                 yield np.broadcast_to(mean, (*batch.shape, mean.size))
 
         return self.assembled(means)
-
-
-def _with_new(numbers: Array | None, n_new: int) -> Array | None:
-    """Append one number for each new sample, counting on from the largest of the numbers."""
-    if numbers is None:
-        return None
-    return np.append(numbers, int(numbers.max(initial=-1)) + 1 + np.arange(n_new))
 
 
 def as_resampling(resampling: Resampling | None, n_samples: int) -> Resampling:

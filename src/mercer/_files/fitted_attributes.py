@@ -17,8 +17,8 @@ _OF_MERCER = {
     "ClippedDates": "high_ low_ zones_",
     "ColumnReader": "columns_",
     "Compressed": "loss_ loss_std_ rows_per_center_ _function _is_flat",
-    "CompressedClassifier": "classes_",
     "ColumnConverter": "zones_",
+    "CompressedClassifier": "classes_",
     "ContinuousAlignment": "scaler_ scaling_ width_penalty_",
     "ContinuousMKL": "excess_ _status",
     "DependenceSelector": "support_",
@@ -61,7 +61,7 @@ _OF_MERCER = {
     "SoftClippingScaler": "center_ mean_ scale_ std_ thresholds_",
     "StackExpansionMixin": "_fall_back",
     "StackLeftOutMixin": "_without",
-    "StackUpdatesMixin": "_members _stored_rows _sums _target _training",
+    "StackUpdatesMixin": "_members _sums",
     "TableEncoder": "reader_",
     "TableModel": "metric_",
     "TableReader": "ranges_ row_hashes_ spellings_ words_",
@@ -74,7 +74,6 @@ _OF_MERCER = {
         "_residual_masses _sums"
     ),
     "TwoStageClassifier": "classes_",
-    "TwoStageRegressor": "learner_ predictor_ _targets",
     "UnitWeights": "_n_samples",
     "UpdatesMixin": "needs_refit_ _losses_of_fit _losses_of_updates _units_of_fit",
 }
@@ -103,6 +102,10 @@ _OF_SKLEARN = {
     "BaseSearchCV": (
         "best_estimator_ best_index_ best_params_ best_score_ cv_results_ multimetric_ "
         "n_splits_ refit_time_ scorer_ _checked_cv_orig"
+    ),
+    "BaseSuccessiveHalving": (
+        "max_resources_ min_resources_ n_candidates_ n_iterations_ n_possible_iterations_ "
+        "n_remaining_candidates_ n_required_iterations_ n_resources_ _n_samples_orig"
     ),
     "BayesianRidge": "X_offset_ X_scale_ alpha_ coef_ lambda_ n_iter_ scores_ sigma_",
     "ColumnTransformer": (

@@ -10,7 +10,6 @@ from scipy.stats import mannwhitneyu
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import (
     _check_sample_weight,
-    _num_samples,
     check_is_fitted,
     validate_data,
 )
@@ -31,11 +30,17 @@ they do not, each test rejects with at most this probability."""
 SUMS_NEEDED = (
     "The rows of a fit on Nyström features are not kept: call prepare_updates with them first."
 )
-"""Error message for updates of fits on Nyström features."""
+"""Error message for updates without sums over the rows of the fit."""
+
+NOT_SUMS = (
+    "This {} does not depend on sums over rows, which update adds to: fit it again to all rows, or "
+    "fit with approximation='nystroem' and fewer components than rows."
+)
+"""Error message for updates of fits to the Gram matrix of all rows; the name is filled in."""
 
 
 class UpdatesMixin:
-    """Methods that add new rows to fitted ridge regressions.
+    """Methods that add new rows to ridge regressions on Nyström features.
 
     Attributes
     ----------
@@ -74,34 +79,26 @@ class UpdatesMixin:
         -------
         self : object
             The updated estimator. It predicts exactly as a fit to the old and new rows with the
-            same kernels, penalties and stacking weights would. `needs_refit_` is true if a new fit
-            is advisable.
+            same kernels, centers, penalties and stacking weights would. `needs_refit_` is true if a
+            new fit is advisable.
 
         Raises
         ------
         ValueError
-            If columns differ from the columns of the fit, a class is new, or the fit was on Nyström
-            features and `prepare_updates` was not called.
+            If columns differ from the columns of the fit, a class is new, or `prepare_updates` was
+            not called.
         TypeError
-            If the predictor is not a ridge regression.
-        MemoryError
-            If the Gram matrix of all rows does not fit into memory.
+            If the fit was not on Nyström features of fewer centers than rows.
 
         Notes
         -----
-        The rows are assumed not to be among those of the fit or of earlier updates, which is not
-        checked. Rows that are given again count twice, and the model predicts them too well:
-        intervals of stacks become too narrow, and `needs_refit_` remains false.
-
-        Intervals of stacks also use the errors of the new rows. Kernels, centers, trees and their
-        leaves, transformations of the table, penalties and stacking weights are not updated, nor
-        are the calibration of probabilities, prediction sets and `loo_predictions_`.
-
-        An exact fit factors the Gram matrix of all rows, which takes O(n^3 / 3) time for each
-        kernel. On Nyström features, sums over the new rows are added to the sums of
-        `prepare_updates` in O(n_new m^2 + m^3) time for m centers, and no rows are stored. If all
-        rows are centers, conjugate gradients fit all of them, exactly up to rounding in single
-        precision, and new rows become centers.
+        Sums over the new rows are added to the sums of `prepare_updates` in O(n_new m^2 + m^3) time
+        for m centers, and no rows are stored. The rows are assumed not to be among those of the fit
+        or of earlier updates, which is not checked: rows that are given again count twice. Kernels,
+        centers, trees and their leaves, transformations of the table, penalties and stacking
+        weights are not updated, nor are the calibration of probabilities, intervals, prediction
+        sets and `loo_predictions_`. A fit to the Gram matrix of all rows cannot be updated: fit it
+        again.
 
         `needs_refit_` is the result of a rank test at a level of 1 % [1]_. The test compares the
         absolute errors, or the log-losses, of the new rows of all updates with the errors of
@@ -118,7 +115,8 @@ class UpdatesMixin:
         >>> from sklearn.datasets import make_friedman1
         >>> from mercer import TwoStageRegressor
         >>> X, y = make_friedman1(300, noise=1.0, random_state=0)
-        >>> model = TwoStageRegressor().fit(X[:200], y[:200])
+        >>> model = TwoStageRegressor(approximation="nystroem", n_components=50)
+        >>> model = model.fit(X[:200], y[:200]).prepare_updates(X[:200], y[:200])
         >>> model.update(X[200:], y[200:]).needs_refit_
         False
         """
@@ -127,7 +125,9 @@ class UpdatesMixin:
             raise ValueError(
                 f"class_weight={self.class_weight!r} depends on all rows: give weights by class."
             )
-        self._check_updates(_num_samples(X))
+        self._check_updates()
+        if self._sums is None:
+            raise ValueError(SUMS_NEEDED)
         rows = self._new_rows(X, y, sample_weight)
         units, known = self._units(), self._known_losses()
         new = self._losses(X, y, units)[rows.numbers]
@@ -146,8 +146,7 @@ class UpdatesMixin:
     ) -> Self:
         """Prepare a model that was fitted on Nyström features for later calls of `update`.
 
-        The rows of the fit are read once more, and sums over them are stored. Exact fits keep their
-        rows and need no preparation.
+        The rows of the fit are read once more, and sums over them are stored.
 
         Parameters
         ----------
@@ -164,19 +163,23 @@ class UpdatesMixin:
         ------
         ValueError
             If the model was fitted to other rows.
+        TypeError
+            If the fit was not on Nyström features of fewer centers than rows.
         MemoryError
             If the sums do not fit into memory.
         """
         check_is_fitted(self)
-        self._check_updates(0)
+        self._check_updates()
         self._sum_rows(self._new_rows(X, y, sample_weight))
         return self
 
-    def _check_updates(self, n_new: int) -> None:
-        """Raise an error if `n_new` rows cannot be added to the model."""
+    def _check_updates(self) -> None:
+        """Raise an error if the model does not depend on sums over rows."""
+        raise NotImplementedError
 
     def _sum_rows(self, rows: Sample) -> None:
         """Compute the sums over the rows of the fit that updates need."""
+        raise NotImplementedError
 
     def _add_rows(self, rows: Sample) -> None:
         """Fit to the old and new rows; the estimator is unchanged if this fails."""

@@ -171,7 +171,8 @@ class KernelTerms(NotebookResult):
 
     Attributes
     ----------
-    kernels : list of Kernel of shape (n_kernels,)
+    kernels : sequence of Kernel or None of shape (n_kernels,)
+        None for an estimator on the table itself.
     labels : list of str of shape (n_kernels,)
         A short description of each kernel.
     weights : ndarray of shape (n_kernels,)
@@ -199,7 +200,7 @@ class KernelTerms(NotebookResult):
     (['Gaussian, width 2.36', 'Linear'], array([0.5, 0.5]), 'kernels')
     """
 
-    kernels: list[Kernel]
+    kernels: Sequence[Kernel | None]
     labels: list[str]
     weights: Array
     shares: Array
@@ -212,7 +213,7 @@ class KernelTerms(NotebookResult):
         title = "Predictions on" if self.combines == "predictions" else "Kernel"
         rows = [(self.labels[k], float(self.shares[k])) for k in order]
         found = [_bars(title, rows, len(self.shares))]
-        has_features = not any(isinstance(k.structure, PrecomputedGram) for k in self.kernels)
+        has_features = not any(k and isinstance(k.structure, PrecomputedGram) for k in self.kernels)
         if has_features and len(self.relevance) > 1:
             found.append(_relevance(self.relevance, self.feature_names))
         return found

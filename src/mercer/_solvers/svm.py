@@ -82,34 +82,34 @@ def _silent_fit(svc: SVC, gram: Array, labels: Array, sample_weight: Array | Non
     return svc
 
 
-def class_decisions(machine: SVC, rows: Array, n_classes: int) -> Array:
+def class_decisions(values: Array, known: Array, n_classes: int) -> Array:
     """Return decision values with a column for each class, even for classes without samples.
 
     Parameters
     ----------
-    machine : SVC
-        A machine fitted to class indices.
-    rows : ndarray of shape (n_rows, n_train)
-        Kernel between samples and the machine's training samples.
+    values : ndarray of shape (n_rows,) or (n_rows, n_known)
+        What the decision function of a classifier returns.
+    known : ndarray of int of shape (n_known,)
+        Indices of the classes that it was fitted to.
     n_classes : int
 
     Returns
     -------
     ndarray of shape (n_rows, n_classes)
-        For two classes, the negative decision value and the decision value. For more, the votes of
-        the pairwise machines plus their confidences, as in scikit-learn's SVC; classes without
-        training samples lose every vote.
+        For two classes, the negative decision value and the decision value. For more, the given
+        values, such as the votes of the pairwise machines plus their confidences in scikit-learn's
+        SVC; classes without training samples lose every vote.
     """
-    values, known = machine.decision_function(rows), machine.classes_
     if n_classes == 2:
-        return np.column_stack([-values, values])
+        return np.column_stack([-values.ravel(), values.ravel()])
     if len(known) == n_classes:
         return np.asarray(values)
-    if values.ndim == 1:
+    if values.ndim == 1 or values.shape[1] == 1:
         # The votes and confidences that SVC reports for more than two classes.
+        values = values.ravel()
         confidence = values / (3.0 * (np.abs(values) + 1.0))
         values = np.column_stack([(values <= 0.0) - confidence, (values > 0.0) + confidence])
-    completed = np.zeros((len(rows), n_classes))
+    completed = np.zeros((len(values), n_classes))
     completed[:, known] = values + (n_classes - len(known))
     return completed
 
@@ -228,7 +228,8 @@ def svm_path(
             # The inputs are valid, and checking them again would take longer than a small fit.
             with config_context(assume_finite=True, skip_parameter_validation=True):
                 machine = fit_svm(grid[i], gram, labels, weights[0])
-                decision = class_decisions(machine, rows, n_classes)
+                values = machine.decision_function(rows)
+                decision = class_decisions(values, machine.classes_, n_classes)
             right = decision.argmax(axis=1) == held_out
             bounds = grid[i] * weights[0].values[machine.support_]
             unbounded = bool((np.abs(machine.dual_coef_) < bounds).all())

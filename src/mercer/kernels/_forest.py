@@ -20,6 +20,7 @@ from mercer.kernels._leaves import (
     leaf_numbers,
     leaves_of,
     openmp_threads,
+    total_effects,
     with_numbers,
 )
 from mercer.kernels._tree_arrays import TreeArrays, as_tree_arrays
@@ -232,30 +233,12 @@ class Forest(Kernel):
         -------
         ndarray of shape (n_features,)
             NaN if no leaves have been read, or if the ensemble does not predict.
-
-        References
-        ----------
-        Jansen (1999), Analysis of variance designs for model output.
         """
         predict = _predictor(self.ensemble)
         if self.rows is None or predict is None:
             return np.full(n_features, np.nan)
-        effects = np.zeros(n_features)
-        rows = sp.csr_matrix(self.rows).toarray() if sp.issparse(self.rows) else self.rows
         groups = self.indicators or []
-        alone = np.setdiff1d(np.arange(n_features), np.concatenate([[], *groups]))
-        with openmp_threads(1):
-            before = predict(with_numbers(rows, groups))
-            variance = before.var(axis=0).sum()
-            order = np.random.default_rng(0).permutation(len(rows))
-            for columns in [*alone[:, None].astype(int), *groups] if variance else []:
-                changed = rows.copy()
-                changed[:, columns] = rows[order][:, columns]
-                difference = predict(with_numbers(changed, groups)) - before
-                effect = np.square(difference).mean(axis=0).sum() / (2.0 * variance)
-                own = rows[:, columns].var(axis=0) if len(columns) > 1 else np.ones(1)
-                effects[columns] = effect * own / (own.sum() or 1.0)
-        return effects
+        return total_effects(lambda X: predict(with_numbers(X, groups)), self.rows, groups)
 
     def describe(self) -> str:
         """Return the name, and the number of trees if leaves have been read."""

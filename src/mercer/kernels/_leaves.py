@@ -1,12 +1,13 @@
 """Leaves that rows fall into, found by the public methods of ensembles of trees."""
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils.validation import check_is_fitted
@@ -210,3 +211,45 @@ def openmp_threads(n_threads: int) -> AbstractContextManager[object]:
     thousand rows. If other processes keep the processors busy, they wait for milliseconds.
     """
     return _openmp().limit(limits=n_threads)
+
+
+def total_effects(
+    predict: Callable[[Array], Array], rows: Features, groups: Sequence[Array] = ()
+) -> Array:
+    """Return the features' total effects on predictions, relative to the predictions' variance.
+
+    The values of one feature are exchanged between rows; the effect is half the mean square of the
+    resulting changes in predictions.
+
+    Parameters
+    ----------
+    predict : callable
+        Function from rows to predictions of shape (n_rows,) or (n_rows, n_outputs).
+    rows : ndarray or sparse matrix of shape (n_rows, n_features)
+    groups : sequence of ndarray of int, default=()
+        Features that are exchanged together, and share the effect in proportion to their variances.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        Zeros if the predictions are constant.
+
+    References
+    ----------
+    Jansen (1999), Analysis of variance designs for model output.
+    """
+    rows = sp.csr_matrix(rows).toarray() if sp.issparse(rows) else rows
+    effects = np.zeros(rows.shape[1])
+    alone = np.setdiff1d(np.arange(rows.shape[1]), np.concatenate([[], *groups]))
+    with openmp_threads(1):
+        before = predict(rows)
+        variance = before.var(axis=0).sum()
+        order = np.random.default_rng(0).permutation(len(rows))
+        for columns in [*alone[:, None].astype(int), *groups] if variance else []:
+            changed = rows.copy()
+            changed[:, columns] = rows[order][:, columns]
+            difference = predict(changed) - before
+            effect = np.square(difference).mean(axis=0).sum() / (2.0 * variance)
+            own = rows[:, columns].var(axis=0) if len(columns) > 1 else np.ones(1)
+            effects[columns] = effect * own / (own.sum() or 1.0)
+    return effects

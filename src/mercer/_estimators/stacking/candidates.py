@@ -1,7 +1,7 @@
 """Candidates of a stack: kernels of one width or of learned relevance, on views of a table."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias, TypeGuard
 
@@ -27,8 +27,9 @@ from mercer.kernels._kernel import check_takes
 Learn: TypeAlias = Callable[[Features, Array, EncodedTarget], Sequence[Kernel]]
 """Function from samples, their responses or labels, and the encoded target to kernels."""
 
-CandidateSource: TypeAlias = KernelSource | KernelLearner
-"""A kernel, a name or callable for one, a kernel learner, or "default" for the default kernels."""
+CandidateSource: TypeAlias = KernelSource | KernelLearner | BaseEstimator
+"""A kernel, a name or callable for one, a kernel learner, any other estimator that predicts, or
+"default" for the default kernels."""
 
 CandidateSources: TypeAlias = Sequence[CandidateSource] | CandidateSource | None
 """What users pass as candidates: a list of them, "default", or None for the default ones."""
@@ -57,6 +58,11 @@ class Candidate:
     memorizes_labels : bool
         Whether the kernels memorize single training labels, as those of trees do, so that
         leave-one-out errors would choose too small a penalty.
+    estimator : estimator, default=None
+        An estimator that is fitted out of fold, in place of kernels.
+    averages : bool, default=False
+        Whether kernels of two halves of the samples may be averaged, in place of kernels that are
+        learned from all of them.
     """
 
     descriptions: Sequence[str]
@@ -65,6 +71,8 @@ class Candidate:
     uses_labels: bool = False
     learns_widths: bool = True
     memorizes_labels: bool = False
+    estimator: BaseEstimator | None = None
+    averages: bool = False
 
     @property
     def keys(self) -> list[tuple[int, str, str]]:
@@ -103,17 +111,17 @@ def relevance_candidates(view: ViewName) -> list[Candidate]:
         f"{name} with one width per feature on" for name in ("Gaussian", "sum of three kernels")
     ]
     return [
-        Candidate([f"{name} {phrase}" for name in names], view, learn_widths, True),
+        Candidate([f"{name} {phrase}" for name in names], view, learn_widths, True, averages=True),
         Candidate([f"Gaussian on projections of {phrase}"], view, learn_projection, True),
     ]
 
 
 def given_candidates(sources: CandidateSources, names: Features) -> list[Candidate]:
-    """Return the candidates given by a user, which are evaluated on the table as it is.
+    """Return the kernels and learners given by a user, which are evaluated on the table as it is.
 
     Parameters
     ----------
-    sources : sequence of kernels, names of kernels, callables or kernel learners
+    sources : sequence of kernels, names of kernels, callables, kernel learners or estimators
     names : data frame, or None
         Provides the names of columns.
 
@@ -129,7 +137,23 @@ def given_candidates(sources: CandidateSources, names: Features) -> list[Candida
             f'candidates must be a list of kernels or learners; got {sources!r}. "default" among '
             "them stands for the usual ones; Gram matrices are not accepted."
         )
-    return [_given(source, names) for source in sources]
+    return [_given(source, names) for source in sources if not _predicts(source)]
+
+
+def estimator_candidate(estimator: BaseEstimator, view: ViewName) -> Candidate:
+    """Return an estimator that is fitted out of fold to a view of the table.
+
+    Parameters
+    ----------
+    estimator : estimator
+    view : {"given", "scaled", "quantiles"}
+    """
+    return Candidate([type(estimator).__name__], view, _no_kernel, estimator=estimator)
+
+
+def _no_kernel(X: Features, y: Array, target: EncodedTarget) -> Sequence[Kernel]:
+    """Raise an error, because the candidate is not a kernel."""
+    raise ValueError("the candidate is an estimator, which has no kernel")
 
 
 def takes_missing(sources: CandidateSources) -> bool:
@@ -262,11 +286,6 @@ def _given(source: Any, names: Features) -> Candidate:
         memorizes = getattr(source, "_memorizes_labels", False)
         learn = _Learned(source, names)
         return Candidate([repr(source)], "given", learn, True, learns_widths, memorizes)
-    if hasattr(source, "predict"):
-        raise TypeError(
-            f"A candidate must be a kernel or a kernel learner, such as GradientOuterProduct(); "
-            f"got the predictor {source!r}."
-        )
     kernel = as_kernel(source)
     return Candidate([kernel.describe()], "given", _Fixed(kernel, names), learns_widths=False)
 
@@ -332,6 +351,48 @@ def first_candidates(
     others = _others(sources)
     given = given_candidates(others, names) if others else []
     return [*isotropic_candidates(views.names()), *given]
+
+
+def given_estimators(sources: CandidateSources) -> list[Candidate]:
+    """Return the candidates of a user that are fitted out of fold, to the table as it is.
+
+    Parameters
+    ----------
+    sources : sequence of kernels, learners and estimators, "default" or None
+    """
+    others = sources if _lists(sources) else []
+    return [estimator_candidate(one, "given") for one in others if _predicts(one)]
+
+
+def with_own_names(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates, of which those that have a name of an earlier one are numbered."""
+    found: list[Candidate] = []
+    for candidate in candidates:
+        [name] = candidate.descriptions
+        number = 1 + sum(
+            other.estimator.__class__ is candidate.estimator.__class__ for other in found
+        )
+        found.append(
+            candidate if number == 1 else replace(candidate, descriptions=[f"{name} {number}"])
+        )
+    return found
+
+
+def _predicts(source: object) -> bool:
+    """Return whether a candidate is an estimator that is fitted out of fold."""
+    return hasattr(source, "predict") and not isinstance(source, type)
+
+
+def left_out_message(descriptions: Sequence[str], error: Exception) -> str:
+    """Return the message for a candidate that failed.
+
+    Parameters
+    ----------
+    descriptions : sequence of str
+    error : Exception
+    """
+    reason = str(error) if isinstance(error, ValueError) else repr(error)
+    return f"The candidate {', '.join(map(repr, descriptions))} is left out: {reason}"
 
 
 def _others(sources: CandidateSources) -> list[CandidateSource]:

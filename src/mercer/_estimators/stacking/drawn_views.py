@@ -17,29 +17,30 @@ from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import Split, apart_from, sample_rows
 from mercer._data.resampling import as_resampling
 from mercer._data.types import Array, Features, RandomState
-from mercer._estimators.stacking.candidates import Candidate
+from mercer._estimators.stacking.candidates import Candidate, left_out_message
 from mercer._estimators.stacking.combination import Combination, CombinedWithout
 from mercer._estimators.stacking.evaluation import (
     Combine,
+    EstimatorMember,
     Evaluation,
+    FittedApart,
     Select,
     Selection,
     ViewedSample,
+    estimated,
 )
 from mercer._estimators.stacking.kernel_sums import with_sums
 from mercer._estimators.stacking.leaf_members import DESCRIPTION as LEAVES
 from mercer._estimators.stacking.leaf_members import (
-    EvaluationOfTrees,
     LeafMember,
     leaves_of_boosted_trees,
     tree_folds,
 )
 from mercer._estimators.stacking.nystroem_members import NystroemMember
-from mercer._estimators.stacking.ridges import evaluate, left_out_message
+from mercer._estimators.stacking.out_of_fold import OutOfFold
+from mercer._estimators.stacking.ridges import evaluate
 from mercer._estimators.stacking.table_views import TableViews, ViewEncoder, ViewName
-from mercer._estimators.stacking.tree_members import DESCRIPTION as TREES
-from mercer._estimators.stacking.tree_members import TreeMember, boosted_trees
-from mercer._estimators.stacking.tree_rows import TreeRows
+from mercer._estimators.stacking.tree_rows import estimator_samples, sample_target
 from mercer._estimators.stacking.trial_fits import worth_all_rows
 from mercer._gram.devices import current_device
 from mercer._nystroem.second_stage import fit_nystroem
@@ -65,7 +66,7 @@ _SEEN_PARTS = 2
 """Candidates are evaluated on a third of the groups, with kernels learned from the others. Each
 half of these others is predicted with kernels learned from all remaining groups."""
 
-AnyMember: TypeAlias = NystroemMember | LeafMember | TreeMember
+AnyMember: TypeAlias = NystroemMember | LeafMember | EstimatorMember
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,8 @@ class DrawnViews(ViewedSample):
     n_components : int or "auto"
         Number of centers. With "auto", a fit to all pairs of some rows is used instead if it
         predicts clearly better.
-    max_tree_samples : int, default=0
-        Maximum number of rows on which trees are grown; zero for no trees.
+    grows_leaves : bool, default=False
+        Whether ridge regression on the leaves of trees is a candidate for responses.
     random_state : int, RandomState instance or None
         Draws the centers, and the samples from which kernels are learned.
     """
@@ -91,10 +92,9 @@ class DrawnViews(ViewedSample):
     drawn: DrawnSample = field(kw_only=True)
     views: TableViews = field(kw_only=True)
     n_components: int | str = field(kw_only=True)
-    max_tree_samples: int = field(default=0, kw_only=True)
-    random_state: RandomState = field(kw_only=True)
+    grows_leaves: bool = field(default=False, kw_only=True)
     least_share: ClassVar[float] = 0.1
-    n_machines: ClassVar[int] = 0
+    has_machine: ClassVar[bool] = False
 
     def take(self, rows: Array) -> Self:
         """Return some of the samples; see :meth:`Sample.take`."""
@@ -138,11 +138,11 @@ class DrawnViews(ViewedSample):
         combine: Combine,
         on_failure: Callable[[str], None],
     ) -> Selection:
-        """Add boosted trees to the selection, and sums of kernels for responses.
+        """Add estimators to the selection, and sums of kernels for responses.
 
-        Kernels with little weight beside the trees are dropped; see :func:`worth_all_rows`.
+        Kernels with little weight beside them are dropped; see :func:`worth_all_rows`.
         """
-        trees = self._on_trees(on_failure)
+        trees = self._apart_from_kernels(on_failure)
         evaluations, kept = [*chosen.evaluations, *trees], [*chosen.kept, *trees]
         if self.adds_kernels:
             known = [*(e.deviations for e in chosen.kept), *(e.deviations[rows] for e in trees)]
@@ -160,23 +160,40 @@ class DrawnViews(ViewedSample):
         """
         return self.target.encoding.classes is None
 
-    def _on_trees(self, on_failure: Callable[[str], None]) -> Sequence[EvaluationOfTrees]:
-        """Evaluate boosted trees for classes, and their leaves for responses; none on failure."""
-        if not self.max_tree_samples:
-            return []
-        view, target, state = next(iter(self.X)), self.target, self.random_state
+    def _apart_from_kernels(self, on_failure: Callable[[str], None]) -> list[FittedApart]:
+        """Evaluate estimators, and the leaves of trees for responses; none of those that fail."""
+        found, view = list[FittedApart](), next(iter(self.X))
+        for candidate in self.estimators:
+            try:
+                found += self._fitted_apart(candidate)
+            except Exception as error:
+                on_failure(left_out_message(candidate.descriptions, error))
+        if not self.grows_leaves or self.target.codes is not None:
+            return found
         try:
-            sample, predicted = self._tree_rows(view), self._drawn_in(view)
-            if target.codes is None:
-                return [leaves_of_boosted_trees(view, sample, predicted, target, state)]
-            pairs = tree_folds(sample, predicted)
-            splits = [(np.flatnonzero(train), np.flatnonzero(inside)) for inside, train in pairs]
-            rows = TreeRows.of(sample, target.encoding, state)
-            return boosted_trees(view, rows, predicted.X, target, splits)
+            sample, predicted = self._many_rows(view), self._drawn_in(view)
+            settings = self.target, self.random_state
+            return [*found, leaves_of_boosted_trees(view, sample, predicted, *settings)]
         except Exception as error:
-            description = LEAVES if target.codes is None else TREES
-            on_failure(left_out_message([description], error))
-            return []
+            on_failure(left_out_message([LEAVES], error))
+            return found
+
+    def _fitted_apart(self, candidate: Candidate) -> list[FittedApart]:
+        """Fit an estimator to as many rows as fit into memory, and in folds of these rows."""
+        view, solver = candidate.view, OutOfFold(candidate.estimator, self.random_state)
+        sample, predicted = self._many_rows(view), self._drawn_in(view)
+        target = sample_target(sample, self.target.encoding)
+        pairs = tree_folds(sample, predicted)
+        splits = [(np.flatnonzero(train), np.flatnonzero(inside)) for inside, train in pairs]
+        scores = solver.scores(sample.X, target, predicted.X, splits)
+        return [
+            FittedApart(
+                **vars(e),
+                member=partial(EstimatorMember, view, None, None, e.solver.fit(sample.X, target)),
+            )
+            for e in [estimated(candidate, solver, None, scores, self.target)]
+            if e.solver.slope
+        ]
 
     def fitted(self, kept: Sequence[Evaluation], rows: Array) -> list[AnyMember]:
         """Fit ridge regressions on Nyström features of all rows; see :class:`ViewedSample`."""
@@ -225,10 +242,10 @@ class DrawnViews(ViewedSample):
             return member
         return replace(member, kernel=model.columns.kernel, model=model)
 
-    def _tree_rows(self, view: ViewName) -> DrawnSample:
-        """Return the rows on which trees are grown, transformed to a view in batches."""
+    def _many_rows(self, view: ViewName) -> DrawnSample:
+        """Return the rows that estimators are fitted to, transformed to a view in batches."""
         drawn = self._drawn_in(view)
-        found = self.drawn.resized(self.max_tree_samples, self.random_state)
+        found = self.drawn.resized(estimator_samples(self.drawn), self.random_state)
         if found is self.drawn:
             return drawn
         X = np.empty(found.X.shape)

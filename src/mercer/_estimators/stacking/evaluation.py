@@ -8,19 +8,25 @@ from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 
-from mercer._data.encoded_targets import EncodedTarget
-from mercer._data.folds import Split, sample_rows
+from mercer._data.encoded_targets import EncodedTarget, TargetEncoding
+from mercer._data.folds import N_FOLDS, Split, sample_rows
 from mercer._data.resampling import Resampling
 from mercer._data.sample import Sample
 from mercer._data.types import Array, Features, RandomState, Rows
 from mercer._data.weights import SampleWeights
-from mercer._estimators.stacking.candidates import Candidate
-from mercer._estimators.stacking.combination import Combination, CombinedWithout
+from mercer._estimators.stacking.candidates import Candidate, left_out_message
+from mercer._estimators.stacking.combination import (
+    Combination,
+    CombinedWithout,
+    slope_to_indicators,
+)
+from mercer._estimators.stacking.out_of_fold import OutOfFold
 from mercer._estimators.stacking.stack_expansion import Member, gram_term
 from mercer._estimators.stacking.table_views import ViewName
 from mercer._gram.dense import UnitScale, unit_gram, unit_rows
 from mercer._gram.expansion import Term
 from mercer._gram.tiles import map_tiles
+from mercer._solvers.left_out import relative_loss
 from mercer._solvers.left_out_fits import left_out_fits, left_out_residuals
 from mercer._solvers.ridge import Ridge, fit_ridge
 from mercer.kernels import Kernel
@@ -34,15 +40,21 @@ class ViewedSample(Sample):
     ----------
     target : EncodedTarget
         The encoded target, which is regressed in place of the labels.
+    estimators : sequence of Candidate, default=()
+        Candidates that are fitted out of fold, to all rows of the table.
+    random_state : int, RandomState instance or None, default=0
+        Divides the samples into folds.
     least_share : float
         Kernels with at most this share of the weights are left out.
-    n_machines : int
-        Number of support vector machines that are combined with ridge regressions.
+    has_machine : bool
+        Whether a support vector machine is combined with ridge regressions.
     """
 
     target: EncodedTarget = field(kw_only=True)
+    estimators: Sequence[Candidate] = field(default=(), kw_only=True)
+    random_state: RandomState = field(default=0, kw_only=True)
     least_share: ClassVar[float] = 0.0
-    n_machines: ClassVar[int] = 2
+    has_machine: ClassVar[bool] = True
 
     def take(self, rows: Array) -> Self:
         """Return some of the samples; see :meth:`Sample.take`."""
@@ -51,6 +63,10 @@ class ViewedSample(Sample):
     def gram(self, kernel: Kernel, view: ViewName) -> tuple[Array, UnitScale]:
         """Return a kernel's centered Gram matrix on a view, at unit scale, and its `UnitScale`."""
         return unit_gram(kernel, self.X[view], self.weights.given)
+
+    def inputs(self, kernel: Kernel | None, view: ViewName) -> Features:
+        """Return what a predictor is fitted to: a Gram matrix, or a view if there is no kernel."""
+        return self.X[view] if kernel is None else self.gram(kernel, view)[0]
 
     def learned(self, candidate: Candidate, rows: Rows = slice(None)) -> Sequence[Kernel]:
         """Return the kernels that a candidate learns from rows that represent the weighted samples.
@@ -91,12 +107,31 @@ class ViewedSample(Sample):
         combine: Combine,
         on_failure: Callable[[str], None],
     ) -> Selection:
-        """Revise the selection before members are fitted to all rows of the table.
+        """Add the estimators to the selection, and combine it again.
 
         `combine` is as in :meth:`refined`; `on_failure` is called with a message for each
-        additional candidate that fails.
+        estimator that fails.
         """
-        return chosen
+        found = []
+        for candidate in self.estimators:
+            try:
+                found += self._out_of_fold_by(candidate)
+            except Exception as error:
+                on_failure(left_out_message(candidate.descriptions, error))
+        if not found:
+            return chosen
+        kept = [*chosen.kept, *(replace(e, deviations=e.deviations[rows]) for e in found)]
+        combination = combine([e.deviations for e in kept], self.target.take(rows))
+        evaluations = [*chosen.evaluations, *kept[len(chosen.kept) :]]
+        return replace(chosen, evaluations=evaluations, kept=kept, combination=combination)
+
+    def _out_of_fold_by(self, candidate: Candidate) -> list[Evaluation]:
+        """Fit an estimator in folds; no evaluation if it predicts no better than the mean."""
+        solver, X = OutOfFold(candidate.estimator, self.random_state), self.X[candidate.view]
+        splits = self.target.folds(N_FOLDS, self.random_state)
+        predicted = solver.scores(X, self.target, X, splits)
+        found = estimated(candidate, solver, None, predicted, self.target)
+        return [found] if found.solver.slope else []
 
     def fitted(self, kept: Sequence[Evaluation], rows: Array) -> Sequence[Member]:
         """Fit predictors to all rows, on the kernels that were evaluated on some rows."""
@@ -132,10 +167,17 @@ class ViewedSample(Sample):
             Function from indices of some samples to the selection by these samples alone.
         combine : callable
         """
+        known = {e.description: e.unscaled for e in found.evaluations if e.unscaled is not None}
 
         def chosen(train: Array) -> tuple[Combination, Sequence[Array]]:
             inside = select(train)
-            return inside.combination, [e.left_out_deviations(self) for e in inside.kept]
+            deviations = [
+                e.solver.slope * known[e.description]
+                if e.kernel is None and e.description in known
+                else e.left_out_deviations(self)
+                for e in inside.kept
+            ]
+            return inside.combination, deviations
 
         return chosen
 
@@ -157,10 +199,6 @@ class Predictor(Protocol):
         """Return predictions minus the mean, from centered rows of kernel values at unit scale."""
         ...
 
-    def refitted(self, gram: Array, target: EncodedTarget) -> Self:
-        """Return a predictor of the same kind and penalty, fitted to another Gram matrix."""
-        ...
-
     def linear(self, n_fitted: int) -> tuple[Array, Array] | None:
         """Return coefficients and constant of the deviations; None if not linear in the rows.
 
@@ -179,23 +217,24 @@ class Predictor(Protocol):
 
 @dataclass(frozen=True)
 class GramMember:
-    """A predictor on a Gram matrix, fitted to all training samples.
+    """A predictor on a Gram matrix, or an estimator on a view, fitted to all training samples.
 
     Attributes
     ----------
     view : {"given", "scaled", "quantiles"}
         The view of the table on which the kernel is evaluated.
-    kernel : Kernel
-    unit : UnitScale
+    kernel : Kernel or None
+        None for an estimator on the view itself.
+    unit : UnitScale or None
         Centering and scale of the training samples' Gram matrix.
     predictor : Predictor
     """
 
     view: ViewName
-    kernel: Kernel
-    unit: UnitScale
+    kernel: Any
+    unit: Any
     predictor: Predictor
-    keeps_rows: ClassVar[bool] = True
+    adds_rows: ClassVar[bool] = False
 
     def deviations(self, X: Features, Z: Features) -> Array:
         """Return predictions for new samples minus the mean, in the encoding of the target.
@@ -211,21 +250,19 @@ class GramMember:
         -------
         ndarray of shape (n_rows, n_outputs)
         """
-        return self.predictor.deviations(unit_rows(self.kernel, self.unit, X, Z))
+        rows = X if self.unit is None else unit_rows(self.kernel, self.unit, X, Z)
+        return self.predictor.deviations(rows)
 
     def term(self, Z: Features, n_outputs: int) -> tuple[Term, Array]:
         """Return the deviations as a term of an expansion and a constant; see :func:`gram_term`."""
         return gram_term(self, Z, n_outputs)
 
-    def fitted_to(self, table: ViewedSample) -> GramMember:
-        """Refit the predictor, with the same penalty, to the kernel on the samples of a table."""
-        gram, unit = table.gram(self.kernel, self.view)
-        return replace(self, unit=unit, predictor=self.predictor.refitted(gram, table.target))
-
     def left_out(
         self, Z: Features, resampling: Resampling, output: int = 0
     ) -> Callable[[Features], Array]:
         """Return a predictor of one output by ridge regressions without each training sample.
+
+        Estimators are not fitted again: their predictor is the fit to all samples.
 
         Parameters
         ----------
@@ -241,7 +278,8 @@ class GramMember:
             Function that takes a view of new samples and returns predictions minus the mean of the
             target, of shape (n_rows, n_samples).
         """
-        assert isinstance(self.predictor, Ridge)
+        if not isinstance(self.predictor, Ridge) or self.unit is None:
+            return lambda X: self.deviations(X, Z)[:, [output]]
         gram, _ = unit_gram(self.kernel, Z, self.unit.weights)
         fits = left_out_fits(gram, self.predictor, self.unit.weights, resampling)
         return lambda X: fits.predict(unit_rows(self.kernel, self.unit, X, Z), output)
@@ -289,30 +327,33 @@ class Evaluation:
     Attributes
     ----------
     description : str
-    kernel : Kernel
-        Kernel learned from all samples of the table.
+    kernel : Kernel or None
+        Kernel learned from all samples of the table; None for an estimator on a view.
     solver : Solver
     deviations : ndarray of shape (n_samples, n_outputs)
         Left-out prediction for each sample, by a fit and a kernel that were learned without it,
         minus the mean of the training samples of this fit, in the encoding of the target.
     loo_error : float
         For ridge regression, the mean squared error of the predictions divided by the error of the
-        mean; for a machine or logistic regression, the fraction of misclassified samples.
+        mean; for an estimator, the fraction of misclassified samples if the targets are classes.
     candidate : Candidate
     score : float, default=None
         Score of the predictions; None if no scorer was given.
+    unscaled : ndarray of shape (n_samples, n_outputs), default=None
+        Left-out deviations of an estimator for all rows, before they are multiplied by a slope.
     unseen : sequence of ((ndarray, ndarray), Kernel), default=()
         Splits into training samples and a held-out part, each with the kernel learned without this
         part.
     """
 
     description: str
-    kernel: Kernel
-    solver: Solver
+    kernel: Any
+    solver: Any
     deviations: Array
     loo_error: float
     candidate: Candidate
     score: float | None = None
+    unscaled: Array | None = None
     unseen: Sequence[tuple[Split, Kernel]] = ()
 
     @property
@@ -348,6 +389,9 @@ class Evaluation:
     def fitted(self, table: ViewedSample) -> GramMember:
         """Fit the predictor on the kernel to all samples of a table."""
         view = self.candidate.view
+        if self.kernel is None:
+            predictor = self.solver.fit(table.X[view], table.target)
+            return GramMember(view, None, None, predictor)
         gram, unit = table.gram(self.kernel, view)
         return GramMember(view, self.kernel, unit, self.solver.fit(gram, table.target))
 
@@ -356,8 +400,92 @@ class Evaluation:
 
         They are unbiased for samples from which neither kernel nor penalty was learned.
         """
-        gram, _ = table.gram(self.kernel, self.candidate.view)
-        return self.solver.left_out(gram, table.target)
+        rows = table.inputs(self.kernel, self.candidate.view)
+        return np.asarray(self.solver.left_out(rows, table.target))
+
+
+def estimated(
+    candidate: Candidate,
+    solver: OutOfFold,
+    kernel: Kernel | None,
+    predicted: tuple[Array, Array],
+    target: EncodedTarget,
+) -> Evaluation:
+    """Return an estimator as an evaluation; its slope is zero if it predicts nothing of the target.
+
+    Parameters
+    ----------
+    candidate : Candidate
+    solver : OutOfFold
+    kernel : Kernel or None
+        The kernel whose Gram matrix the estimator was fitted to.
+    predicted : (ndarray, ndarray)
+        Deviations and scores; see :meth:`OutOfFold.scores`.
+    target : EncodedTarget
+        Target of the same samples.
+    """
+    covered = target.resampling.covered
+    deviations, scores = predicted
+    weights, known = target.weights.take(covered), deviations[covered]
+    if target.classes is None:
+        residuals = target.values - deviations - target.left_out_means
+        error = relative_loss(residuals, target.values, target.weights, target.resampling)
+        slope = 1.0
+    else:
+        assert target.codes is not None
+        error = float(weights.mean(scores[covered].argmax(axis=1) != target.codes[covered]))
+        slope = slope_to_indicators(known, target.values[covered], weights)
+    [description] = candidate.descriptions
+    solver = replace(solver, slope=slope)
+    found = Evaluation(description, kernel, solver, slope * deviations, error, candidate)
+    return replace(found, unscaled=deviations)
+
+
+@dataclass(frozen=True)
+class FittedApart(Evaluation):
+    """A member that is not a ridge regression on a kernel, with predictions of all drawn rows.
+
+    The rows were predicted by fits without them.
+
+    Attributes
+    ----------
+    member : callable
+        Function that returns the member, fitted to all rows.
+    """
+
+    member: Callable[[], Any] = field(kw_only=True)
+
+    @property
+    def learned_from_some(self) -> bool:
+        """Whether the kernel was learned from some of the rows that it predicts."""
+        return False
+
+    def out_of_fold(self, predicted: Callable[[], Array]) -> Array:
+        """Return the deviations, unchanged; see :class:`Evaluation`."""
+        return self.deviations
+
+    def on_all_rows(self, member: Callable[[Kernel, Candidate], Any]) -> Any:
+        """Return the member; see :class:`Evaluation`."""
+        return self.member()
+
+
+@dataclass(frozen=True)
+class EstimatorMember(GramMember):
+    """An estimator that was fitted to rows of a large table, and does not change in updates."""
+
+    adds_rows: ClassVar[bool] = True
+
+    def row_sums(self, rows: Sample, encoding: TargetEncoding, random_state: RandomState) -> Self:
+        """Return the member itself, which does not depend on sums over rows."""
+        return self
+
+    def plus(self, rows: Sample) -> Self:
+        """Return the same."""
+        return self
+
+    def fitted_to(self, sums: Self) -> Self:
+        """Return the same."""
+        return self
 
 
 @dataclass(frozen=True)

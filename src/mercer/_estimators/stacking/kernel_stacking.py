@@ -17,6 +17,7 @@ from mercer._blocks.approximation import check_approximation, fits_exactly
 from mercer._blocks.tables import DrawnSample, TableSample
 from mercer._data.cross_validation import check_folds
 from mercer._data.encoded_targets import EncodedTarget
+from mercer._data.folds import evenly_spaced
 from mercer._data.types import (
     Array,
     CrossValidator,
@@ -33,13 +34,16 @@ from mercer._estimators.stacking.candidates import (
     Candidate,
     CandidateSources,
     first_candidates,
+    given_estimators,
     has_default,
     learns_relevance,
     relevance_candidates,
     takes_missing,
     views_of,
+    with_own_names,
 )
 from mercer._estimators.stacking.combination import Combination
+from mercer._estimators.stacking.default_estimators import default_estimators
 from mercer._estimators.stacking.drawn_views import DrawnViews
 from mercer._estimators.stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._estimators.stacking.ridges import evaluate
@@ -48,13 +52,12 @@ from mercer._estimators.stacking.stack_expansion import Member, StackExpansionMi
 from mercer._estimators.stacking.stack_left_out import LeftOutFits, StackLeftOutMixin
 from mercer._estimators.stacking.stack_updates import StackUpdatesMixin
 from mercer._estimators.stacking.table_views import SeveralViews, TableViews, ViewName
-from mercer._estimators.stacking.tree_members import ViewsWithTrees, may_grow_trees
-from mercer._estimators.stacking.tree_rows import tree_samples
 from mercer._gram.dense import unit_gram
 from mercer._gram.new_rows import fitting_rows
 from mercer._model_selection.scoring import prediction_scorer
 from mercer._search.records import KernelTerms, KernelTermsMixin
 from mercer.kernels import Kernel
+from mercer.kernels._leaves import total_effects
 
 
 @dataclass(frozen=True)
@@ -64,22 +67,24 @@ class EvaluatedCandidate:
     Attributes
     ----------
     description : str
-    kernel : Kernel
+    kernel : Kernel or None
+        None for an estimator that is fitted to the table itself.
     alpha : float
         Penalty of ridge regression, or 1 / C of a support vector machine, for a kernel of unit
-        scale. NaN for boosted trees.
+        scale. NaN for other estimators.
     loo_error : float
-        For ridge regression, the mean squared leave-one-out error divided by the error of the mean;
-        for a machine, logistic regression or boosted trees, the fraction of left-out samples
-        misclassified.
+        For responses, and for ridge regression on indicators of classes, the mean squared left-out
+        error divided by the error of the mean; for an estimator of classes, the fraction of
+        left-out samples misclassified.
     weight : float
         Weight in the stack; zero if the candidate was left out.
     score : float or None
-        Score of the left-out predictions by `scoring`; None for trees, and if no scorer is given.
+        Score of the left-out predictions by `scoring`; None for estimators, and if no scorer is
+        given.
     """
 
     description: str
-    kernel: Kernel
+    kernel: Kernel | None
     alpha: float
     loo_error: float
     weight: float
@@ -109,7 +114,6 @@ class KernelStacking(
         approximation: str = "auto",
         n_components: int | str = "auto",
         max_samples: int = 1000,
-        max_tree_samples: int | str = "auto",
         cv: CrossValidator = None,
         scoring: Scoring = None,
         random_state: RandomState = 0,
@@ -122,7 +126,6 @@ class KernelStacking(
         self.approximation = approximation
         self.n_components = n_components
         self.max_samples = max_samples
-        self.max_tree_samples = max_tree_samples
         self.random_state = random_state
         self.verbose = verbose
         self.device = device
@@ -136,8 +139,7 @@ class KernelStacking(
     def _check_settings(self) -> None:
         """Raise errors for invalid settings."""
         check_number("max_samples", self.max_samples, whole=True, low=2)
-        trees = {"max_tree_samples": self.max_tree_samples}
-        check_approximation(self.approximation, n_components=self.n_components, **trees)
+        check_approximation(self.approximation, n_components=self.n_components)
         check_folds(self.cv)
         check_bool("verbose", self.verbose)
 
@@ -188,13 +190,13 @@ class KernelStacking(
         with reported_steps(self) as report:
             settings = {"others": others, "on_step": report}
             chosen = self._select(candidates, table.take(rows), **settings)
+        chosen = table.revised(chosen, rows, self._combined, warn)
         if not chosen.evaluations:
             raise ValueError("No candidate could be evaluated on this table; see the warnings.")
-        chosen = table.revised(chosen, rows, self._combined, warn)
         members = table.fitted(chosen.kept, rows)
         found = table.refined(chosen, members, self._combined, rows)
-        self._report(chosen, members, found)
         self._training, self._stored_rows = table.stored(rows)
+        self._report(chosen, members, found)
         self._find_reach(target)
         # Parameters may be changed before left-out predictions are read.
         stack = type(self)(**self.get_params(deep=False))
@@ -216,23 +218,20 @@ class KernelStacking(
         if (far := self._views.of_distances) not in names:
             names = [*names, far]
         views = self._views.transforms(data.X, names)
-        grows_trees = has_default(self.candidates) and not self._views.is_sparse
+        settings: Any = {"target": target, "random_state": self.random_state}
+        settings["estimators"] = self._estimators(target, next(iter(views)))
         if not isinstance(data, DrawnSample):
-            if not grows_trees or not may_grow_trees(target, self.max_tree_samples):
-                return ViewedSample(views, data.y, target.weights, target=target)
-            state = self.random_state
-            return ViewsWithTrees(views, data.y, target.weights, target=target, random_state=state)
-        return DrawnViews(
-            views,
-            data.y,
-            target.weights,
-            target=target,
-            drawn=data,
-            views=self._views,
-            n_components=self.n_components,
-            max_tree_samples=tree_samples(self.max_tree_samples, data) if grows_trees else 0,
-            random_state=self.random_state,
-        )
+            return ViewedSample(views, data.y, target.weights, **settings)
+        settings["grows_leaves"] = has_default(self.candidates) and not self._views.is_sparse
+        settings.update(drawn=data, views=self._views, n_components=self.n_components)
+        return DrawnViews(views, data.y, target.weights, **settings)
+
+    def _estimators(self, target: EncodedTarget, view: ViewName) -> list[Candidate]:
+        """Return the candidates that are fitted out of fold: the default ones, and given ones."""
+        found = given_estimators(self.candidates)
+        if has_default(self.candidates) and not self._views.is_sparse:
+            found += default_estimators(target, view, self.random_state)
+        return with_own_names(found)
 
     def _choose(self, found: list[Evaluation], table: ViewedSample) -> Selection:
         """Choose the evaluated candidates that are kept, and combine them."""
@@ -307,7 +306,8 @@ class KernelStacking(
     @property
     def _views_of(self) -> SeveralViews:
         """Function from validated samples to their views."""
-        return SeveralViews(self._views, tuple(self._training), tuple(self.kernels_))
+        kernels = tuple(kernel for kernel in self.kernels_ if kernel is not None)
+        return SeveralViews(self._views, tuple(self._training), kernels)
 
     def _deviations(self, views: dict[ViewName, Features]) -> list[Array]:
         """Return the predictions of each member minus the mean, shape (n_rows, n_outputs)."""
@@ -337,9 +337,16 @@ class KernelStacking(
         total = np.zeros(self.n_features_in_)
         for member, weight in zip(members, weights, strict=True):
             if weight != 0.0:
-                part = member.kernel.relevance(total.size)
+                part = self._relevance_of(member, total.size)
                 total += weight * part / (part.sum() or 1.0)
         return np.asarray(total / (total.sum() or 1.0))
+
+    def _relevance_of(self, member: Member, n_features: int, n_rows: int = 200) -> Array:
+        if member.kernel is not None:
+            return np.asarray(member.kernel.relevance(n_features))
+        view = self._training[member.view]
+        rows = view[evenly_spaced(view.shape[0], n_rows)]
+        return total_effects(lambda X: member.deviations(X, view), rows)
 
     def kernel_terms(self) -> KernelTerms:
         """Return the candidates that the fitted stack keeps, in decreasing order of weight.
@@ -358,8 +365,8 @@ class KernelStacking(
         """Return how similar samples are according to the kernels of the stack.
 
         The matrix is the weighted sum of the kernels' centered Gram matrices, each scaled to a mean
-        diagonal of one. It is meant for inspection: a stack combines predictions rather than
-        kernels, and does not predict with this matrix.
+        diagonal of one; estimators have no part in it. It is meant for inspection: a stack combines
+        predictions rather than kernels, and does not predict with this matrix.
 
         Parameters
         ----------
@@ -371,7 +378,9 @@ class KernelStacking(
         """
 
         def combined(views: dict[ViewName, Features]) -> Array:
-            grams = (unit_gram(m.kernel, views[m.view])[0] for m in self._members)
-            return np.asarray(sum(w * K for w, K in zip(self.weights_, grams, strict=True)))
+            pairs = zip(self._members, self.weights_, strict=True)
+            return np.asarray(
+                sum(w * unit_gram(m.kernel, views[m.view])[0] for m, w in pairs if m.kernel)
+            )
 
         return np.asarray(self._for_rows(X, combined))

@@ -11,11 +11,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 
-from mercer._blocks.tables import DrawnSample, TableSample
+from mercer._blocks.tables import TableSample
 from mercer._data.classes import all_labels
 from mercer._data.encoded_targets import EncodedTarget, encode_target
 from mercer._data.labels import LabelSet, label_indicators, refuse_class_weight
-from mercer._data.sample import Sample
 from mercer._data.types import (
     Array,
     ClassWeight,
@@ -26,15 +25,13 @@ from mercer._data.types import (
     Scoring,
     Table,
 )
-from mercer._data.validation import check_choice
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.stacking.candidates import CandidateSources
 from mercer._estimators.stacking.combination import Combination, logistic_combination
+from mercer._estimators.stacking.default_estimators import best_machine
 from mercer._estimators.stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._estimators.stacking.kernel_stacking import KernelStacking
 from mercer._estimators.stacking.label_combination import label_combination
-from mercer._estimators.stacking.logistic_members import evaluate_logistic
-from mercer._estimators.stacking.machines import evaluate_machines
 from mercer._estimators.stacking.stack_left_out import LeftOut, LeftOutFits
 from mercer._estimators.stacking.table_views import ViewName
 from mercer._gram.device_calls import on_device
@@ -58,19 +55,18 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
       maximizing the marginal likelihood;
     * a Gaussian kernel on projections of the features, learned from the gradients of predictions.
 
-    Exact fits also compare support vector machines on the best kernels with a single width. Boosted
-    trees are a candidate for at least 1,000 samples.
+    Exact fits add a support vector machine on the best kernel with a single width. For at least
+    1,000 samples, scikit-learn's `HistGradientBoostingClassifier` is a member, too, by its
+    out-of-fold predictions.
 
     Parameters
     ----------
-    candidates : list of kernels or learners, default=None
+    candidates : list of kernels, learners or estimators, default=None
         Candidates to combine in place of the default ones, or in addition to them if the list
-        contains "default": kernels, names of kernels, or kernel learners such as
-        `GradientOuterProduct()`. They use the features as given, without scaling. A candidate that
-        fails on the table is left out with a warning.
-    loss : {"squared_error", "log_loss", "all"}, default="squared_error"
-        Whether to combine ridge regressions of class indicators, logistic regressions on the same
-        kernels, or both. "log_loss" and "all" require an exact fit, and a single label per sample.
+        contains "default": kernels, names of kernels, kernel learners such as
+        `GradientOuterProduct()`, or any other estimators that predict, which are fitted in folds.
+        They use the features as given, without scaling. A candidate that fails on the table is left
+        out with a warning.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, by label, which multiplies the weights of its samples. "balanced"
         gives all classes the same total weight.
@@ -88,11 +84,6 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         Maximum number of samples on which candidates are compared. Kernels are learned from the
         other samples if there are at least as many of them and samples are left out one at a time.
         On Nyström features, only up to twice as many are used, or up to 6,000 of more than 15,000.
-    max_tree_samples : int or "auto", default="auto"
-        Maximum number of samples on which boosted trees are grown. Each sample takes about 8 (5
-        n_features + 100) bytes of memory. "auto" stands for 500,000, or for fewer if that many do
-        not fit in scikit-learn's `working_memory`. If a number is given, an exact fit to more
-        samples has no trees.
     cv : int, cross-validation generator, iterable or None, default=None
         How samples are left out to choose kernels, penalties and weights, and for
         `loo_predictions_`. None leaves out one sample, or one group, at a time. A number stands for
@@ -115,10 +106,11 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     ----------
     candidates_ : list of EvaluatedCandidate
         The candidates, with attributes `description`, `kernel`, `alpha`, `loo_error`, `weight` and
-        `score` (None without `scoring`, and for trees). The error of a ridge regression is the mean
-        squared leave-one-out error of class indicators, divided by the error of predicting the
-        class frequencies. The error of a support vector machine, a logistic regression or trees is
-        the fraction of misclassified samples. Trees have no penalty: `alpha` is NaN.
+        `score` (None without `scoring`, and for estimators). The error of a ridge regression is the
+        mean squared leave-one-out error of class indicators, divided by the error of predicting the
+        class frequencies. The error of a support vector machine or another estimator is the
+        fraction of samples that are misclassified out of fold. Estimators on the table have no
+        kernel (None) and no penalty: `alpha` is NaN.
     kernels_ : list of Kernel
         The kernels that are kept.
     weights_ : ndarray of shape (n_kernels,)
@@ -178,12 +170,10 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         self,
         candidates: CandidateSources = None,
         *,
-        loss: str = "squared_error",
         class_weight: ClassWeight = None,
         approximation: str = "auto",
         n_components: int | str = "auto",
         max_samples: int = 1000,
-        max_tree_samples: int | str = "auto",
         cv: CrossValidator = None,
         scoring: Scoring = None,
         random_state: RandomState = 0,
@@ -197,17 +187,11 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
             approximation=approximation,
             n_components=n_components,
             max_samples=max_samples,
-            max_tree_samples=max_tree_samples,
             random_state=random_state,
             verbose=verbose,
             device=device,
         )
-        self.loss = loss
         self.class_weight = class_weight
-
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        check_choice("loss", self.loss, ("squared_error", "log_loss", "all"))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -254,8 +238,6 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
             return self._fit_labels(X, labels, sample_weight, groups)
         self._is_multilabel = False
         data = self._training_rows(X, y, sample_weight, groups)
-        if isinstance(data, DrawnSample) and self.loss != "squared_error":
-            raise ValueError(f"loss={self.loss!r} needs an exact fit: pass approximation='exact'.")
         check_classification_targets(data.y)
         target = encode_target(data.y, classification=True, weights=data.weights)
         assert target.classes is not None
@@ -273,7 +255,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         self._frequencies = target.mean
         means = np.tile(self._frequencies, (len(data.y), 1))
         self._fit_stack(data, target, means, given[0])
-        self._target = target if self._keeps_rows else target.take(np.arange(0))
+        self._target = target.take(np.arange(0))
 
     def _left_out_of(self, values: Array, score: float | None, fits: LeftOutFits) -> LeftOut:
         target, held_out = fits.table.target, None
@@ -304,9 +286,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     def _fit_labels(self, X: Table, Y: Array, sample_weight: PerSample, groups: PerSample) -> Self:
         """Fit the members to a multilabel indicator matrix."""
         refuse_class_weight(self.class_weight)
-        for name, default in (("scoring", None), ("loss", "squared_error")):
-            if getattr(self, name) != default:
-                raise ValueError(f"{name} has no effect if samples have several labels.")
+        if self.scoring is not None:
+            raise ValueError("scoring has no effect if samples have several labels.")
         data = self._training_rows(X, Y, sample_weight, groups, multi_output=True)
         LabelSet.of(data.y)
         self._set_classes(np.arange(Y.shape[1]), np.arange(Y.shape[1]))
@@ -357,10 +338,6 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         found: Array = self._for_rows(X, self._labels_of)
         return found
 
-    def _add_kept_rows(self, rows: Sample) -> None:
-        super()._add_kept_rows(rows)
-        self._frequencies = self._target.mean
-
     def _expansion(self) -> KernelExpansion:
         if self._is_multilabel:
             found = self._stack_expansion("log-odds")
@@ -375,16 +352,13 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
 
     def _choose(self, found: list[Evaluation], table: ViewedSample) -> Selection:
         found, score = sorted(found, key=lambda e: e.cost), self._score_on(table)
-        # Machines use only kernels whose parameters were not learned from labels.
-        n_machines = 0 if table.target.codes is None else table.n_machines
-        kernels = [e for e in found if not e.candidate.uses_labels][:n_machines]
-        alone = None if score is None else score.alone
-        machines = evaluate_machines(kernels, table, self.random_state, alone)
-        kept, others = found[:_N_RIDGE], machines
-        if self.loss != "squared_error":
-            others = [*evaluate_logistic(kept, table, alone), *machines]
-            kept = kept if self.loss == "all" else []
-        kept = [*kept, *others]
+        others = list[Evaluation]()
+        # The machine uses a kernel whose parameters were not learned from labels.
+        kernels = [e for e in found if not e.candidate.uses_labels]
+        if kernels and table.has_machine and table.target.codes is not None:
+            alone = None if score is None else score.alone
+            others = best_machine(kernels[0], table, self.random_state, alone)
+        kept = [*found[:_N_RIDGE], *others]
         combination = self._combined([e.deviations for e in kept], table.target)
         chosen = Selection([*found, *others], kept, combination, table.weights)
         if not table.least_share:

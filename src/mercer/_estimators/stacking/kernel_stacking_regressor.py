@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -53,11 +52,12 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
 
     Parameters
     ----------
-    candidates : list of kernels or learners, default=None
+    candidates : list of kernels, learners or estimators, default=None
         Candidates to combine in place of the default ones, or in addition to them if the list
-        contains "default": kernels, names of kernels, or kernel learners such as
-        `GradientOuterProduct()`. They use the features as given, without scaling. A candidate that
-        fails on the table is left out with a warning.
+        contains "default": kernels, names of kernels, kernel learners such as
+        `GradientOuterProduct()`, or any other estimators that predict, which are fitted in folds.
+        They use the features as given, without scaling. A candidate that fails on the table is left
+        out with a warning.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Whether the kernels that are kept are fitted to all samples exactly, or approximately on
         Nyström features: kernel values at a limited number of centers, in one pass over blocks of
@@ -72,13 +72,6 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         Maximum number of samples on which candidates are compared. Kernels are learned from the
         other samples if there are at least as many of them and samples are left out one at a time.
         On Nyström features, only up to twice as many are used, or up to 6,000 of more than 15,000.
-    max_tree_samples : int or "auto", default="auto"
-        Maximum number of samples on which trees are grown. Their leaves are a candidate on Nyström
-        features, by default for more than 3,000 samples. Each sample takes about 8 (5 n_features +
-        100) bytes of memory. "auto" stands for 500,000, or for fewer if that many do not fit in
-        scikit-learn's `working_memory`. Ridge regression on the leaves is fitted to all samples if
-        two square matrices with a row for each leaf also fit in this memory: up to 410 MB, times
-        k^2 for k responses.
     cv : int, cross-validation generator, iterable or None, default=None
         How samples are left out to choose kernels, penalties and weights, and for
         `loo_predictions_`. None leaves out one sample, or one group, at a time. A number stands for
@@ -370,15 +363,6 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
                 "left-out score is higher."
             )
         return rows
-
-    def _add_kept_rows(self, rows: Sample) -> None:
-        before, old = self._without(), self._target
-        values = np.concatenate([before.values, self._values(self._views_of(rows.X))])
-        super()._add_kept_rows(rows)
-        target = self._target
-        values = target.encode(old.restored(values))
-        scaled = scaled_residuals(target, values, self._training, self._stored_rows)
-        self._without = Once.of(replace(before, values=values, scaled=scaled))
 
     def _decoded(self, values: Array) -> Array:
         decoded = self._target.decode(values)

@@ -1,14 +1,14 @@
 """Members of stacks for large tables: ridge regressions on the leaves of boosted trees.
 
-Classes have the log-odds of the trees instead; see `tree_members`.
+Classes have estimators that are fitted out of fold instead; see `out_of_fold`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from mercer._data.resampling import Resampling
 from mercer._data.sample import Sample
 from mercer._data.types import Array, Features, RandomState, own_fields
 from mercer._estimators.stacking.candidates import Candidate, Learn
-from mercer._estimators.stacking.evaluation import Evaluation, RidgeSolver
+from mercer._estimators.stacking.evaluation import FittedApart, RidgeSolver
 from mercer._estimators.stacking.leaf_sums import LeafEquations, LeafSums
 from mercer._estimators.stacking.table_views import ViewName
 from mercer._estimators.stacking.tree_rows import TreeRows
@@ -103,14 +103,14 @@ class LeafMember(LeafFunction):
 
     mean: Array
     alpha: float
-    keeps_rows: ClassVar[bool] = False
+    adds_rows: ClassVar[bool] = True
 
     def row_sums(
         self, rows: Sample, encoding: TargetEncoding, random_state: RandomState
     ) -> LeafSums:
         """Compute sums over the rows of the fit; see :func:`mercer._nystroem.row_sums.row_sums`."""
         n_features = int(self.kernel.first_features[-1])
-        check_gram_memory(n_features, 2, "fit anew, with smaller max_tree_samples")
+        check_gram_memory(n_features, 2, "fit anew")
         none = Moments.zero(n_features, encoding.n_outputs)
         return LeafSums(self.kernel, encoding, none).plus(rows)
 
@@ -121,44 +121,13 @@ class LeafMember(LeafFunction):
         return replace(self, coefficients=coefficients[0], intercept=intercept)
 
 
-@dataclass(frozen=True)
-class EvaluationOfTrees(Evaluation):
-    """A member on trees, with predictions of all rows by trees that were grown without them."""
-
-    @property
-    def learned_from_some(self) -> bool:
-        """Whether the kernel was learned from some of the rows that it predicts."""
-        return False
-
-    def out_of_fold(self, predicted: Callable[[], Array]) -> Array:
-        """Return the deviations, unchanged; see :class:`Evaluation`."""
-        return self.deviations
-
-
-@dataclass(frozen=True)
-class LeafEvaluation(EvaluationOfTrees):
-    """A ridge regression on leaves.
-
-    Attributes
-    ----------
-    member : callable
-        Function that fits a :class:`LeafMember` to all rows.
-    """
-
-    member: Callable[[], LeafMember] = field(kw_only=True)
-
-    def on_all_rows(self, member: Callable[[Kernel, Candidate], Any]) -> LeafMember:
-        """Return the member; see :class:`Evaluation`."""
-        return self.member()
-
-
 def leaves_of_boosted_trees(
     view: ViewName,
     sample: DrawnSample,
     predicted: DrawnSample,
     target: EncodedTarget,
     random_state: RandomState,
-) -> LeafEvaluation:
+) -> FittedApart:
     """Fit ridge regression on leaves, and predict rows by trees that were grown without them.
 
     Parameters
@@ -176,7 +145,7 @@ def leaves_of_boosted_trees(
 
     Returns
     -------
-    LeafEvaluation
+    FittedApart
 
     Raises
     ------
@@ -204,7 +173,7 @@ def leaves_of_boosted_trees(
         intercept = intercepts[0] - target.mean
         return LeafMember(view, kernel, coefficients[0], intercept, target.mean, alpha)
 
-    return LeafEvaluation(
+    return FittedApart(
         DESCRIPTION,
         kernel,
         RidgeSolver(alpha),

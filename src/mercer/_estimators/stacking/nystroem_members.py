@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -37,7 +36,11 @@ class NystroemMember:
     kernel: Kernel
     model: NystroemModel
     mean: Array
-    keeps_rows: ClassVar[bool] = False
+
+    @property
+    def adds_rows(self) -> bool:
+        """Whether there are fewer centers than rows, so that sums over rows determine the fit."""
+        return self.model.held_out is None
 
     def deviations(self, X: Features, Z: Features) -> Array:
         """Return predictions for new samples minus the mean; see :meth:`GramMember.deviations`."""
@@ -58,7 +61,7 @@ class NystroemMember:
         self, rows: Sample, encoding: TargetEncoding, random_state: RandomState
     ) -> RowSums:
         """Compute sums over the rows of the fit; see :func:`row_sums`."""
-        return row_sums(self.model, rows, random_state)
+        return row_sums(self.model, rows)
 
     def fitted_to(self, sums: RowSums) -> NystroemMember:
         """Refit to the rows that were summed, with the same kernel, centers and penalty."""

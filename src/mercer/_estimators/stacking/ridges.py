@@ -12,7 +12,7 @@ from mercer._data.arrays import is_out_of_memory
 from mercer._data.folds import Split
 from mercer._data.types import Array, RandomState
 from mercer._data.validation import warn
-from mercer._estimators.stacking.candidates import Candidate
+from mercer._estimators.stacking.candidates import Candidate, left_out_message
 from mercer._estimators.stacking.evaluation import Evaluation, RidgeSolver, Score, ViewedSample
 from mercer._gram.tiles import map_tiles, serial_algebra
 from mercer._solvers.left_out import (
@@ -24,10 +24,19 @@ from mercer._solvers.left_out import (
 )
 from mercer._solvers.left_out_fits import left_out_residuals
 from mercer._solvers.ridge import held_out_residuals
-from mercer.kernels import Kernel
+from mercer.kernels import Kernel, WeightedSum
 
 KnownKernels: TypeAlias = Mapping[tuple[int, str, str], Kernel]
 """Mapping from keys of candidates to kernels."""
+
+_MOST_ALWAYS = 250
+"""Up to this many rows, widths are learned from all rows. With more rows of classes, they are means
+of the widths that are learned from two halves, which takes half of the time. The log-loss of 15
+splits of tables with 400 rows rose by .2 %, and the error of responses would rise by 2.7 %."""
+
+_SHARP = 0.2
+"""If the left-out error of indicators of classes is lower than this, widths are learned from all
+rows: small differences in widths then matter."""
 
 _ROWS_DOWNHILL = 500
 """With fewer rows, an eigendecomposition takes at most as long as fits at a few penalties. Errors
@@ -137,18 +146,6 @@ def kernels_learned_from(
     return found
 
 
-def left_out_message(descriptions: Sequence[str], error: Exception) -> str:
-    """Return the message for a candidate that failed.
-
-    Parameters
-    ----------
-    descriptions : sequence of str
-    error : Exception
-    """
-    reason = str(error) if isinstance(error, ValueError) else repr(error)
-    return f"The candidate {', '.join(map(repr, descriptions))} is left out: {reason}"
-
-
 def _evaluated(
     candidate: Candidate,
     table: ViewedSample,
@@ -164,15 +161,42 @@ def _evaluated(
     learn = partial((table if others is None else others).learned, candidate)
     if all(key in known for key in keys):
         learn = partial(list, [known[key] for key in keys])
-    calls = [learn, *(partial(table.learned, candidate, rest) for rest, _ in divided)]
-    kernels, *learned = map_tiles(lambda call: call(), calls)
-    found = []
-    for position, (description, kernel) in enumerate(
-        zip(candidate.descriptions, kernels, strict=True)
-    ):
-        unseen = [(part, parts[position]) for part, parts in zip(divided, learned, strict=True)]
-        found.append(evaluated_kernel(candidate, description, table, kernel, unseen))
+    parts = [partial(table.learned, candidate, rest) for rest, _ in divided]
+    may_average = candidate.averages and target.classes is not None
+    averages = may_average and len(divided) == 2 and len(target) > _MOST_ALWAYS
+    calls = parts if averages else [learn, *parts]
+    learned = list(map_tiles(lambda call: call(), calls))
+    kernels = (
+        [mean_kernel(*pair) for pair in zip(*learned, strict=True)] if averages else learned.pop(0)
+    )
+    unseen = [list(zip(divided, own, strict=True)) for own in zip(*learned, strict=True)]
+    unseen = unseen or [[] for _ in kernels]
+
+    def evaluate_all(kernels: Sequence[Kernel]) -> list[Evaluation]:
+        return [
+            evaluated_kernel(candidate, name, table, kernel, parts)
+            for name, kernel, parts in zip(candidate.descriptions, kernels, unseen, strict=True)
+        ]
+
+    found = evaluate_all(kernels)
+    if averages and min(e.loo_error for e in found) < _SHARP:
+        return evaluate_all(learn())
     return found
+
+
+def mean_kernel(one: Kernel, other: Kernel) -> Kernel:
+    """Return a kernel whose parameters, and weights of a sum, are geometric means of those of two.
+
+    Parameters
+    ----------
+    one, other : Kernel
+        Of the same families.
+    """
+    found = one.with_theta(0.5 * (one.theta + other.theta))
+    if not isinstance(one, WeightedSum) or not isinstance(other, WeightedSum):
+        return found
+    weights = [np.asarray(kernel.weights) / np.sum(kernel.weights) for kernel in (one, other)]
+    return replace(found, weights=np.sqrt(weights[0] * weights[1]))
 
 
 def evaluated_kernel(

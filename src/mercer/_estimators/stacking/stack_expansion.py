@@ -22,6 +22,7 @@ from mercer._gram.expansion import (
 )
 from mercer._gram.fall_back import FallBack
 from mercer._gram.new_rows import known_values, largest_gap
+from mercer._gram.tree_terms import TreeTerm
 from mercer.kernels import Forest, Kernel
 from mercer.kernels._distances import median_distance, scaled_features
 
@@ -35,13 +36,13 @@ class Member(Protocol):
         ...
 
     @property
-    def kernel(self) -> Kernel:
-        """The kernel."""
+    def kernel(self) -> Kernel | None:
+        """The kernel; None for an estimator on the view itself."""
         ...
 
     @property
-    def keeps_rows(self) -> bool:
-        """Whether the stack stores all rows, to which the member is fitted anew in updates."""
+    def adds_rows(self) -> bool:
+        """Whether updates can add rows to the sums that determine the member."""
         ...
 
     def deviations(self, X: Features, Z: Features) -> Array:
@@ -76,9 +77,13 @@ def gram_term(member: Any, Z: Features, n_outputs: int) -> tuple[Term, Array]:
     constant : ndarray of shape (n_outputs,)
     """
     n = Z.shape[0]
-    linear = member.predictor.linear(n)
+    if member.kernel is None and (trees := member.predictor.trees()) is not None:
+        return TreeTerm(trees, member.view), -member.predictor.slope * member.predictor.level
+    linear = None if member.kernel is None else member.predictor.linear(n)
     if linear is None:
-        description = f"votes of machines on {member.kernel.describe()}"
+        description = type(member.predictor.estimator).__name__
+        if member.kernel is not None:
+            description = f"votes of machines on {member.kernel.describe()}"
         function = partial(member.deviations, Z=Z)
         votes = FunctionTerm(function, np.eye(n_outputs), description, member.view, member.kernel)
         return votes, np.zeros(n_outputs)
@@ -96,7 +101,9 @@ def _typical_in_widths(members: Sequence[Member], weights: Array, training: View
     found, shares = [], []
     for member, weight in zip(members, np.abs(weights), strict=True):
         rows, kernel = training[member.view], member.kernel
-        relevance = kernel.relevance(rows.shape[1]) if not isinstance(kernel, Forest) else np.nan
+        if kernel is None or isinstance(kernel, Forest):
+            continue
+        relevance = kernel.relevance(rows.shape[1])
         with np.errstate(divide="ignore"):
             widths = np.sqrt(np.mean(kernel.diag(rows)) / relevance)
         if weight > 0.0 and np.isfinite(relevance).all() and np.isfinite(widths).any():

@@ -8,11 +8,13 @@ from typing import Any, Self
 import numpy as np
 
 from mercer._blocks.tables import DrawnSample
-from mercer._data.encoded_targets import TargetEncoding
+from mercer._data.encoded_targets import EncodedTarget, TargetEncoding
+from mercer._data.resampling import as_resampling
 from mercer._data.types import Array, Features, RandomState
+from mercer._data.weights import as_weights
 from mercer._estimators.learners.forest_kernel import grow
 from mercer._estimators.stacking.leaf_sums import ridge_on_leaves
-from mercer._gram.memory import check_memory_of_rows, working_memory
+from mercer._gram.memory import working_memory
 from mercer.kernels import Forest
 from mercer.kernels._leaves import indicator_groups
 
@@ -29,9 +31,9 @@ _OF_MANY = {"n_trees": 40, "max_leaf_nodes": 127, "learning_rate": 0.2}
 flights from New York is .331 instead of .345, growth takes half of the time, and sums of products
 an eighth."""
 
-_TREE_SAMPLES = 500_000
-"""Default maximum number of rows on which trees are grown. Growth takes as long as a pass over
-a million rows, and errors are lower than with trees of 100,000 rows."""
+_MOST_SAMPLES = 500_000
+"""Maximum number of rows that estimators are fitted to. Trees grow in the time of a pass over a
+million rows, and errors are lower than with trees of 100,000 rows."""
 
 
 @dataclass(frozen=True)
@@ -111,28 +113,34 @@ class TreeRows:
         return len(self.values) > 1 and (self.codes is None or bool(np.ptp(self.codes)))
 
 
-def tree_samples(max_tree_samples: int | str, data: DrawnSample, n_copies: int = 5) -> int:
-    """Return the number of rows on which trees are grown.
+def estimator_samples(data: DrawnSample, n_copies: int = 5) -> int:
+    """Return the number of rows that estimators are fitted to.
 
     Parameters
     ----------
-    max_tree_samples : int or "auto"
-        See :class:`mercer.KernelStackingRegressor`.
     data : DrawnSample
         Rows of the same table.
     n_copies : int, default=5
-        Number of copies of the features in memory: as read, in a view, without a fold, with numbers
-        in place of indicators, and in single bytes with intermediate results.
-
-    Raises
-    ------
-    MemoryError
-        If the requested rows do not fit into memory.
+        Number of copies of the features in memory: as read, in a view, without a fold, and in
+        smaller types with intermediate results.
     """
     n_rows, n_features = data.source.count_rows(), data.X.shape[1]
     bytes_each = 8 * (n_copies * n_features + _TREES)
-    if isinstance(max_tree_samples, str):
-        return min(_TREE_SAMPLES, max(int(working_memory() // bytes_each), 1), n_rows)
-    n_samples = min(max_tree_samples, n_rows)
-    check_memory_of_rows(n_samples, bytes_each, "trees", "set max_tree_samples to at most {:,}")
-    return n_samples
+    return min(_MOST_SAMPLES, max(int(working_memory() // bytes_each), 1), n_rows)
+
+
+def sample_target(sample: DrawnSample, encoding: TargetEncoding) -> EncodedTarget:
+    """Return the target of some rows, in a given encoding; each row is left out alone.
+
+    Parameters
+    ----------
+    sample : DrawnSample
+    encoding : TargetEncoding
+    """
+    classes = encoding.classes is not None
+    codes = encoding.codes_of(sample.y) if classes else None
+    values = sample.all_weights.of(sample.y, sample.positions).values.astype(float)
+    weights = as_weights(values, len(sample)).relative()
+    known = encoding.encode(sample.y), codes, weights, as_resampling(None, len(sample))
+    settings: Any = {"logarithms": encoding.logarithms, "smearing": encoding.smearing}
+    return EncodedTarget(encoding.offset, encoding.scale, encoding.classes, *known, **settings)

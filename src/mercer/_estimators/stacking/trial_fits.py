@@ -10,8 +10,7 @@ from mercer._blocks.tables import DrawnSample
 from mercer._data.encoded_targets import EncodedTarget, TargetEncoding
 from mercer._data.folds import sample_rows
 from mercer._data.types import Array, RandomState
-from mercer._estimators.stacking.evaluation import Combine, Evaluation
-from mercer._estimators.stacking.leaf_members import EvaluationOfTrees
+from mercer._estimators.stacking.evaluation import Combine, Evaluation, FittedApart
 from mercer._estimators.stacking.table_views import ViewName
 from mercer._nystroem.all_rows import AllRows, penalties_for
 from mercer._nystroem.feature_ridge import ridge_on_features
@@ -74,7 +73,7 @@ def worth_all_rows(
     rows, and its fit to all rows takes a pass or a search for widths. Its out-of-fold
     predictions, by a fit to drawn rows on some centers, show what it adds to the others.
     """
-    trees = [e for e in kept if isinstance(e, EvaluationOfTrees)]
+    trees = [e for e in kept if isinstance(e, FittedApart)]
     if not trees or len(trees) == len(kept):
         return list(kept)
     drawn = drawn_in(trees[0].candidate.view)
@@ -89,7 +88,7 @@ def worth_all_rows(
     means = inside.mean if drawn.listed is None else inside.left_out_means
     deviations = []
     for e in kept:
-        if isinstance(e, EvaluationOfTrees):
+        if isinstance(e, FittedApart):
             deviations.append(e.deviations[rows])
             continue
         some = drawn_in(e.candidate.view).take(rows)
@@ -98,7 +97,7 @@ def worth_all_rows(
     return [
         e
         for e, share in zip(kept, shares, strict=True)
-        if share > least or isinstance(e, EvaluationOfTrees)
+        if share > least or isinstance(e, FittedApart)
     ]
 
 

@@ -59,7 +59,7 @@ from mercer._gram.dense import as_stack
 from mercer._gram.device_calls import on_device
 from mercer._gram.expansion import KernelExpansion
 from mercer._model_selection.scoring import checked_scorer
-from mercer._model_selection.updates import SUMS_NEEDED, UpdatesMixin
+from mercer._model_selection.updates import NOT_SUMS, UpdatesMixin
 from mercer._nystroem.row_sums import row_sums
 from mercer._nystroem.second_stage import NystroemModel
 from mercer._search.records import KernelTermsMixin
@@ -102,7 +102,6 @@ class TwoStage(
     _kept: NDArray[np.intp] | None = None
     """Columns of stacks that belong to samples of positive weight; None for all columns."""
     _held_out: Any
-    _targets: Sample
 
     @on_device
     def predict(self, X: Features) -> Array:
@@ -156,40 +155,16 @@ class TwoStage(
         """Return whether the second stage was fitted on Nyström features."""
         return isinstance(getattr(self, "predictor_", None), NystroemModel)
 
-    def _check_updates(self, n_new: int) -> None:
-        if self.predictor is not None or get_tags(self).input_tags.three_d_array:
-            raise TypeError(
-                "Only ridge regression on kernels of features can be updated: fit without a "
-                "predictor, and without precomputed kernels."
-            )
-        if not self._is_approximate():
-            self._check_kept_rows(n_new)
-        elif n_new and self._sums is None:
-            raise ValueError(SUMS_NEEDED)
-        elif n_new:
-            self._sums.check_room(n_new)
-
-    def _check_kept_rows(self, n_new: int) -> None:
-        """Raise an error if `n_new` rows cannot be added to an exact fit."""
-        raise TypeError(
-            f"The second stage of this {type(self).__name__} is a support vector machine, which "
-            "cannot be updated: fit with approximation='nystroem', or fit again to all rows."
-        )
+    def _check_updates(self) -> None:
+        if not self._is_approximate() or self.predictor_.held_out is not None:
+            raise TypeError(NOT_SUMS.format(type(self).__name__))
 
     def _sum_rows(self, rows: Sample) -> None:
-        if self._is_approximate():
-            self._sums = row_sums(self.predictor_, rows, self.random_state)
+        self._sums = row_sums(self.predictor_, rows)
 
     def _add_rows(self, rows: Sample) -> None:
-        if not self._is_approximate():
-            self._add_kept_rows(rows)
-            return
         sums = self._sums.plus(rows)
         self._sums, self.predictor_ = sums, sums.fitted(self.predictor_)
-
-    def _add_kept_rows(self, rows: Sample) -> None:
-        """Add rows to an exact fit."""
-        raise NotImplementedError
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

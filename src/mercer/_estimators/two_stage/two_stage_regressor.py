@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +11,6 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._data.cross_validation import folds_of
-from mercer._data.sample import Sample
 from mercer._data.types import (
     Array,
     CrossValidator,
@@ -30,14 +28,10 @@ from mercer._estimators.kernel_estimator import new_samples
 from mercer._estimators.two_stage.ridge_stage import LeftOutChoice, RidgeStage
 from mercer._estimators.two_stage.second_stages import ExactStage, GivenStage
 from mercer._estimators.two_stage.two_stage import TwoStage
-from mercer._gram.dense import unit_gram
 from mercer._gram.device_calls import on_device
-from mercer._gram.memory import check_gram_memory
 from mercer._model_selection.intervals import residual_intervals
-from mercer._nystroem.row_sums import joined
 from mercer._solvers.grids import as_grid
 from mercer._solvers.left_out import ALPHA_GRID
-from mercer._solvers.ridge import fit_ridge
 
 
 @dataclass(eq=False, repr=False)
@@ -248,7 +242,6 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         splits = [] if self.cv is None else folds_of(self.cv, sample, given)
         if self.predictor is not None:
             return GivenStage(sample, self._task, splits, self.predictor)
-        self._targets = Sample(None, sample.y, sample.weights, n_given=len(sample))
         return RidgeStage(
             sample,
             self._task,
@@ -340,18 +333,3 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             return np.asarray(held_out.rescaled(found, predicted, table, scales, coverage))
 
         return self._for_rows(X, intervals)
-
-    def _check_kept_rows(self, n_new: int) -> None:
-        check_gram_memory(len(self._targets) + n_new, 3, "fit with approximation='nystroem'")
-
-    def _add_kept_rows(self, rows: Sample) -> None:
-        known = replace(self._targets, X=self.learner_.X_fit_)
-        every = joined(known, rows)
-        gram, unit = unit_gram(self.kernel_, every.X, every.weights.given)
-        ridge = fit_ridge(gram, every.y, self.alpha_, every.weights)
-        dual = ridge.dual_coef_ / unit.scale
-        learner = copy(self.learner_)
-        learner.X_fit_ = every.X
-        intercept = ridge.intercept_ - unit.means @ dual
-        self.predictor_ = replace(ridge, dual_coef_=dual, intercept_=intercept)
-        self.learner_, self._targets = learner, replace(every, X=None)

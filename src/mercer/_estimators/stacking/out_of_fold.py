@@ -1,0 +1,204 @@
+"""Estimators as members of a stack, which are combined by their predictions of rows out of fold."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone, is_regressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from mercer._data.encoded_targets import EncodedTarget
+from mercer._data.folds import N_FOLDS, Splits
+from mercer._data.types import Array, Features, RandomState
+from mercer._data.validation import warn
+from mercer._solvers.svm import class_decisions, machine_coefficients
+from mercer.kernels._leaves import openmp_threads
+from mercer.kernels._tree_arrays import TreeArrays, as_tree_arrays
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """An estimator that is fitted in folds of rows; see :class:`Solver`.
+
+    Attributes
+    ----------
+    estimator : estimator
+        If it takes precomputed kernels, it is fitted to a Gram matrix, and otherwise to a table.
+    random_state : int, RandomState instance or None
+        Divides the rows into folds.
+    slope : float, default=1.0
+        Nonnegative factor that brings scores of classes to the scale of their indicators, so that a
+        combination can shrink all weights towards one value.
+    """
+
+    estimator: BaseEstimator
+    random_state: RandomState
+    slope: float = 1.0
+
+    @property
+    def alpha(self) -> float:
+        """1 / C of a support vector machine; NaN for other estimators."""
+        return 1.0 / getattr(self.estimator, "C", np.nan)
+
+    def fit(self, rows: Features, target: EncodedTarget) -> FittedEstimator:
+        """Fit to all rows, of a table or of a Gram matrix."""
+        y = target.values[:, 0] if target.n_outputs == 1 else target.values
+        if target.codes is not None and not is_regressor(self.estimator):
+            y = target.codes
+        weights = target.weights.fit_params
+        if weights and not has_fit_parameter(self.estimator, "sample_weight"):
+            warn(f"The candidate {self.estimator!r} takes no sample_weight: it is fitted without.")
+            weights = {}
+        model = clone(self.estimator)
+        with warnings.catch_warnings(), openmp_threads(1):
+            # Left-out predictions judge fits that stop early; folds have few rows of rare classes.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
+            model.fit(rows, y, **weights)
+        return FittedEstimator.of(model, rows, target, self.slope)
+
+    def left_out(self, rows: Features, target: EncodedTarget) -> Array:
+        """Return the deviations of all rows, each by a fit without its fold."""
+        splits = target.folds(N_FOLDS, self.random_state)
+        return self.slope * self.scores(rows, target, rows, splits)[0]
+
+    def scores(
+        self, rows: Features, target: EncodedTarget, predicted: Features, splits: Splits
+    ) -> tuple[Array, Array]:
+        """Predict rows by fits in folds.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows, n_features) or (n_rows, n_rows)
+            Rows to fit to, of a table or of a Gram matrix.
+        target : EncodedTarget
+            Their target.
+        predicted : ndarray of shape (n_predicted, n_features) or (n_predicted, n_rows)
+        splits : list of (ndarray, ndarray)
+            For each fold, indices of the rows to fit to, and of the rows to predict.
+
+        Returns
+        -------
+        deviations : ndarray of shape (n_predicted, n_outputs)
+            Deviations before they are multiplied by the slope. They are means over folds, zero
+            where nothing can be learned from the rows of the fold, and NaN for rows that no fold
+            holds out.
+        scores : ndarray of shape (n_predicted, n_outputs)
+            Deviations plus the levels of the fits; the predicted class has the largest score.
+        """
+        unit, pairwise = replace(self, slope=1.0), get_tags(self.estimator).input_tags.pairwise
+        shape = predicted.shape[0], target.n_outputs
+        found, levels, counts = np.zeros(shape), np.zeros(shape), np.zeros((shape[0], 1))
+        for train, test in splits:
+            counts[test] += 1.0
+            known = target.take(train)
+            has_classes = known.codes is None or np.ptp(known.codes) > 0
+            if not len(test) or len(train) < 2 or not has_classes:
+                levels[test] += known.mean
+                continue
+            part, across = rows[train], predicted[test]
+            if pairwise:
+                part, across = part[:, train], across[:, train]
+            fitted = unit.fit(part, known)
+            found[test] += fitted.deviations(across)
+            levels[test] += fitted.level
+        counts = np.where(counts > 0.0, counts, np.nan)
+        return found / counts, (found + levels) / counts
+
+
+@dataclass(frozen=True)
+class FittedEstimator:
+    """An estimator that was fitted to rows, as a :class:`Predictor` of deviations.
+
+    Attributes
+    ----------
+    estimator : estimator
+        Saved models hold the nodes of scikit-learn's trees as arrays.
+    method : {"decision_function", "predict_proba", "predict"}
+        The first of these methods that the estimator has.
+    known : ndarray of int of shape (n_known,), or None
+        Indices of the classes that it was fitted to; None for responses.
+    level : ndarray of shape (n_outputs,)
+        Scores of an estimator that predicts the same for all rows.
+    n_rows : int
+        Number of rows that it was fitted to. Probabilities are at least 1 / (n_rows + 2), by the
+        rule of succession.
+    slope : float
+        Deviations are ``slope * (scores - level)``.
+    """
+
+    estimator: Any
+    method: str
+    known: Array | None
+    level: Array
+    n_rows: int
+    slope: float
+
+    @classmethod
+    def of(
+        cls, estimator: BaseEstimator, rows: Features, target: EncodedTarget, slope: float
+    ) -> FittedEstimator:
+        """Return a fitted estimator with the level of its scores.
+
+        The level is the mean decision value over the rows of the fit, the log-odds of the class
+        frequencies for probabilities, or the mean of the target for other predictions.
+        """
+        methods = ("decision_function", "predict_proba")
+        method = next((name for name in methods if hasattr(estimator, name)), "predict")
+        known, mean = getattr(estimator, "classes_", None), target.mean
+        found = cls(estimator, method, known, mean, len(target), slope)
+        if method == "decision_function":
+            mean = target.weights.mean(found._scores(rows))
+        elif method == "predict_proba":
+            mean = _log_odds(mean[None], len(target))[0]
+        return replace(found, level=mean)
+
+    def deviations(self, rows: Features) -> Array:
+        """Return predictions minus the mean, from rows of a table or of a Gram matrix."""
+        return np.asarray(self.slope * (self._scores(rows) - self.level))
+
+    def linear(self, n_fitted: int) -> tuple[Array, Array] | None:
+        """See :class:`Predictor`; None unless this is a machine on a kernel for two classes."""
+        if not hasattr(self.estimator, "dual_coef_") or len(self.level) != 2:
+            return None
+        coefficients, intercept = machine_coefficients(self.estimator, n_fitted)
+        signs = self.slope * np.array([-1.0, 1.0])
+        return np.outer(coefficients, signs), intercept * signs - self.slope * self.level
+
+    def trees(self) -> TreeArrays | None:
+        """Return the nodes of boosted trees, whose mean values are deviations up to a constant."""
+        arrays = as_tree_arrays(self.estimator)
+        if arrays is None or self.method != "decision_function":
+            return None
+        matrix = np.eye(len(self.level))[self.known]
+        matrix = np.array([[-1.0, 1.0]]) if len(self.level) == 2 else matrix
+        return replace(arrays, value=self.slope * arrays.value @ matrix)
+
+    def _scores(self, rows: Features) -> Array:
+        """Return decision values, log-odds of probabilities, or predicted responses."""
+        n_outputs = len(self.level)
+        with openmp_threads(1):
+            found = getattr(self.estimator, self.method, self.estimator.predict)(rows)
+        if self.method == "predict":
+            return np.asarray(found, dtype=float).reshape(len(found), n_outputs)
+        assert self.known is not None
+        if self.method == "decision_function":
+            return class_decisions(found, self.known, n_outputs)
+        probabilities = np.zeros((len(found), n_outputs))
+        probabilities[:, self.known] = found
+        return _log_odds(probabilities, self.n_rows)
+
+    def __getstate__(self) -> dict[str, object]:
+        arrays = as_tree_arrays(self.estimator)
+        return vars(self) if arrays is None else {**vars(self), "estimator": arrays}
+
+
+def _log_odds(probabilities: Array, n_rows: int) -> Array:
+    """Return logarithms of probabilities minus their mean over the classes."""
+    logarithms = np.log(np.maximum(probabilities, 1.0 / (n_rows + 2.0)))
+    return np.asarray(logarithms - logarithms.mean(axis=1, keepdims=True))
