@@ -11,7 +11,6 @@ import pandas as pd
 from mercer.preprocessing import (
     CellReading,
     cell_readings,
-    convert,
     is_text,
     kind_of,
     numbers_rows,
@@ -25,6 +24,7 @@ from mercer_command.values import (
     MissingCodes,
     are_unresolved,
     as_times,
+    converted,
     finite_numbers,
     is_time,
     naming_codes,
@@ -240,7 +240,7 @@ def _with_odd_value(column: Column, values: Cells, role: str) -> Column:
     if role not in ("number", "date"):
         return column
     try:
-        numbers = convert(values.to_frame(), "date" if role == "date" else "number")[:, 0]
+        numbers = converted(values, "date" if role == "date" else "number")
     except ValueError:  # Infinite numbers are an error elsewhere.
         return column
     if (found := odd_value(numbers, dates=role == "date")) is None:

@@ -67,7 +67,7 @@ def importance_section(trial: Trial, why: Reasons | None = None) -> Section:
         [
             *[table] * bool(rows),
             *hidden(len(rows), "columns matter less"),
-            *_without_rise(len(trial.importances) - len(found), len(found)),
+            *_without_rise(trial, len(found)),
             *[Text(f"{told} {relevance}")] * bool(rows),
             *drawn,
             *_pairs(trial),
@@ -75,14 +75,20 @@ def importance_section(trial: Trial, why: Reasons | None = None) -> Section:
     )
 
 
-def _without_rise(n_columns: int, n_others: int) -> list[Part]:
-    """Return a line on the number of columns whose shuffling does not raise the error."""
-    if not n_columns:
-        return []
-    more = "more " * bool(n_others)
-    told = counted(n_columns, f"{more}column does", f"{more}columns do")
-    why = "the error does not rise beyond what chance explains, or hardly rises"
-    return [f"{told} not matter: {why}"]
+def _without_rise(trial: Trial, n_others: int) -> list[Part]:
+    """Return lines on the columns whose shuffling does not raise the error, and on the others."""
+    n_all, lines = len(trial.importances), list[Part]()
+    shuffled = [column for column in trial.importances if not isnan(column.increase)]
+    if n_columns := sum(not column.matters for column in shuffled):
+        more = "more " * bool(n_others)
+        told = counted(n_columns, f"{more}column does", f"{more}columns do")
+        why = "the error does not rise beyond what chance explains, or hardly rises"
+        lines.append(f"{told} not matter: {why}")
+    if 0 < len(shuffled) < n_all:
+        unknown = any(isnan(column.relevance) for column in trial.importances)
+        which = "that correlate most with the predictions" if unknown else "of largest relevance"
+        lines.append(f"{len(shuffled):,} of {n_all:,} columns were shuffled: those {which}")
+    return lines
 
 
 def _error_called(trial: Trial) -> str:

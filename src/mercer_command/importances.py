@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -89,8 +89,14 @@ N_SHUFFLES = 3
 MOST_SHUFFLED = 250
 """Largest number of rows in which cells are shuffled."""
 
+MOST_MEASURED = 200
+"""Largest number of columns that are shuffled."""
+
 _FEWEST_SHUFFLED = 25
 """Smallest number of rows in which a column is shuffled; smaller tables are shuffled as a whole."""
+
+_MOST_ROWS, _MOST_CELLS = 2_000, 2**22
+"""Largest number of rows and of numbers that are predicted at once, if a column has no more."""
 
 _ROUNDING = 1e-9
 """Largest rise of an error, relative to the largest error, that may be due to rounding."""
@@ -142,6 +148,9 @@ def columns_that_matter(
     than predictions move. Rows are encoded once, and the features that encode a column are
     shuffled together.
 
+    At most 200 columns are shuffled: those with the largest relevances or, if these are unknown,
+    those that correlate most with the predictions. Neither depends on the target of these rows.
+
     A column matters if its increase is positive by a t-test of the increases of the rows, with a
     false discovery rate of 5 % (Benjamini, Hochberg 1995), and at least a thousandth of the largest
     one.
@@ -152,8 +161,9 @@ def columns_that_matter(
         rng = np.random.default_rng(seed)
         rows = np.sort(rng.permutation(len(y))[:MOST_SHUFFLED])
         shuffles = _Shuffles(model, X.iloc[rows], y[rows], in_logarithms, rng)
-        budget = max_predictions or min(max(12_000, 300 * len(found)), 24_000)
-        rises = _rises(shuffles, list(found), budget)
+        names = shuffles.most_relevant(relevances, MOST_MEASURED)
+        budget = max_predictions or min(max(12_000, 300 * len(names)), 24_000)
+        rises = _rises(shuffles, names, budget)
         p_values = np.array([_p_value(rise) for rise in rises.values()])
         increases = np.array([rise.mean() for rise in rises.values()])
         least = max(_MATERIAL * increases.max(), _LEAST_SHARE * is_classifier(model))
@@ -182,14 +192,12 @@ def _rises(shuffles: _Shuffles, names: Sequence[str], budget: int) -> dict[str, 
     """
     n_rows = len(shuffles.y)
     if N_SHUFFLES * n_rows * len(names) <= budget:
-        return {name: shuffles.rise(name)[0] for name in names}
+        return {name: rise for name, (rise, _) in shuffles.rises(names).items()}
     n_first = min(n_rows, max(_FEWEST_SHUFFLED, budget // (2 * len(names))))
-    first = {name: shuffles.rise(name, n_first, n_shuffles=1) for name in names}
+    first = shuffles.rises(names, n_first, n_shuffles=1)
     n_exact = max(1, (budget - n_first * len(names)) // (N_SHUFFLES * n_rows))
     furthest = sorted(names, key=lambda name: -first[name][1])[:n_exact]
-    return {name: rise for name, (rise, _) in first.items()} | {
-        name: shuffles.rise(name)[0] for name in furthest
-    }
+    return {name: rise for name, (rise, _) in (first | shuffles.rises(furthest)).items()}
 
 
 def _p_value(rise: Array) -> float:
@@ -197,6 +205,15 @@ def _p_value(rise: Array) -> float:
     if not np.ptp(rise):
         return float(rise[0] <= 0.0)
     return float(stats.ttest_1samp(rise, 0.0, alternative="greater").pvalue)
+
+
+def _correlations(features: Array, predicted: Array) -> Array:
+    """Return each feature's largest absolute correlation with an output, zero for constants."""
+    X, z = features - features.mean(axis=0), predicted - predicted.mean(axis=0)
+    lengths = np.outer(np.linalg.norm(X, axis=0), np.linalg.norm(z, axis=0))
+    products = np.abs(X.T @ z)
+    known = lengths > 0.0
+    return np.divide(products, lengths, out=np.zeros_like(products), where=known).max(axis=1)
 
 
 class _Shuffles:
@@ -217,33 +234,67 @@ class _Shuffles:
         self.predicted = self._predict(self.given)
         self.errors = self._errors(self.predicted, y)
 
-    def rise(
-        self, name: str, n_rows: int | None = None, *, n_shuffles: int = N_SHUFFLES
-    ) -> tuple[Array, float]:
+    def most_relevant(self, relevances: Mapping[str, float], most: int) -> list[str]:
+        """Return the names of the most relevant columns, in the order of the table.
+
+        Parameters
+        ----------
+        relevances : mapping from str to float
+            If one is NaN, columns are compared by the largest absolute correlation of a feature of
+            theirs with predictions.
+        most : int
+            Number of columns.
+        """
+        names, sizes = list(relevances), np.array([*relevances.values()])
+        if len(names) <= most:
+            return names
+        if np.isnan(sizes).any():
+            of_feature = _correlations(self.given, self.predicted.reshape(len(self.y), -1))
+            largest = pd.Series(of_feature).groupby(self.sources).max()
+            sizes = largest.reindex(names, fill_value=0.0).to_numpy()
+        return [names[k] for k in np.sort(np.argsort(-sizes, kind="stable")[:most])]
+
+    def rises(
+        self, names: Sequence[str], n_rows: int | None = None, *, n_shuffles: int = N_SHUFFLES
+    ) -> dict[str, tuple[Array, float]]:
         """Return the rise of each row's error, and the mean absolute change of predictions.
 
         Parameters
         ----------
-        name : str
-            Column that is shuffled.
+        names : sequence of str
+            Columns that are shuffled, one at a time.
         n_rows : int, default=None
             Number of rows, drawn at random; None for all.
         n_shuffles : int, default=3
             Number of shuffles whose mean is returned.
         """
+        n_each = n_shuffles * min(n_rows or len(self.y), len(self.y))
+        n_together = max(1, min(_MOST_ROWS, _MOST_CELLS // self.given.shape[1]) // n_each)
+        found = {}
+        for start in range(0, len(names), n_together):
+            part = names[start : start + n_together]
+            shuffled = [self._shuffled(name, n_rows, n_shuffles) for name in part]
+            predicted = self._predict(np.concatenate([values for _, values in shuffled]))
+            for name, (rows, _), own in zip(
+                part, shuffled, np.split(predicted, len(part)), strict=True
+            ):
+                rises = self._errors(own, self.y[rows]) - self.errors[rows]
+                # Rounding errors of predictions are no rises.
+                rises[np.abs(rises) <= _ROUNDING * np.abs(self.errors).max()] = 0.0
+                moved = float(np.abs(own - self.predicted[rows]).mean())
+                found[name] = rises.reshape(n_shuffles, -1).mean(axis=0), moved
+        return found
+
+    def _shuffled(self, name: str, n_rows: int | None, n_shuffles: int) -> tuple[Array, Array]:
+        """Return positions of rows, once per shuffle, and their features with a shuffled column."""
         rows = np.arange(len(self.y))
         if n_rows is not None and n_rows < len(rows):
             rows = self.rng.permutation(rows)[:n_rows]
-        features = np.flatnonzero(self.sources == name)
-        values = np.tile(self.given[rows], (n_shuffles, 1))
         orders = np.concatenate([self.rng.permutation(rows) for _ in range(n_shuffles)])
+        rows, features = np.tile(rows, n_shuffles), np.flatnonzero(self.sources == name)
+        values = self.given[rows]
         values[:, features] = self.given[np.ix_(orders, features)]
-        predicted, before = self._predict(values), np.tile(self.errors[rows], n_shuffles)
-        rises = self._errors(predicted, np.tile(self.y[rows], n_shuffles)) - before
-        # Rounding errors of predictions are no rises.
-        rises[np.abs(rises) <= _ROUNDING * np.abs(self.errors).max()] = 0.0
-        moved = np.abs(predicted - np.concatenate([self.predicted[rows]] * n_shuffles)).mean()
-        return rises.reshape(n_shuffles, -1).mean(axis=0), float(moved)
+        return rows, values
 
     def _predict(self, values: Array) -> Array:
         """Return responses, or probabilities of the classes."""

@@ -27,6 +27,7 @@ from mercer_command.values import (
     as_dates,
     as_times,
     by_spelling,
+    converted,
     is_time,
     known_spelling,
     with_named_index,
@@ -250,7 +251,7 @@ def days_or_numbers(typed: pd.DataFrame, name: str, role: str) -> Array:
     name, role : str
         Name and role of the column.
     """
-    return convert(typed[[name]], "number" if role == "number" else "date")[:, 0]
+    return converted(typed[name], "number" if role == "number" else "date")
 
 
 def _range(typed: pd.DataFrame, name: str, role: str) -> Range:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -260,6 +260,29 @@ def _day(code: str) -> float:
         return np.nan
 
 
+def converted(cells: Cells, kind: Literal["number", "date"]) -> Array:
+    """Return a column as numbers, or as days, like `mercer.preprocessing.convert`.
+
+    Columns of finite numbers need no data frame of their own, which would take long in a table of
+    many columns.
+
+    Parameters
+    ----------
+    cells : Series
+    kind : {"number", "date"}
+
+    Raises
+    ------
+    ValueError
+        If the column cannot be converted, or has infinite numbers.
+    """
+    if kind == "number" and isinstance(cells.dtype, np.dtype) and cells.dtype.kind in "iuf":
+        values = np.array(cells, dtype=float)
+        if not np.isinf(values).any():
+            return values
+    return np.asarray(convert(cells.to_frame(), kind)[:, 0])
+
+
 def finite_numbers(numbers: Cells) -> Array:
     """Return the known numbers, or none if some are infinite, which is an error elsewhere.
 
@@ -268,7 +291,7 @@ def finite_numbers(numbers: Cells) -> Array:
     numbers : Series
     """
     try:
-        values = convert(numbers.to_frame(), "number")[:, 0]
+        values = converted(numbers, "number")
     except ValueError:
         return np.empty(0)
     return np.asarray(values[~np.isnan(values)])

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from command_cases import Run, call, class_table, error_line, pd
 
+from mercer.preprocessing import convert
 from mercer_command.choices import read_choices
 from mercer_command.columns import Choice, Column, recognize_columns
 from mercer_command.messages import InputError
+from mercer_command.values import converted
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -207,3 +209,22 @@ def test_a_far_date_is_told_and_can_be_taken_for_missing(
     typed, [column] = recognize_columns(cells.to_frame("until"), choices, missing=missing)
     assert (column.sentinel, column.missing, column.warnings) == (None, 0.25, ())
     assert typed["until"].isna().tolist() == [row % 4 == 0 for row in range(60)]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32", "float64", "Int64", "bool", "object"])
+def test_single_columns_are_converted_like_tables(
+    dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbers of NumPy are converted without a data frame, of which many columns need many."""
+    cells = pd.Series([1, 0, 1], dtype=dtype)
+    missing = pd.Series([1.5, np.nan], dtype="float64" if dtype == "float64" else object)
+    for one in (cells, missing):
+        expected = convert(one.to_frame(), "number")[:, 0]
+        np.testing.assert_array_equal(converted(one, "number"), expected)
+    with pytest.raises(ValueError, match="infinite"):
+        converted(pd.Series([1.0, np.inf]), "number")
+    days = pd.Series(pd.to_datetime(["1970-01-11", None]))
+    np.testing.assert_array_equal(converted(days, "date"), [10.0, np.nan])
+    monkeypatch.setattr("mercer_command.values.convert", None)
+    if dtype in ("int64", "float32", "float64"):
+        converted(cells, "number")

@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 from command_cases import pd
 
-from mercer.inspection import kernel_terms
+from mercer.inspection import kernel_terms, report
+from mercer_command.explanation_sections import importance_section
 from mercer_command.importances import (
+    ColumnImportance,
     column_relevances,
     columns_that_matter,
     why_no_relevance,
 )
+from mercer_command.models import Trial
 from mercer_command.pipelines import make_model, problem_encoder
 from mercer_command.problem import as_problem
 from mercer_command.table_reader import source_columns
@@ -128,6 +131,80 @@ def test_few_predictions_are_made_of_many_columns(
     monkeypatch.setattr(type(model), "predict_encoded", counted)
     columns_that_matter(model, X, y, max_predictions=6_000)
     assert 4_000 < sum(made[1:]) <= 6_000
+
+
+@pytest.mark.parametrize("learner", ["stacking", "uniform"])
+def test_of_very_many_columns_the_most_relevant_are_measured(
+    wide: Any, learner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without relevances, columns are chosen that correlate most with predictions."""
+    _, X, y = wide
+    model = wide[0]
+    if learner == "uniform":
+        model = make_model(learner, as_problem(X.assign(y=y), "y"), np.arange(len(y)))
+        model.fit(X, y)
+    monkeypatch.setattr("mercer_command.importances.MOST_MEASURED", 12)
+    found = columns_that_matter(model, X, y)
+    assert len(found) == len(model.feature_names_in_)
+    measured = [column for column in found if not np.isnan(column.increase)]
+    others = [column for column in found if np.isnan(column.increase)]
+    assert found == [*measured, *others]
+    assert len(measured) == 12
+    assert not any(column.matters for column in others)
+    assert {"strong", "twin"} <= {column.name for column in measured if column.matters}
+    if learner == "stacking":
+        assert min(one.relevance for one in measured) >= max(one.relevance for one in others)
+        return
+    assert np.isnan(measured[0].relevance)
+    predicted = model.predict(X)
+    sizes = {name: abs(np.corrcoef(X[name], predicted)[0, 1]) for name in X if np.ptp(X[name])}
+    largest = sorted(sizes, key=lambda name: -sizes[name])[:12]
+    assert {column.name for column in measured} == set(largest)
+
+
+def test_the_report_says_how_many_columns_were_shuffled() -> None:
+    """All others are not said to be without effect."""
+    model, X, y = fitted("stacking")
+    tested = report(model, X, y)
+    names = ["signal", "noise", "kind", "day"]
+    first = ColumnImportance(names[0], 0.7, increase=0.5, deviation=0.01, matters=True)
+    second = ColumnImportance(names[1], 0.3, increase=0.0, deviation=0.01)
+    rest = [ColumnImportance(name, 0.0) for name in names[2:]]
+    trial = Trial(model, "y", "regression", "", X, y, [first, second, *rest], tested)
+    told = " ".join(str(part) for part in importance_section(trial).parts)
+    assert "1 more column does not matter" in told
+    assert "2 of 4 columns were shuffled: those of largest relevance" in told
+    unknown = [replace(one, relevance=np.nan) for one in trial.importances]
+    told = " ".join(str(p) for p in importance_section(replace(trial, importances=unknown)).parts)
+    assert "those that correlate most with the predictions" in told
+    all_known = replace(trial, importances=trial.importances[:2])
+    told = " ".join(str(part) for part in importance_section(all_known).parts)
+    assert "were shuffled:" not in told
+
+
+def test_several_columns_share_a_call_of_the_predictor(
+    wide: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Calls take long in tables of many columns. The results do not depend on their number."""
+    model, X, y = wide
+    sizes = []
+    own = type(model).predict_encoded
+
+    def counted(self: Any, encoded: Any) -> Any:
+        sizes.append(len(encoded))
+        return own(self, encoded)
+
+    monkeypatch.setattr(type(model), "predict_encoded", counted)
+    found = columns_that_matter(model, X, y, max_predictions=6_000)
+    assert max(sizes) <= 2_000
+    assert len(sizes) <= 8
+    monkeypatch.setattr("mercer_command.importances._MOST_CELLS", X.shape[1] * 900)
+    sizes.clear()
+    fewer = columns_that_matter(model, X, y, max_predictions=6_000)
+    assert max(sizes) <= 900
+    assert [one.name for one in fewer if one.matters] == [one.name for one in found if one.matters]
+    increases = {one.name: one.increase for one in found}
+    assert {one.name: one.increase for one in fewer} == pytest.approx(increases, abs=1e-9)
 
 
 def test_of_noise_few_columns_matter() -> None:
