@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from mercer._data.folds import Split, Splits
@@ -36,7 +39,6 @@ def fit_svm(
     labels: Array,
     weights: SampleWeights | Array | None = None,
     *,
-    max_iter: int | None = None,
     most_exact: int = 200,
     exact_iterations: int = 1000,
 ) -> SVC:
@@ -48,38 +50,37 @@ def fit_svm(
     gram : ndarray of shape (n_samples, n_samples)
     labels : ndarray of shape (n_samples,)
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
-    max_iter : int, default=None
-        Maximum number of iterations. If given, the machine is solved to scikit-learn's tolerance,
-        or stopped without a warning.
     most_exact : int, default=200
-        Without `max_iter`, problems of at most this many samples are solved to rounding precision,
-        so that weighting samples is exactly equivalent to repeating them.
+        Problems of at most this many samples are solved to rounding precision, so that weighting
+        samples is exactly equivalent to repeating them.
     exact_iterations : int, default=1000
         Maximum number of iterations per sample for these exact solutions.
 
     Notes
     -----
     Larger problems are solved to scikit-learn's tolerance, and so are smaller ones if rounding
-    errors prevent LIBSVM from reaching a lower tolerance.
+    errors prevent LIBSVM from reaching a lower tolerance. It then warns, which callers prevent by
+    :func:`early_stops_ignored`.
     """
     sample_weight = as_weights(weights, len(gram)).given
     svc = SVC(kernel="precomputed", C=C, tol=_ROUGH, break_ties=True)
-    if max_iter is not None:
-        return _silent_fit(svc.set_params(max_iter=max_iter), gram, labels, sample_weight)
     if len(gram) <= most_exact:
         exact = clone(svc).set_params(tol=_EXACT, max_iter=exact_iterations * len(gram))
-        if _silent_fit(exact, gram, labels, sample_weight).fit_status_ == 0:
+        if exact.fit(gram, labels, sample_weight=sample_weight).fit_status_ == 0:
             return exact
     return svc.fit(gram, labels, sample_weight=sample_weight)
 
 
-def _silent_fit(svc: SVC, gram: Array, labels: Array, sample_weight: Array | None) -> SVC:
-    """Fit a machine without scikit-learn's warning of too few iterations."""
-    # Warning filters are shared by all threads, and folds may be fitted in several threads.
-    svc._warn_from_fit_status = lambda: None
-    svc.fit(gram, labels, sample_weight=sample_weight)
-    del svc._warn_from_fit_status
-    return svc
+@contextmanager
+def early_stops_ignored() -> Iterator[None]:
+    """Ignore scikit-learn's warnings of machines that stop early.
+
+    Warning filters are shared by all threads: the context is entered before machines are fitted in
+    several threads, and left after them.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Solver terminated early", ConvergenceWarning)
+        yield
 
 
 def class_decisions(values: Array, known: Array, n_classes: int) -> Array:

@@ -134,8 +134,13 @@ class ViewedSample(Sample):
         return [found] if found.solver.slope else []
 
     def fitted(self, kept: Sequence[Evaluation], rows: Array) -> Sequence[Member]:
-        """Fit predictors to all rows, on the kernels that were evaluated on some rows."""
-        return list(map_tiles(lambda found: found.fitted(self), kept))
+        """Fit predictors to all rows, on the kernels that were evaluated on some rows.
+
+        Estimators are fitted one after the other, because the warnings that they ignore and their
+        numbers of threads are settings of the process.
+        """
+        ridges = map_tiles(lambda e: e.fitted(self), [e for e in kept if e.is_ridge])
+        return [next(ridges) if e.is_ridge else e.fitted(self) for e in kept]
 
     def refined(
         self, found: Selection, members: Sequence[Any], combine: Combine, rows: Array
@@ -365,6 +370,11 @@ class Evaluation:
     def learned_from_some(self) -> bool:
         """Whether the kernel was learned from the labels of some of the rows that it predicts."""
         return self.candidate.uses_labels
+
+    @property
+    def is_ridge(self) -> bool:
+        """Whether the predictor is a ridge regression, rather than an estimator."""
+        return isinstance(self.solver, RidgeSolver)
 
     def on_all_rows(self, member: Callable[[Kernel, Candidate], Any]) -> Any:
         """Fit a predictor to all rows of a large table.

@@ -32,7 +32,14 @@ from mercer._model_selection.calibration import (
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.scoring import prediction_scorer
 from mercer._solvers.grids import as_grid, warn_at_edge
-from mercer._solvers.svm import FIRST_TRIED, SVMPath, choose_c, fit_svm, svm_path
+from mercer._solvers.svm import (
+    FIRST_TRIED,
+    SVMPath,
+    choose_c,
+    early_stops_ignored,
+    fit_svm,
+    svm_path,
+)
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,7 @@ class MachineStage(ExactStage):
     classes: Array
     scoring: Scoring
 
+    @early_stops_ignored()
     def evaluate(self, learned: LearnedGram) -> Evaluation:
         """See :class:`ExactStage`; of equally good values of C, the smallest is chosen."""
         sample = self.sample
@@ -174,6 +182,7 @@ class LabelStage(ExactStage):
 
     C: Penalties
 
+    @early_stops_ignored()
     def evaluate(self, learned: LearnedGram) -> Evaluation:
         """See :class:`ExactStage`."""
         Y, weights, gram = self.sample.y, self.sample.weights, learned.gram
