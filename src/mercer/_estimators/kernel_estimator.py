@@ -349,7 +349,7 @@ def new_samples(estimator: KernelEstimator, X: Features) -> Features:
         return validate_data(estimator, X, accept_sparse="csr", **options)
 
 
-def kernel_rows(estimator: KernelEstimator, X: Features) -> Array:
+def kernel_rows(estimator: KernelEstimator, X: Features, *, less_offset: bool = False) -> Array:
     """Evaluate the learned kernel between new samples and the training set.
 
     Parameters
@@ -357,6 +357,8 @@ def kernel_rows(estimator: KernelEstimator, X: Features) -> Array:
     estimator : KernelEstimator
         Fitted estimator.
     X : array-like, sparse matrix, data frame or stack
+    less_offset : bool, default=False
+        Whether the kernel's offset is subtracted, except from given Gram matrices.
 
     Returns
     -------
@@ -367,4 +369,5 @@ def kernel_rows(estimator: KernelEstimator, X: Features) -> Array:
     if estimator.X_fit_ is None:
         return estimator.kernel_(samples)
     check_rows_memory(samples.shape[0], estimator.X_fit_.shape[0])
-    return validated_rows_of(estimator.kernel_, samples, estimator.X_fit_)
+    known = samples, estimator.X_fit_
+    return validated_rows_of(estimator.kernel_, *known, less_offset=less_offset)

@@ -182,6 +182,10 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         """
         return kernel_rows(self, X)
 
+    def _rows_less_offset(self, X: Features) -> Array:
+        """Return the values of `transform` less the kernel's offset, which is more precise."""
+        return kernel_rows(self, X, less_offset=True)
+
     def selected_params(self) -> dict[str, object]:
         """Return the parameters that the fit selected, in order to set them on a clone.
 

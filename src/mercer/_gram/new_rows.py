@@ -64,7 +64,9 @@ def largest_gap(X: Features, groups: Array | None = None) -> float:
     return float(np.sqrt(largest)) if largest > 0.0 else 1.0
 
 
-def validated_rows_of(kernel: Kernel, X: Features, Z: Features) -> Array:
+def validated_rows_of(
+    kernel: Kernel, X: Features, Z: Features, *, less_offset: bool = False
+) -> Array:
     """Return the kernel between rows of validated tables, which are not checked again.
 
     Parameters
@@ -72,6 +74,9 @@ def validated_rows_of(kernel: Kernel, X: Features, Z: Features) -> Array:
     kernel : Kernel
         A kernel bound to the table.
     X, Z : ndarray or sparse matrix of shape (n_rows, n_features) and (n_samples, n_features)
+    less_offset : bool, default=False
+        Whether the kernel's offset is subtracted. Values of wide kernels less their offset are
+        precise, and have the same products with coefficients that sum to zero.
 
     Returns
     -------
@@ -87,7 +92,8 @@ def validated_rows_of(kernel: Kernel, X: Features, Z: Features) -> Array:
         check_takes([kernel], X)
     rows, samples = (table.astype(np.float64, copy=False) for table in (X, Z))
     found = kernel._shifted(rows, samples)
-    found += kernel.offset
+    if not less_offset:
+        found += kernel.offset
     return found.astype(np.promote_types(X.dtype, Z.dtype), copy=False)
 
 

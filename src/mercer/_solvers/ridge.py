@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_solve
 
-from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.resampling import Indices, Resampling, as_resampling
 from mercer._data.types import Array
 from mercer._data.validation import INDEFINITE_ADVICE
@@ -72,16 +71,6 @@ class Ridge:
     def deviations(self, rows: Array) -> Array:
         """Return predictions without the intercept; for centered rows, deviations from the mean."""
         return np.asarray(rows @ self.dual_coef_)
-
-    def refitted(self, gram: Array, target: EncodedTarget) -> "Ridge":
-        """Fit ridge regression with the same penalty to another centered Gram matrix.
-
-        Parameters
-        ----------
-        gram : ndarray of shape (n_samples, n_samples)
-        target : EncodedTarget
-        """
-        return fit_ridge(gram, target.values, self.alpha, target.weights)
 
     def linear(self, n_fitted: int) -> tuple[Array, Array]:
         """Return coefficients, shape (n_fitted, n_outputs), and constants, which are zero.

@@ -136,6 +136,9 @@ class AlignmentMaximization(DictionaryLearner):
         onto, back = (part.astype(gram.dtype, copy=False) for part in self.projection_)
         return (gram @ onto) @ back.T
 
+    def _rows_less_offset(self, X: Features) -> Array:
+        return super()._rows_less_offset(X) if self.projection_ is None else self.transform(X)
+
     def _store(self, data: TrainingData, found: LearnedKernel) -> Self:
         """Set the fitted attributes, including those of the spectrum."""
         super()._store(data, found)

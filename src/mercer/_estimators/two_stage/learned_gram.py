@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,14 @@ def for_task(learner: KernelLearner, task: str) -> KernelLearner:
     return learner.set_params(task=task) if "task" in learner.get_params(deep=False) else learner
 
 
-def learn_gram(learner: KernelLearner, sample: Sample, task: str, **params: object) -> LearnedGram:
+def learn_gram(
+    learner: KernelLearner,
+    sample: Sample,
+    task: str,
+    *,
+    less_offset: bool = False,
+    **params: object,
+) -> LearnedGram:
     """Fit a copy of a learner, and return it with its Gram matrix.
 
     Parameters
@@ -56,6 +63,8 @@ def learn_gram(learner: KernelLearner, sample: Sample, task: str, **params: obje
     learner : estimator
     sample : Sample
     task : {"classification", "regression"}
+    less_offset : bool, default=False
+        See :class:`LearnedGram`.
     **params : object
         Parameters to set on the copy of the learner.
     """
@@ -65,13 +74,30 @@ def learn_gram(learner: KernelLearner, sample: Sample, task: str, **params: obje
     # With rounding in single precision, the Gram matrix could have negative eigenvalues.
     single = getattr(sample.X, "dtype", None) == np.float32 and np.ndim(sample.X) == 2
     table = sample.X.astype(np.float64) if single else sample.X
-    gram = np.array(fitted(learner, sample.X, sample).transform(table), dtype=float, order="C")
+    learner = fitted(learner, sample.X, sample)
+    values = rows_of(learner, table, less_offset=less_offset)
+    gram = np.array(values, dtype=float, order="C")
     if np.any(learner.weights_ < 0.0):
         unweighted = UnitScale(gram.mean(axis=0), 1.0)
         check_definite(np.linalg.eigvalsh(unweighted.apply(gram)))
     if gram.trace() / len(gram) - gram.mean() <= ROUNDING * np.abs(gram).max():
         warn("The learned kernel is constant on the training set, and so are all predictions.")
-    return LearnedGram(learner, gram, sample, task)
+    return LearnedGram(learner, gram, sample, task, less_offset)
+
+
+def rows_of(learner: BaseEstimator, X: Table, *, less_offset: bool) -> Array:
+    """Evaluate the kernel of a fitted learner between samples and the training set.
+
+    Parameters
+    ----------
+    learner : estimator
+    X : array-like, sparse matrix, data frame or stack
+    less_offset : bool
+        Whether the kernel's offset is subtracted, if the learner is one of mercer's.
+    """
+    if less_offset and isinstance(learner, KernelLearner):
+        return learner._rows_less_offset(X)
+    return np.asarray(learner.transform(X))
 
 
 def n_learned_parameters(learner: KernelLearner) -> int:
@@ -114,12 +140,16 @@ class LearnedGram:
         The Gram matrix of all samples, at unit scale.
     sample : Sample
     task : {"classification", "regression"}
+    less_offset : bool, default=False
+        Whether a constant, the kernel's offset, is subtracted from the matrix. Predictors on the
+        centered matrix do not depend on it, and values of wide kernels are then precise.
     """
 
     learner: KernelLearner
     gram: Array
     sample: Sample
     task: str
+    less_offset: bool = False
 
     @property
     def centering(self) -> UnitScale:
@@ -179,7 +209,8 @@ class LearnedGram:
         if "output_kernel" in self.learner.get_params(deep=False):
             among = output_kernel_of_part(self.learner.output_kernel, self.sample.y, part.y)
             params = {**params, "output_kernel": among}
-        inside = learn_gram(self.learner, part, self.task, **params)
-        centering = inside.centering
-        rows = np.asarray(inside.learner.transform(self.sample.across(test, train)))
-        return centering.apply(inside.gram), centering.apply(rows)
+        kept: dict[str, Any] = {"less_offset": self.less_offset, **params}
+        inside = learn_gram(self.learner, part, self.task, **kept)
+        centering, table = inside.centering, self.sample.across(test, train)
+        rows = rows_of(inside.learner, table, less_offset=self.less_offset)
+        return centering.apply(inside.gram), centering.apply(np.asarray(rows))

@@ -16,8 +16,9 @@ from mercer._data.sample import Sample
 from mercer._data.types import Array, Penalties, Scoring
 from mercer._data.weights import SampleWeights
 from mercer._estimators.kernel_estimator import TrainingData
+from mercer._estimators.kernel_learner import KernelLearner
 from mercer._estimators.stacking.combination import combination_folds
-from mercer._estimators.two_stage.learned_gram import LearnedGram
+from mercer._estimators.two_stage.learned_gram import LearnedGram, learn_gram
 from mercer._estimators.two_stage.learner_choice import isotropic_learners
 from mercer._estimators.two_stage.second_stages import (
     Evaluation,
@@ -63,6 +64,10 @@ class RidgeStage(ExactStage):
     alpha: Penalties
     scoring: Scoring
     chooses_kernel: bool
+
+    def learn(self, learner: KernelLearner) -> LearnedGram:
+        """See :class:`ExactStage`."""
+        return learn_gram(learner, self.sample, self.task, less_offset=True)
 
     def evaluate(self, learned: LearnedGram) -> Evaluation:
         """See :class:`ExactStage`; of equally good values of alpha, the largest is chosen."""

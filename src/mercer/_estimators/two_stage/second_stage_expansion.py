@@ -60,9 +60,10 @@ def second_stage_expansion(predictor: BaseEstimator, model: BaseEstimator) -> Ke
 
 @second_stage_expansion.register
 def _(predictor: Ridge, model: BaseEstimator) -> KernelExpansion:
-    n = _n_fitted(model)
-    intercept = np.atleast_1d(predictor.intercept_)
-    return of_kernel(model, predictor.linear(n)[0], intercept, "response")
+    coefficients, _ = predictor.linear(_n_fitted(model))
+    # Rounding leaves a sum of coefficients, which the offset of a wide kernel would magnify.
+    rest = getattr(model.kernel_, "offset", 0.0) * coefficients.sum(axis=0)
+    return of_kernel(model, coefficients, np.atleast_1d(predictor.intercept_) - rest, "response")
 
 
 @second_stage_expansion.register

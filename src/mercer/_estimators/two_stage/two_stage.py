@@ -47,6 +47,7 @@ from mercer._estimators.two_stage.checks import (
     split_by_rows,
 )
 from mercer._estimators.two_stage.feature_stage import FeatureStage
+from mercer._estimators.two_stage.learned_gram import rows_of
 from mercer._estimators.two_stage.learner_choice import (
     EvaluatedLearner,
     choose_form,
@@ -63,6 +64,7 @@ from mercer._model_selection.updates import NOT_SUMS, UpdatesMixin
 from mercer._nystroem.row_sums import row_sums
 from mercer._nystroem.second_stage import NystroemModel
 from mercer._search.records import KernelTermsMixin
+from mercer._solvers.ridge import Ridge
 from mercer.kernels import WeightedSum
 from mercer.kernels._distances import check_squares
 
@@ -175,13 +177,14 @@ class TwoStage(
         return tags
 
     def _kernel_rows(self, X: Features) -> Array:
-        """Evaluate the learned kernel between new samples and the training set."""
+        """Evaluate the learned kernel at new samples, less its offset for ridge regression."""
         # The learner checks input that is not a table, and stacks, whose layout depends on it.
         is_table = len(getattr(X, "shape", ())) == 2
         if is_table and not get_tags(self).input_tags.three_d_array:
             with table_advice(self):
                 validate_data(self, X, reset=False, skip_check_array=True)
-        return np.asarray(self.learner_.transform(self._kept_columns(X)), dtype=float)
+        samples, is_ridge = self._kept_columns(X), isinstance(self.predictor_, Ridge)
+        return np.asarray(rows_of(self.learner_, samples, less_offset=is_ridge), dtype=float)
 
     def _check_settings(self) -> None:
         """Raise an error if a setting is invalid, before the fit."""
