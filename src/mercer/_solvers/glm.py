@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -89,19 +89,16 @@ class GLM:
             self.fitted[alpha] = [fit_machine(self.gram, each, alpha, at) for each, at in pairs]
         return self.fitted[alpha]
 
-    def left_out(
-        self, alpha: float, *, corrected: bool = False, bounded: bool = True
-    ) -> list[Array]:
+    def left_out(self, alpha: float, *, corrected: bool = False) -> list[Array]:
         """Return leave-one-out linear predictors of the samples; see `left_out_predictors`.
 
         Parameters
         ----------
         alpha : float
-        corrected, bounded : bool, default=False, True
+        corrected : bool, default=False
         """
-        settings: Any = {"corrected": corrected, "bounded": bounded}
         return [
-            left_out_predictors(self.gram, machine, given, self.resampling, **settings)
+            left_out_predictors(self.gram, machine, given, self.resampling, corrected=corrected)
             for machine, given in zip(self.fit(alpha), self.likelihoods, strict=True)
         ]
 

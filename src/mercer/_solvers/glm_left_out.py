@@ -23,7 +23,6 @@ def left_out_predictors(
     resampling: Resampling | None = None,
     *,
     corrected: bool = False,
-    bounded: bool = True,
 ) -> Array:
     """Return linear predictors of samples, from machines fitted without them or their groups.
 
@@ -39,9 +38,6 @@ def left_out_predictors(
     corrected : bool, default=False
         Whether to take five more steps, which account for the changes in the curvatures of the
         other samples when one is left out. Only used for likelihoods with one level.
-    bounded : bool, default=True
-        Whether the predictors are clipped by :meth:`Likelihood.bounded`. Otherwise, they may be
-        infinite where all samples of a class are left out.
 
     Returns
     -------
@@ -88,8 +84,7 @@ def left_out_predictors(
             yield found
 
     resampling = as_resampling(resampling, len(gram))
-    found = resampling.assembled(of_batches)
-    return likelihood.bounded(found) if bounded else found
+    return likelihood.bounded(resampling.assembled(of_batches))
 
 
 @dataclass(frozen=True)

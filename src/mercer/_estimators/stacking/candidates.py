@@ -365,7 +365,7 @@ def given_estimators(sources: CandidateSources) -> list[Candidate]:
 
 
 def with_own_names(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates, of which those that have a name of an earlier one are numbered."""
+    """Return the candidates, and number those that have the name of an earlier one."""
     found: list[Candidate] = []
     for candidate in candidates:
         [name] = candidate.descriptions
