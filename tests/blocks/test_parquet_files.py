@@ -149,7 +149,11 @@ def test_frames_of_batches_with_different_categories() -> None:
 
 def test_text_in_views_is_read_and_selected(tmp_path) -> None:
     cells = pa.array(["a", None, "b", "c"], pa.string_view())
-    pq.write_table(pa.table({"c": cells, "y": [1.0, 2.0, None, 3.0]}), tmp_path / "x.parquet")
+    table = pa.table({"c": cells, "y": [1.0, 2.0, None, 3.0]})
+    try:
+        pq.write_table(table, tmp_path / "x.parquet")
+    except pa.ArrowNotImplementedError:
+        pytest.skip("This pyarrow writes no views of text.")
     source = ParquetSource(tmp_path / "x.parquet", "y")
     drawn, y = source.take_raw(np.array([0, 2]))
     assert source.as_input(drawn)["c"].tolist() == ["a", "c"]

@@ -27,7 +27,10 @@ def as_arrow(times: Any) -> Any:
 
 
 def as_polars(times: Any) -> Any:
-    return pytest.importorskip("polars").DataFrame({"at": times.dt.to_pydatetime().tolist()})
+    pl = pytest.importorskip("polars")
+    table = pl.DataFrame({"at": times.dt.tz_convert("UTC").dt.tz_localize(None).tolist()})
+    instants = pl.col("at").dt.replace_time_zone("UTC")
+    return table.with_columns(instants.dt.convert_time_zone(str(times.dt.tz)))
 
 
 FORMS: dict[str, Callable[[Any], Any]] = {

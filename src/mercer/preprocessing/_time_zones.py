@@ -85,6 +85,9 @@ def local_days(column: Features, zone: Zone) -> Array:
         moved = column.dt.convert_time_zone(zone) if zone else column
         return days_of(moved.dt.replace_time_zone(None))
     if column.dtype.kind != "O":
+        if hasattr(column.dtype, "pyarrow_dtype"):
+            # pandas 2.2 forgets the zone of Arrow's times without converting them.
+            column = column.astype(f"datetime64[us, {column.dtype.pyarrow_dtype.tz}]")
         moved = column.dt.tz_convert(zone) if zone else column
         return days_of(moved.dt.tz_localize(None))
     return days_of(np.array([_local(value, zone) for value in np.asarray(column)], dtype=object))
