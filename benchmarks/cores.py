@@ -53,7 +53,7 @@ FITS = {
 """Calls that make estimators, and numbers of rows."""
 
 BY_SCIPY = "by scipy.linalg"
-"""Functions that hold the interpreter's lock, for comparison: no fit hands them to threads."""
+"""Functions of SciPy alone, for comparison: as in fits, they hold the interpreter's lock."""
 
 Calls = dict[str, Callable[[], object]]
 
