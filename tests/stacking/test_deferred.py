@@ -5,7 +5,9 @@ import os
 import pickle
 import signal
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from inspect import getmembers
 from pathlib import Path
 from threading import Event
@@ -104,26 +106,12 @@ def test_displays_show_what_is_known(small: Any) -> None:
     assert {name for name, _ in getmembers(small)} >= NAMES
 
 
-def test_a_model_is_pickled_while_another_thread_reads(small: Any) -> None:
-    begun, ended, compute = Event(), Event(), stack_left_out.left_out_predictions
+@contextmanager
+def read_in_another_thread(model: Any) -> Iterator[tuple[Future[float], Event]]:
+    """Yield a score that a thread has begun to compute, and an event for which it waits.
 
-    def slow(*args: Any) -> Any:
-        begun.set()
-        assert ended.wait(60)
-        return compute(*args)
-
-    slowly = patch.object(stack_left_out, "left_out_predictions", slow)
-    with ThreadPoolExecutor(1) as pool, slowly:
-        reading = pool.submit(lambda: small.loo_score_)
-        assert begun.wait(60)
-        other = pickle.loads(pickle.dumps(small))
-        ended.set()
-        assert other.loo_score_ == reading.result(60)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork")
-def test_a_process_forked_while_another_thread_reads_computes_its_own(small: Any) -> None:
+    Other processes do not wait.
+    """
     parent, begun, ended = os.getpid(), Event(), Event()
     compute = stack_left_out.left_out_predictions
 
@@ -135,8 +123,22 @@ def test_a_process_forked_while_another_thread_reads_computes_its_own(small: Any
 
     slowly = patch.object(stack_left_out, "left_out_predictions", slow)
     with ThreadPoolExecutor(1) as pool, slowly:
-        reading = pool.submit(lambda: small.loo_score_)
+        reading = pool.submit(lambda: model.loo_score_)
         assert begun.wait(60)
+        yield reading, ended
+
+
+def test_a_model_is_pickled_while_another_thread_reads(small: Any) -> None:
+    with read_in_another_thread(small) as (reading, ended):
+        other = pickle.loads(pickle.dumps(small))
+        ended.set()
+        assert other.loo_score_ == reading.result(60)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork")
+def test_a_process_forked_while_another_thread_reads_computes_its_own(small: Any) -> None:
+    with read_in_another_thread(small) as (reading, ended):
         if not (child := os.fork()):
             signal.alarm(60)  # A process that waits for a lock ends with this signal.
             os._exit(0 if np.isfinite(small.loo_score_) else 1)

@@ -9,6 +9,7 @@ from scipy import stats
 from scipy.optimize import brentq
 from sklearn.metrics import roc_auc_score
 
+from mercer._data.folds import numbered
 from mercer._data.types import Array
 
 CONFIDENCE = 0.95
@@ -154,7 +155,7 @@ def mean_share(hits: Array, units: Array, classes: Array) -> Estimate:
        approach. Statistics in Medicine 27.
     """
     rows = [np.flatnonzero(classes == k) for k in range(classes.max() + 1)]
-    found = [share(hits[own], _numbered(units[own])) for own in rows]
+    found = [share(hits[own], numbered(units[own])) for own in rows]
     values, low, high = np.array([(one.value, one.low, one.high) for one in found]).T
     R = _correlations(hits - values[classes], units, classes)
     mean, below, above = float(values.mean()), values - low, high - values
@@ -178,11 +179,6 @@ def _correlations(residuals: Array, units: Array, classes: Array) -> Array:
     found[has.T @ has == 0.0] = 0.0
     np.fill_diagonal(found, 1.0)
     return found
-
-
-def _numbered(units: Array) -> Array:
-    """Number units of some rows without gaps."""
-    return np.asarray(np.unique(units, return_inverse=True)[1])
 
 
 def area(positive: Array, decisions: Array, units: Array) -> Estimate:

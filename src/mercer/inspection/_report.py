@@ -248,9 +248,10 @@ def report(
     Notes
     -----
     The 95% confidence intervals use Wilson's method for shares and balanced accuracies, and
-    Newcombe's for the area under the ROC curve [3]_, which hold for classes of few rows. For other
-    scores, they use the delta method, for root mean squared errors that of the logarithm. If there
-    are groups, the intervals are based on the variance over groups, with Student's quantile [1]_.
+    Newcombe's for the area under the ROC curve [3]_, which hold for classes of few rows. Those of
+    other scores use the delta method; that of a root mean squared error is computed for its
+    logarithm. If there are groups, the intervals are based on the variance over groups, with
+    Student's quantile [1]_.
 
     A model is better than a constant if Student's confidence interval of the ratio of their mean
     errors is below one, or if the model ranks two classes better than chance. The errors are those
