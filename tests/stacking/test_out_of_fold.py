@@ -298,7 +298,7 @@ def test_contributions_sum_to_the_log_odds(two: Any) -> None:
     assert_allclose(found.values.sum(axis=1) + found.base_value, odds, atol=1e-6)
 
 
-@pytest.mark.parametrize("seed", in_campaign(*range(10)))
+@pytest.mark.parametrize("seed", [0, *in_campaign(*range(1, 10))])
 def test_trees_of_noise_have_little_weight(seed: int) -> None:
     rng = np.random.default_rng(seed)
     table, y = rng.normal(size=(1000, 5)), np.arange(1000) % 2
