@@ -157,12 +157,17 @@ def test_scores_are_honest_where_kernels_are_learned_from_other_rows(
         return evaluate(candidates, table, others=others, **settings)
 
     monkeypatch.setattr("mercer._estimators.stacking.kernel_stacking.evaluate", recorded)
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(240 + N_NEW, 6))
-    y = signal * np.sin(2.0 * X[:, 0]) + 0.5 * rng.normal(size=len(X))
-    model = KernelStackingRegressor(max_samples=100).fit(X[:240], y[:240])
-    # The standard error of an R² near .6 of 240 rows is 2 * .6**.5 * .4 / 240**.5 = .04.
-    assert abs(model.loo_score_ - model.score(X[240:], y[240:])) < 0.08
+    scores = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(240 + N_NEW, 6))
+        y = signal * np.sin(2.0 * X[:, 0]) + 0.5 * rng.normal(size=len(X))
+        model = KernelStackingRegressor(max_samples=100).fit(X[:240], y[:240])
+        scores.append((model.loo_score_, model.score(X[240:], y[240:])))
+        assert (model.loo_score_ > 0.5) == signal
+    # The standard error of a mean of four R² near .6 of 240 rows is .6**.5 * .4 / 240**.5 = .02;
+    # fits to noise have an R² with a standard deviation of about .04 on new rows.
+    left_out, new = np.mean(scores, axis=0)
+    assert abs(left_out - new) < 0.06
     # Three quarters of the rows are divided once more.
     assert set(sizes) == {(100, 140), (90, 90)}
-    assert (model.loo_score_ > 0.5) == signal

@@ -12,6 +12,13 @@ from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.factors import inverse_factor, inverted
 from mercer._solvers.ridge import Ridge, penalized_factor, refitted_residuals
 
+_SINGLE_ROWS = 500
+"""Smaller systems are always factorized in double precision."""
+
+SAFE_ALPHA = 1e-5
+"""With a penalty below this times the number of samples, for a kernel of unit scale, systems are
+factorized in double precision: their condition number is too large for single precision."""
+
 
 def left_out_residuals(
     gram: Array,
@@ -49,7 +56,9 @@ def left_out_residuals(
     columns of this inverse are the diagonal of the inverse of the system. This takes about a tenth
     of the time of an eigendecomposition. For samples that are left out together, a linear system
     with their block of the inverse is solved. If they are more than half of all samples, the model
-    is refitted to the others.
+    is refitted to the others. Large systems with a large penalty are factorized in single
+    precision, in half of the time: coefficients are refined, and residuals are multiplied by
+    1 + 3e-4 at most, by rounding.
 
     Examples
     --------
@@ -61,11 +70,16 @@ def left_out_residuals(
     """
     weights = as_weights(weights, len(gram))
     resampling = as_resampling(resampling, len(gram))
-    factor, alpha = penalized_factor(gram, alpha, weights, constant=1.0)
-    scaled = cho_solve((factor, True), weights.centered(targets), check_finite=False)
+    in_single = len(gram) >= _SINGLE_ROWS and weights.is_unit and alpha >= SAFE_ALPHA * len(gram)
+    rows = gram.astype(np.float32) if in_single else gram
+    factor, alpha = penalized_factor(rows, alpha, weights, constant=1.0)
+    centered = weights.centered(targets)
+    scaled = cho_solve((factor, True), centered.astype(factor.dtype), check_finite=False)
+    if in_single:
+        scaled = _refined(scaled, factor, gram, alpha, centered)
     inverse = inverse_factor(factor)
     if resampling.one_at_a_time:
-        diagonal = np.einsum("ij,ij->j", inverse, inverse)
+        diagonal = np.einsum("ij,ij->j", inverse, inverse).astype(float)
         return _left_out(diagonal, weights.scaled(scaled), alpha, weights)
 
     def of_batches(batches: Sequence[Indices]) -> Iterator[Array]:
@@ -79,6 +93,18 @@ def left_out_residuals(
                 yield _left_out_together(blocks, scaled[removed], removed, alpha, weights)
 
     return resampling.assembled(of_batches)
+
+
+def _refined(x: Array, factor: Array, gram: Array, alpha: float, right: Array) -> Array:
+    """Refine the solution of (K + 1 1' / n + alpha I) x = right twice, in double precision.
+
+    Each step lowers the error by the condition number times the rounding of single precision.
+    """
+    x = x.astype(float)
+    for _ in range(2):
+        rest = right - gram @ x - x.mean(axis=0) - alpha * x
+        x += cho_solve((factor, True), rest.astype(factor.dtype), check_finite=False)
+    return x
 
 
 @dataclass(frozen=True)
