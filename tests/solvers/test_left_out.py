@@ -12,7 +12,6 @@ from mercer._data.encoded_targets import encode_target
 from mercer._data.resampling import as_resampling
 from mercer._data.weights import as_weights
 from mercer._gram.dense import to_unit_scale, unit_gram
-from mercer._solvers import left_out_fits
 from mercer._solvers.left_out import (
     MOST_ALPHA,
     LeaveOneOut,
@@ -22,7 +21,7 @@ from mercer._solvers.left_out import (
     losses_from,
 )
 from mercer._solvers.left_out_fits import left_out_residuals
-from mercer._solvers.ridge import ridge_path
+from mercer._solvers.ridge import SAFE_ALPHA, fit_ridge, ridge_path
 from mercer.kernels import Gaussian, Linear
 
 
@@ -173,9 +172,11 @@ def test_single_precision_keeps_left_out_residuals(width: float, n: int, factor:
     X, y = make_friedman1(n, n_features=8, noise=0.3, random_state=0)
     targets = np.column_stack([y - y.mean(), np.sin(y)])
     gram, _ = unit_gram(Gaussian(width), (X - X.mean(axis=0)) / X.std(axis=0))
-    alpha = factor * left_out_fits.SAFE_ALPHA * n
-    found = left_out_fits.left_out_residuals(gram, targets, alpha)
+    alpha = factor * SAFE_ALPHA * n
+    found = left_out_residuals(gram, targets, alpha)
     expected = ridge_path(gram, targets).left_out_residuals(np.array([alpha]))[0]
+    fit, path = fit_ridge(gram, targets, alpha), ridge_path(gram, targets)
+    assert_allclose(fit.predict(gram), path.predict(gram, np.array([alpha]))[0], atol=1e-9)
     in_single = n >= 500 and factor > 1.0
     assert_allclose(found, expected, rtol=3e-4 if in_single else 1e-7)
     assert (np.median(np.abs(found / expected - 1.0)) > 1e-9) == in_single

@@ -4,20 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve
 
 from mercer._data.resampling import Indices, Resampling, as_resampling
 from mercer._data.types import Array
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.factors import inverse_factor, inverted
-from mercer._solvers.ridge import Ridge, penalized_factor, refitted_residuals
-
-_SINGLE_ROWS = 500
-"""Smaller systems are always factorized in double precision."""
-
-SAFE_ALPHA = 1e-5
-"""With a penalty below this times the number of samples, for a kernel of unit scale, systems are
-factorized in double precision: their condition number is too large for single precision."""
+from mercer._solvers.ridge import Ridge, penalized_factor, refitted_residuals, solved_ridge
 
 
 def left_out_residuals(
@@ -70,13 +62,7 @@ def left_out_residuals(
     """
     weights = as_weights(weights, len(gram))
     resampling = as_resampling(resampling, len(gram))
-    in_single = len(gram) >= _SINGLE_ROWS and weights.is_unit and alpha >= SAFE_ALPHA * len(gram)
-    rows = gram.astype(np.float32) if in_single else gram
-    factor, alpha = penalized_factor(rows, alpha, weights, constant=1.0)
-    centered = weights.centered(targets)
-    scaled = cho_solve((factor, True), centered.astype(factor.dtype), check_finite=False)
-    if in_single:
-        scaled = _refined(scaled, factor, gram, alpha, centered)
+    scaled, factor, alpha = solved_ridge(gram, targets, alpha, weights, constant=1.0)
     inverse = inverse_factor(factor)
     if resampling.one_at_a_time:
         diagonal = np.einsum("ij,ij->j", inverse, inverse).astype(float)
@@ -93,18 +79,6 @@ def left_out_residuals(
                 yield _left_out_together(blocks, scaled[removed], removed, alpha, weights)
 
     return resampling.assembled(of_batches)
-
-
-def _refined(x: Array, factor: Array, gram: Array, alpha: float, right: Array) -> Array:
-    """Refine the solution of (K + 1 1' / n + alpha I) x = right twice, in double precision.
-
-    Each step lowers the error by the condition number times the rounding of single precision.
-    """
-    x = x.astype(float)
-    for _ in range(2):
-        rest = right - gram @ x - x.mean(axis=0) - alpha * x
-        x += cho_solve((factor, True), rest.astype(factor.dtype), check_finite=False)
-    return x
 
 
 @dataclass(frozen=True)

@@ -51,8 +51,8 @@ def default_estimators(
     # without regard to groups, and fails on classes of one row.
     few = len(target) < _FEW_ROWS
     trees = HistGradientBoostingClassifier(
-        learning_rate=0.05 if few else 0.1,
-        max_iter=100 if few else 150,
+        learning_rate=0.1,
+        max_iter=50 if few else 150,
         max_leaf_nodes=15 if few else 31,
         max_features=0.5,
         min_samples_leaf=5,
