@@ -27,11 +27,14 @@ from mercer._data.types import (
 )
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.stacking.candidates import CandidateSources
-from mercer._estimators.stacking.combination import Combination, logistic_combination
+from mercer._estimators.stacking.combination import (
+    LogisticCombination,
+    label_combination,
+    logistic_combination,
+)
 from mercer._estimators.stacking.default_estimators import best_machine
 from mercer._estimators.stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._estimators.stacking.kernel_stacking import KernelStacking
-from mercer._estimators.stacking.label_combination import label_combination
 from mercer._estimators.stacking.stack_left_out import LeftOut, LeftOutFits
 from mercer._estimators.stacking.table_views import ViewName
 from mercer._gram.device_calls import on_device
@@ -369,8 +372,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
 
     def _combination_of(
         self, deviations: Sequence[Array], target: EncodedTarget, covered: Array
-    ) -> Combination:
+    ) -> LogisticCombination:
         target = target.take(covered) if len(covered) < len(target) else target
         if target.codes is None:
-            return label_combination(deviations, target)
+            return label_combination(deviations, target.values, target.weights)
         return logistic_combination(deviations, target.codes, target.mean, target.weights)
