@@ -47,7 +47,7 @@ _OF_MERCER = {
         "_training _views"
     ),
     "KernelStackingClassifier": "classes_ _frequencies _is_multilabel _target",
-    "KernelStackingRegressor": "log_response_ _one_output _target _without",
+    "KernelStackingRegressor": "_one_output _target _without",
     "LetterCodes": "length_",
     "MachineClassifier": "temperature_ _held_out",
     "MultipleKernelClustering": "shares_ weights_",

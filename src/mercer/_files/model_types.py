@@ -59,6 +59,7 @@ _WITHOUT_FIELDS = frozenset(
 
 _OF_COMMAND = frozenset(
     {
+        "mercer_command.logarithms.LogarithmicStack",
         "mercer_command.table_model.TableModel",
         "mercer_command.table_reader.ColumnEncoder",
         "mercer_command.table_reader.TableReader",

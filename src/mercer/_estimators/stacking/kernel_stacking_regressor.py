@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._blocks.tables import TableSample
 from mercer._data.encoded_targets import EncodedTarget, encode_target
-from mercer._data.sample import Sample
-from mercer._data.types import Array, Features, PerSample, Table
+from mercer._data.types import Array, Features, PerSample
 from mercer._data.validation import check_choice, check_coverage
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.stacking.combination import LinearCombination, linear_combination
-from mercer._estimators.stacking.deferred import Once
 from mercer._estimators.stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._estimators.stacking.kernel_stacking import KernelStacking
 from mercer._estimators.stacking.scores import left_out_r2
@@ -30,7 +25,7 @@ from mercer._estimators.stacking.stack_intervals import (
     predictions_without_each,
     scaled_residuals,
 )
-from mercer._estimators.stacking.stack_left_out import LeftOut, LeftOutFits, smeared
+from mercer._estimators.stacking.stack_left_out import LeftOut, LeftOutFits
 from mercer._estimators.stacking.table_views import ViewName
 from mercer._gram.device_calls import on_device
 from mercer._gram.expansion import KernelExpansion
@@ -81,9 +76,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         sample, its predictions are averaged. See Notes for Nyström features.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn or its name, such as "neg_mean_absolute_error", by which candidates
-        are ranked. None ranks them by the squared error. With a scorer, and if all responses are
-        positive, a stack is also fitted to their logarithms. It is kept if its left-out predictions
-        have a higher score; intervals then use logarithms, too. See Notes.
+        are ranked. None ranks them by the squared error. See Notes.
     random_state : int, RandomState instance or None, default=0
         Seed or generator that draws samples and centers, and divides samples into folds.
     verbose : bool, default=False
@@ -111,8 +104,6 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         Coefficient of determination (R^2) of `loo_predictions_` with the unbiased variance, or
         their score by `scoring`. It is an estimate for new samples or, if groups were given, for
         new groups, with the variance between samples of different groups.
-    log_response_ : bool
-        Whether the stack is fitted to logarithms of the responses; see `scoring`.
     relevance_ : ndarray of shape (n_features_in_,)
         How strongly the kernels depend on each feature. The values sum to one. They are NaN if the
         formula of a kernel of nonzero weight is unknown, and zero if the prediction is constant.
@@ -130,18 +121,17 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     Features are scaled internally, and rows that are copies of one another are left out together.
     Columns of sparse tables are only divided by standard deviations, unlike those of dense copies.
     Exact fits compute left-out scores and intervals when they are first read (also by `hasattr`),
-    or before `mercer.save`. Far from all training samples, the prediction is the mean response, or
-    the geometric mean if `log_response_` is true. A fit takes O(s^3) time for the s samples on
-    which candidates are compared, and O(n^3 / 3), or O(n m^2 + m^3) on m Nyström features, for each
-    kernel that is kept. The page :doc:`/guide/tables` describes what is combined, and
-    :doc:`/guide/fits` how, including `scoring` and folds of `cv` on Nyström features.
+    or before `mercer.save`. Far from all training samples, the prediction is the mean response. A
+    fit takes O(s^3) time for the s samples on which candidates are compared, and O(n^3 / 3), or
+    O(n m^2 + m^3) on m Nyström features, for each kernel that is kept. The page
+    :doc:`/guide/tables` describes what is combined, and :doc:`/guide/fits` how, including `scoring`
+    and folds of `cv` on Nyström features.
 
     References
     ----------
     .. [1] L. Breiman (1996). Stacked regressions. Machine Learning 24.
     .. [2] R. F. Barber, E. J. Candes, A. Ramdas, R. J. Tibshirani (2021). Predictive inference with
        the jackknife+. Annals of Statistics 49.
-    .. [3] N. Duan (1983). Smearing estimate: a nonparametric retransformation method. JASA 78.
 
     Examples
     --------
@@ -198,26 +188,10 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         self._check_settings()
         checks = {"multi_output": True, "y_numeric": True}
         data = self._training_rows(X, y, sample_weight, groups, **checks)
-        self._fit_responses(data, X, y, groups, logarithms=False)
-        if self.scoring is not None and y is not None and (np.asarray(y, dtype=float) > 0.0).all():
-            other = copy(self)._fit_responses(data, X, y, groups, logarithms=True)
-            if other.loo_score_ > self.loo_score_:
-                self.__dict__.update(other.__dict__)
-        return self
-
-    def _fit_responses(
-        self, data: TableSample, X: Table, y: PerSample, groups: PerSample, *, logarithms: bool
-    ) -> Self:
-        """Fit to the responses of the validated rows of a table, or to their logarithms."""
-        settings: Any = {"classification": False, "logarithms": logarithms}
-        target = encode_target(data.y, weights=data.weights, **settings)
+        target = encode_target(data.y, classification=False, weights=data.weights)
         target = self._left_out(target, data, X, y, groups)
         self._target, self._one_output = target, data.y.ndim == 1
-        self.log_response_ = logarithms
         self._fit_stack(data, target, target.left_out_means, X)
-        if logarithms:
-            self._target, found = smeared(target, data.y, self._without(), self.scoring)
-            self._without = Once.of(found)
         return self
 
     def _left_out_of(self, values: Array, score: float | None, fits: LeftOutFits) -> LeftOut:
@@ -269,7 +243,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
             Whether widths depend on the sample through a learned scale of the residuals. "auto"
             learns a scale, and uses it if it clearly lowers the interval score of left-out samples,
             so that intervals are narrower or cover more evenly. With None, all intervals have
-            nearly the same width, or the same ratio of their ends if `log_response_` is true.
+            nearly the same width.
 
         Returns
         -------
@@ -308,8 +282,6 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         check_is_fitted(self)
         none: list[ResidualScale | None] = [None] * self._target.n_outputs
         scales = none if scale is None else self._scaled[1].scales(coverage)
-        if self.log_response_:
-            scales = [one and one.without_extremes() for one in scales]
         found: Array = self._for_rows(X, partial(self._intervals, coverage=coverage, scales=scales))
         return found
 
@@ -343,7 +315,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
                 without = predictions_without_each(*fitted, output)
                 parts = (without(views, near, rows)[:, known] for rows in blocks)
                 ends.append(samples.jackknife(parts, sure, sizes, coverage, blocks))
-        found = self._target.restored(np.stack(ends, axis=-1)).swapaxes(1, 2)
+        found = self._target.decode(np.stack(ends, axis=-1)).swapaxes(1, 2)
         return np.asarray(found[:, 0] if self._one_output else found)
 
     def _expansion(self) -> KernelExpansion:
@@ -351,18 +323,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
 
     def _left_out_residuals(self) -> Array:
         rows = self._target.resampling.covered
-        predicted = self._without().values[rows]
-        found = self._target.restored(self._target.values[rows]) - self._target.decode(predicted)
+        residuals = self._target.values[rows] - self._without().values[rows]
+        found = self._target.scale * residuals
         return found[:, 0] if self._one_output else found
-
-    def _new_rows(self, X: Table, y: ArrayLike, sample_weight: PerSample) -> Sample:
-        rows = super()._new_rows(X, y, sample_weight)
-        if self._target.logarithms and not (rows.y > 0.0).all():
-            raise ValueError(
-                "y must be positive: the stack is fitted to logarithms of responses, whose "
-                "left-out score is higher."
-            )
-        return rows
 
     def _decoded(self, values: Array) -> Array:
         decoded = self._target.decode(values)

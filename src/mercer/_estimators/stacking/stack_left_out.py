@@ -127,36 +127,6 @@ class LeftOutFits:
         return inside.revised(found, some, stack._combined, settings["on_failure"])
 
 
-def smeared(
-    target: EncodedTarget, y: Array, found: LeftOut, scoring: Scoring
-) -> tuple[EncodedTarget, LeftOut]:
-    """Multiply predicted responses by a factor if their left-out score is then higher.
-
-    Parameters
-    ----------
-    target : EncodedTarget
-        The logarithms of the responses.
-    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        The responses.
-    found : LeftOut
-    scoring : str or callable
-
-    Notes
-    -----
-    With the factor, left-out predictions have the mean of the responses. The idea is Duan's (1983,
-    Smearing estimate: a nonparametric retransformation method, JASA 78).
-    """
-    covered = target.resampling.covered
-    weights, responses = target.weights.take(covered), y.reshape(len(y), -1)[covered]
-    factor = weights.mean(responses) / weights.mean(target.decode(found.values[covered]))
-    changed = replace(target, smearing=factor)
-    score = final_score(scoring, y, changed, found.values, [])
-    if not score > found.score:
-        return target, found
-    predictions = found.predictions * (factor[0] if y.ndim == 1 else factor)
-    return changed, replace(found, predictions=predictions, score=score)
-
-
 _NAMES = {"loo_predictions_", "loo_score_", "_held_out", "_scaled"}
 """Attributes that `dir` omits before they are computed, because displaying all attributes would
 compute them."""
