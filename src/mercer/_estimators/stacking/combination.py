@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.optimize import lsq_linear, minimize
@@ -25,53 +25,6 @@ _PENALTIES = (0.1, 0.25, 0.3)
 """Penalties of a logistic combination: on the square of the sum of its weights, on the squares of
 their differences from the mean weight, and on the squares of the entries of the mixing matrix.
 Among values from .02 to 4, they had the lowest log-loss on tables of 100 and 400 rows."""
-
-
-class Combination(Protocol):
-    """A function of the deviations predicted by several members."""
-
-    @property
-    def used(self) -> Array:
-        """Indices of the members on which the combination depends."""
-        ...
-
-    def take(self, members: Array) -> Self:
-        """Return the same function, restricted to a subset of members that has all used ones."""
-        ...
-
-    def combine(self, deviations: Sequence[Array], means: Array) -> Array:
-        """Return the combined predictions of some samples.
-
-        Parameters
-        ----------
-        deviations : sequence of ndarray of shape (n_samples, n_outputs)
-            Deviations of the predictions of each member from the means.
-        means : ndarray of shape (n_outputs,) or (n_samples, n_outputs)
-            Predictions without any member.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_outputs)
-        """
-        ...
-
-    def linear(self, means: Array) -> tuple[Sequence[Array], Array]:
-        """Return matrices by which deviations are multiplied in a sum, and the sum's intercept.
-
-        Parameters
-        ----------
-        means : ndarray of shape (n_outputs,)
-
-        Returns
-        -------
-        matrices : sequence of ndarray of shape (n_outputs, n_outputs)
-        intercept : ndarray of shape (n_outputs,)
-        """
-        ...
-
-    def shares(self, deviations: Sequence[Array], weights: SampleWeights) -> Array:
-        """Return the share of each member in the combination, shape (n_members,)."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -92,20 +45,42 @@ class LinearCombination:
         return np.flatnonzero(self.weights)
 
     def take(self, members: Array) -> LinearCombination:
-        """Return the sum, restricted to a subset of the members."""
+        """Return the sum, restricted to a subset of the members that has all used ones."""
         return LinearCombination(self.weights[members])
 
     def combine(self, deviations: Sequence[Array], means: Array) -> Array:
-        """Return the combined predictions; see :class:`Combination`."""
+        """Return the combined predictions of some samples.
+
+        Parameters
+        ----------
+        deviations : sequence of ndarray of shape (n_samples, n_outputs)
+            Deviations of the predictions of each member from the means.
+        means : ndarray of shape (n_outputs,) or (n_samples, n_outputs)
+            Predictions without any member.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_outputs)
+        """
         pairs = zip(self.weights, deviations, strict=True)
         return np.asarray(means + sum((weight * found for weight, found in pairs), 0.0))
 
     def linear(self, means: Array) -> tuple[Sequence[Array], Array]:
-        """Return the matrices and intercept of the sum; see :class:`Combination`."""
+        """Return matrices by which deviations are multiplied in a sum, and the sum's intercept.
+
+        Parameters
+        ----------
+        means : ndarray of shape (n_outputs,)
+
+        Returns
+        -------
+        matrices : sequence of ndarray of shape (n_outputs, n_outputs)
+        intercept : ndarray of shape (n_outputs,)
+        """
         return [weight * np.eye(len(means)) for weight in self.weights], means
 
     def shares(self, deviations: Sequence[Array], weights: SampleWeights) -> Array:
-        """Return the weights."""
+        """Return the share of each member in the combination, shape (n_members,): its weight."""
         return self.weights
 
 
@@ -139,7 +114,7 @@ class LogisticCombination:
         return replace(self, slopes=self.slopes[members])
 
     def combine(self, deviations: Sequence[Array], means: Array) -> Array:
-        """Return the probabilities of the classes or labels; see :class:`Combination`."""
+        """Return the probabilities of the classes or labels; see :class:`LinearCombination`."""
         pairs = zip(deviations, self.slopes, strict=True)
         values = self.linear(means)[1] + sum((d @ s for d, s in pairs), 0.0)
         return np.asarray(
@@ -163,6 +138,10 @@ class LogisticCombination:
             ]
         )
         return sizes / (sizes.sum() or 1.0)
+
+
+Combination: TypeAlias = LinearCombination | LogisticCombination
+"""A function of the deviations predicted by several members."""
 
 
 def linear_combination(

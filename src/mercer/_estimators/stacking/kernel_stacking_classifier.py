@@ -21,7 +21,6 @@ from mercer._data.types import (
     PerSample,
     RandomState,
     Scoring,
-    Table,
 )
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.stacking.candidates import CandidateSources
@@ -227,17 +226,24 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         """
         self._check_settings()
         labels = None if y is None else label_indicators(y)
+        self._is_multilabel = labels is not None
         if labels is not None:
-            return self._fit_labels(X, labels, sample_weight, groups)
-        self._is_multilabel = False
-        data = self._training_rows(X, y, sample_weight, groups)
+            refuse_class_weight(self.class_weight)
+            if self.scoring is not None:
+                raise ValueError("scoring has no effect if samples have several labels.")
+        y = y if labels is None else labels
+        data = self._training_rows(X, y, sample_weight, groups, multi_output=self._is_multilabel)
         check_classification_targets(data.y)
         target = encode_target(data.y, classification=True, weights=data.weights)
-        assert target.classes is not None
-        self._set_classes(all_labels(data), target.classes)
-        if len(target.classes) < 2:
-            raise ValueError("The number of classes has to be greater than one; got 1 class")
-        self._fit_stack(data, target, (X, y, groups))
+        if labels is not None:
+            LabelSet.of(data.y)
+            self._set_classes(*[np.arange(labels.shape[1])] * 2)
+        else:
+            assert target.classes is not None
+            self._set_classes(all_labels(data), target.classes)
+            if len(target.classes) < 2:
+                raise ValueError("The number of classes has to be greater than one; got 1 class")
+        self._fit_stack(data, target, (X, y, groups), has_labels=self._is_multilabel)
         self._target = self._target.take(np.arange(0))
         return self
 
@@ -247,20 +253,6 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         if (found := self._left_out_result("_held_out").held_out) is None:
             raise AttributeError("Prediction sets are of one label.")
         return found
-
-    def _fit_labels(self, X: Table, Y: Array, sample_weight: PerSample, groups: PerSample) -> Self:
-        """Fit the members to a multilabel indicator matrix."""
-        refuse_class_weight(self.class_weight)
-        if self.scoring is not None:
-            raise ValueError("scoring has no effect if samples have several labels.")
-        data = self._training_rows(X, Y, sample_weight, groups, multi_output=True)
-        LabelSet.of(data.y)
-        self._set_classes(np.arange(Y.shape[1]), np.arange(Y.shape[1]))
-        self._is_multilabel = True
-        target = encode_target(data.y, classification=True, weights=data.weights)
-        self._fit_stack(data, target, (X, Y, groups), has_labels=True)
-        self._target = self._target.take(np.arange(0))
-        return self
 
     def _check_updates(self) -> None:
         if self._is_multilabel:
