@@ -13,7 +13,10 @@ from mercer._estimators.stacking.evaluation import Evaluation, RidgeSolver, View
 from mercer._estimators.stacking.selection import SelectionRule
 from mercer.kernels import Kernel
 
-RULE = SelectionRule(max_samples=1000, scoring=None, random_state=0)
+RULE, CLASS_RULE = (
+    SelectionRule(max_samples=1000, scoring=None, random_state=0, classifies=classifies)
+    for classifies in (False, True)
+)
 
 ESTIMATORS = [KernelStackingRegressor, KernelStackingClassifier]
 

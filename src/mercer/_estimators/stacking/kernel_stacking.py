@@ -241,8 +241,6 @@ class KernelStacking(
         data: TableSample,
         target: EncodedTarget,
         given: tuple[Table, PerSample, PerSample],
-        *,
-        has_labels: bool = False,
     ) -> None:
         """Choose, fit and combine the members, and set the attributes that all stacks have.
 
@@ -252,11 +250,10 @@ class KernelStacking(
         target : EncodedTarget
         given : (X, y, groups)
             Arguments as given, including the samples of weight zero.
-        has_labels : bool, default=False
-            Whether the target is of several labels.
         """
         target = self._resampled(target, data, given)
-        rule = SelectionRule(self.max_samples, self.scoring, self.random_state, has_labels)
+        classifies = is_classifier(self)
+        rule = SelectionRule(self.max_samples, self.scoring, self.random_state, classifies)
         if self.scoring is not None:
             known = target.resampling.covered
             weights = target.weights.take(known)
@@ -275,7 +272,7 @@ class KernelStacking(
         self._report(chosen, members, found)
         self._set_training(*table.stored(rows))
         is_drawn = isinstance(data, DrawnSample)
-        predict = self.predict_proba if is_classifier(self) else self.predict
+        predict = self.predict_proba if classifies else self.predict
         fits = LeftOutFits(
             rule,
             candidates,

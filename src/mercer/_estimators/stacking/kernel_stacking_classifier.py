@@ -243,7 +243,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
             self._set_classes(all_labels(data), target.classes)
             if len(target.classes) < 2:
                 raise ValueError("The number of classes has to be greater than one; got 1 class")
-        self._fit_stack(data, target, (X, y, groups), has_labels=self._is_multilabel)
+        self._fit_stack(data, target, (X, y, groups))
         self._target = self._target.take(np.arange(0))
         return self
 

@@ -106,7 +106,7 @@ class LeftOutFits:
         folds = combination_folds(target, rule.random_state)
         values = left_out_predictions(target, rule.means(target), choose, folds)
         score = None if rule.scoring is None else self._score(values, folds)
-        if rule.of_classes(target):
+        if rule.classifies:
             return self._of_classes(values, score)
         return self._of_responses(values, score)
 

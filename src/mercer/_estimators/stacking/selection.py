@@ -44,18 +44,14 @@ class SelectionRule:
     scoring : str, callable or None
         The scorer that ranks candidates; None for their errors.
     random_state : int, RandomState instance or None
-    has_labels : bool
-        Whether targets are indicators of several labels.
+    classifies : bool
+        Whether targets are classes or indicators of several labels, rather than responses.
     """
 
     max_samples: int
     scoring: Scoring
     random_state: RandomState
-    has_labels: bool = False
-
-    def of_classes(self, target: EncodedTarget) -> bool:
-        """Whether a target is of classes or labels, rather than responses."""
-        return self.has_labels or target.classes is not None
+    classifies: bool
 
     def means(self, target: EncodedTarget) -> Array:
         """Return the predictions for the samples of a stack without any member.
@@ -63,7 +59,7 @@ class SelectionRule:
         For responses, these are means without each sample. For classes, they are the frequencies
         among all samples.
         """
-        if self.of_classes(target):
+        if self.classifies:
             return np.tile(target.mean, (len(target), 1))
         return target.left_out_means
 
@@ -80,11 +76,11 @@ class SelectionRule:
         if len(covered) < len(target):
             deviations = [found[covered] for found in deviations]
         weights = target.weights.take(covered)
-        if self.has_labels:
-            return label_combination(deviations, target.values[covered], weights)
-        if target.codes is None:
+        if not self.classifies:
             known = target.values - target.left_out_means
             return linear_combination(deviations, known[covered], weights)
+        if target.codes is None:
+            return label_combination(deviations, target.values[covered], weights)
         codes, frequencies = target.codes[covered], weights.mean(target.values[covered])
         return logistic_combination(deviations, codes, frequencies, weights)
 
@@ -136,7 +132,7 @@ class SelectionRule:
         table : ViewedSample
             The samples on which they were evaluated.
         """
-        if not self.of_classes(table.target):
+        if not self.classifies:
             chosen = self._selection(found, self._best_few(found, table), table)
             used = chosen.shares > table.least_share * chosen.shares.sum()
             combination = chosen.combination.take(np.flatnonzero(used))
@@ -175,7 +171,7 @@ class SelectionRule:
 
         def score(deviations: Array) -> float:
             alone: Combination = LinearCombination(np.ones(1))
-            if self.of_classes(table.target):
+            if self.classifies:
                 alone = self.combine([deviations], table.target)
             return _score(scorer, [deviations], alone, table)
 
