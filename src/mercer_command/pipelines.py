@@ -92,7 +92,8 @@ def make_model(
     estimator = METHODS[name].estimator(problem.task, max(2, min(5, largest)))
     # Responses of a table that is read in parts are not in memory.
     if isinstance(estimator, KernelStackingRegressor) and problem.n_rows is None:
-        if usual == "log_rmse" and metric in ("log_rmse", "mae"):
+        is_logarithmic = metric == "log_rmse" or (metric == "mae" and usual == "log_rmse")
+        if is_logarithmic and problem.target[rows].min() > 0.0:
             estimator = LogarithmicStack()
         elif metric == "mae":
             estimator = estimator.set_params(scoring="neg_mean_absolute_error")

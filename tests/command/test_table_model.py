@@ -14,7 +14,7 @@ from sklearn.datasets import make_friedman1
 
 import mercer
 from mercer import KernelStackingRegressor
-from mercer.inspection import shapley_values
+from mercer.inspection import default_metric, shapley_values
 from mercer_command.logarithms import LogarithmicStack
 from mercer_command.pipelines import make_model
 from mercer_command.problem import as_problem
@@ -192,9 +192,21 @@ def test_stacks_are_fitted_for_the_score_that_is_shown_first() -> None:
         model = make_model("stacking", even, rows, metric=metric)
         assert (model.metric_, model[-1].scoring) == (shown, scoring)
         assert type(model[-1]) is KernelStackingRegressor
+    assert type(make_model("stacking", even, rows, metric="log_rmse")[-1]) is LogarithmicStack
     # The responses of a table that is read in parts are not in memory.
     in_parts = make_model("stacking", replace(problem, n_rows=10**6), rows)
     assert type(in_parts[-1]) is KernelStackingRegressor
+
+
+def test_the_model_of_all_rows_is_like_the_one_that_was_tested(run: Run) -> None:
+    """The training rows alone have no heavy tail."""
+    frame = heavy(60, 1)
+    assert default_metric(frame["y"], "regression") == "log_rmse"
+    frame.to_csv("t.csv", index=False)
+    assert "Error (RMSE) of" in run("fit", "t.csv", "--target", "y", "--out", "m.skops").stdout
+    model = mercer.load("m.skops")
+    assert model.metric_ == "rmse"
+    assert type(model[-1]) is KernelStackingRegressor
 
 
 def test_intervals_of_heavy_tails_cover_small_and_large_predictions(run: Run) -> None:
