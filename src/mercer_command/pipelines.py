@@ -87,16 +87,12 @@ def make_model(
     if problem.task == "classification":
         # The number of stratified folds cannot exceed the size of the largest class.
         largest = int(np.unique(problem.target[rows], return_counts=True)[1].max())
-    usual = default_metric(problem.target[rows], problem.task, name if name in KINDS else "")
-    metric = metric or usual
+    kind = name if name in KINDS else ""
+    metric = metric or default_metric(problem.target[rows], problem.task, kind)
     estimator = METHODS[name].estimator(problem.task, max(2, min(5, largest)))
     # Responses of a table that is read in parts are not in memory.
     if isinstance(estimator, KernelStackingRegressor) and problem.n_rows is None:
-        is_logarithmic = metric == "log_rmse" or (metric == "mae" and usual == "log_rmse")
-        if is_logarithmic and problem.target[rows].min() > 0.0:
-            estimator = LogarithmicStack()
-        elif metric == "mae":
-            estimator = estimator.set_params(scoring="neg_mean_absolute_error")
+        estimator = _stack_for(metric, problem.target[rows])
     if problem.times is not None and takes(estimator, "cv"):
         estimator = estimator.set_params(cv=TimeSeriesSplit(max(2, min(5, len(rows) - 1))))
     settings: dict[str, Any] = {
@@ -124,6 +120,14 @@ def make_model(
     )
     model.metric_ = metric
     return model
+
+
+def _stack_for(metric: str, y: Array) -> KernelStackingRegressor:
+    """Return the unfitted stack for responses and the score that is shown first."""
+    is_heavy = default_metric(y, "regression") == "log_rmse"
+    if (metric == "log_rmse" or (metric == "mae" and is_heavy)) and y.min() > 0.0:
+        return LogarithmicStack()
+    return KernelStackingRegressor(scoring="neg_mean_absolute_error" if metric == "mae" else None)
 
 
 def learned_alignment(model: Pipeline, X: pd.DataFrame, y: Array, task: Task) -> float:
