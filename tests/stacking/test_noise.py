@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
-from stacking_cases import problem
+from stacking_cases import RULE, problem
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer._data.encoded_targets import encode_target
@@ -125,7 +125,7 @@ def test_left_out_folds_shrink_with_the_table() -> None:
 
         def choose(train: np.ndarray, folds: list[np.ndarray] = folds, target: Any = target) -> Any:
             folds.append(train)
-            return KernelStackingRegressor()._combined([], target.take(train)), []
+            return RULE.combine([], target.take(train)), []
 
         left_out_predictions(target, np.zeros((n, 1)), choose, combination_folds(target, 0))
         assert len(folds) == expected
@@ -156,7 +156,7 @@ def test_scores_are_honest_where_kernels_are_learned_from_other_rows(
         sizes.append((len(table), len(others)))
         return evaluate(candidates, table, others=others, **settings)
 
-    monkeypatch.setattr("mercer._estimators.stacking.kernel_stacking.evaluate", recorded)
+    monkeypatch.setattr("mercer._estimators.stacking.selection.evaluate", recorded)
     scores = []
     for seed in range(4):
         rng = np.random.default_rng(seed)
