@@ -298,12 +298,14 @@ def test_contributions_sum_to_the_log_odds(two: Any) -> None:
     assert_allclose(found.values.sum(axis=1) + found.base_value, odds, atol=1e-6)
 
 
-@pytest.mark.parametrize("seed", [0, *in_campaign(*range(1, 10))])
-def test_trees_of_noise_have_little_weight(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    table, y = rng.normal(size=(1000, 5)), np.arange(1000) % 2
-    model = KernelStackingClassifier(max_samples=300).fit(table, rng.permutation(y))
-    losses = log_losses(
-        model.predict_proba(rng.normal(size=(2000, 5))), np.arange(2000) % 2, [0, 1]
-    )
-    assert losses.mean() < np.log(2.0) + 0.01
+@pytest.mark.parametrize("n_draws", [4, *in_campaign(24)])
+def test_trees_of_noise_have_little_weight(n_draws: int) -> None:
+    """Over 24 draws, the log-loss exceeds that of the frequencies by .004 +- .0014."""
+    found, y = list[float](), np.arange(1000) % 2
+    for seed in range(n_draws):
+        rng = np.random.default_rng(seed)
+        table = rng.normal(size=(1000, 5))
+        model = KernelStackingClassifier(max_samples=300).fit(table, rng.permutation(y))
+        new = model.predict_proba(rng.normal(size=(2000, 5)))
+        found.append(log_losses(new, np.arange(2000) % 2, [0, 1]).mean())
+    assert np.mean(found) < np.log(2.0) + 0.01

@@ -47,7 +47,7 @@ def accepts(kernels: Sequence[Kernel], X: Features) -> TypeGuard[Sequence[Statio
         return False
     if not all(isinstance(kernel, Stationary) and kernel.has_only_widths for kernel in kernels):
         return False
-    return 8.0 * len(X) ** 2 * (X.shape[1] + 4 * len(kernels)) <= working_memory() / 8.0
+    return 8.0 * len(X) ** 2 * (X.shape[1] + 4 * len(kernels)) <= working_memory() / 2.0
 
 
 class WidthSum:
