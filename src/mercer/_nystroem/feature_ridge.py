@@ -13,6 +13,7 @@ from mercer._blocks.listed_folds import FoldParts, ListedFolds, parts_in_turn
 from mercer._data.types import Array
 from mercer._gram.tiles import map_tiles, serial_algebra
 from mercer._nystroem.features import Moments, NystroemFeatures
+from mercer._solvers.conjugate_gradients import conjugate_gradients
 
 _ALPHAS = 10.0 ** np.arange(-6.0, 4.0)
 """Penalties that are compared first, for features of unit scale."""
@@ -162,32 +163,28 @@ class _PartPath:
         small and the held-out rows have a direction that the other rows do not determine.
         """
         gram, cross, basis = self._centered.gram, self._centered.cross, self._whole.basis
-        shifts = np.repeat(alphas, cross.shape[1])
-        inverse = 1.0 / (
-            self._rows.count / self._whole.count * self._whole.values[:, None] + shifts
+        shifts = np.repeat(alphas, cross.shape[1])[:, None]
+        values = self._rows.count / self._whole.count * self._whole.values
+        right: Array = np.tile((basis.T @ cross).T, (alphas.size, 1))
+
+        def apply(vectors: Array, numbers: Array) -> Array:
+            return np.asarray((vectors @ basis.T) @ gram @ basis + shifts[numbers] * vectors)
+
+        def precondition(vectors: Array, numbers: Array) -> Array:
+            return vectors / (values + shifts[numbers])
+
+        # A step takes about 6 r^2 operations for each system, and an eigendecomposition 9 r^3.
+        solution, are_solved = conjugate_gradients(
+            apply,
+            precondition,
+            right,
+            tol=_TOLERANCE,
+            max_iter=right.shape[1] // max(len(shifts), 1),
         )
-        residual: Array = np.tile(basis.T @ cross, (1, alphas.size))
-        solution = np.zeros_like(residual)
-        direction = conditioned = inverse * residual
-        power = np.einsum("ij,ij->j", residual, conditioned)
-        limit = _TOLERANCE**2 * power
-        # A step takes about 6 r^2 operations for each column, and an eigendecomposition 9 r^3.
-        for _ in range(len(residual) // max(len(shifts), 1)):
-            active = power > limit
-            if not active.any():
-                solved = (basis @ solution).reshape(-1, alphas.size, cross.shape[1])
-                return solved.transpose(1, 0, 2)
-            image = basis.T @ (gram @ (basis @ direction)) + shifts * direction
-            curvature = np.einsum("ij,ij->j", direction, image)
-            step = np.divide(power, curvature, out=np.zeros_like(power), where=active)
-            solution += step * direction
-            residual -= step * image
-            conditioned = inverse * residual
-            before, power = power, np.einsum("ij,ij->j", residual, conditioned)
-            direction = conditioned + direction * np.divide(
-                power, before, out=np.zeros_like(power), where=active
-            )
-        return self._decomposed.solve(alphas)
+        if not are_solved:
+            return self._decomposed.solve(alphas)
+        shaped = (solution @ basis.T).reshape(alphas.size, cross.shape[1], -1)
+        return shaped.transpose(0, 2, 1)
 
     @cached_property
     def _decomposed(self) -> _Path:
