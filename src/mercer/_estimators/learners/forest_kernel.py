@@ -38,7 +38,7 @@ from mercer._gram.moments import moments
 from mercer._search.records import LearnedKernel
 from mercer._search.targets import Target, Task
 from mercer.kernels import Forest
-from mercer.kernels._leaves import check_leaves_are_read, openmp_threads, with_numbers
+from mercer.kernels._leaves import check_leaves_are_read, openmp_threads
 
 EnsembleName: TypeAlias = Literal["boosting", "forest", "extra-trees"]
 
@@ -269,7 +269,6 @@ def grow(
     weights: SampleWeights | Array | None = None,
     *,
     classification: bool,
-    indicators: list[Array] | None = None,
     **growth: Any,
 ) -> tuple[Forest, Array]:
     """Grow trees, and return them with the leaf index of each row.
@@ -282,8 +281,6 @@ def grow(
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
         Weights of the samples. Only their ratios matter.
     classification : bool
-    indicators : list of ndarray of int, default=None
-        Groups of columns that trees use as one column; see :class:`mercer.kernels.Forest`.
     **growth : object
         The attributes of :class:`Growth`.
 
@@ -306,8 +303,8 @@ def grow(
         trees = MultiOutputRegressor(trees)
     params = as_weights(weights, len(y)).relative().fit_params
     with openmp_threads(effective_n_jobs(settings.n_jobs)):
-        trees.fit(with_numbers(X, indicators or []), y, **params)
-    return Forest(trees, indicators=indicators or None).read(X)
+        trees.fit(X, y, **params)
+    return Forest(trees).read(X)
 
 
 def _checked_copy(ensemble: BaseEstimator, classification: bool) -> BaseEstimator:

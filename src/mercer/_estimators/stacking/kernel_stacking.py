@@ -222,7 +222,6 @@ class KernelStacking(
         settings["estimators"] = self._estimators(target, next(iter(views)))
         if not isinstance(data, DrawnSample):
             return ViewedSample(views, data.y, target.weights, **settings)
-        settings["grows_leaves"] = has_default(self.candidates) and not self._views.is_sparse
         settings.update(drawn=data, views=self._views, n_components=self.n_components)
         return DrawnViews(views, data.y, target.weights, **settings)
 
