@@ -16,7 +16,8 @@ from mercer._blocks.blocks import BlockSource
 from mercer._blocks.tables import DrawnSample
 from mercer._data.encoded_targets import EncodedTarget, TargetEncoding
 from mercer._data.folds import N_FOLDS, Split, apart_from, sample_rows
-from mercer._data.resampling import as_resampling
+from mercer._data.resampling import Resampling, as_resampling
+from mercer._data.sample import Sample
 from mercer._data.types import Array, Features, RandomState
 from mercer._data.weights import as_weights
 from mercer._estimators.stacking.candidates import Candidate, left_out_message
@@ -32,14 +33,14 @@ from mercer._estimators.stacking.evaluation import (
     estimated,
 )
 from mercer._estimators.stacking.kernel_sums import with_sums
-from mercer._estimators.stacking.nystroem_members import NystroemMember
 from mercer._estimators.stacking.out_of_fold import OutOfFold
 from mercer._estimators.stacking.ridges import evaluate
 from mercer._estimators.stacking.table_views import TableViews, ViewEncoder, ViewName
 from mercer._estimators.stacking.trial_fits import worth_all_rows
 from mercer._gram.devices import current_device
+from mercer._gram.expansion import Term
 from mercer._gram.memory import working_memory
-from mercer._nystroem.second_stage import fit_nystroem
+from mercer._nystroem.second_stage import NystroemModel, RowSums, fit_nystroem, row_sums
 from mercer._nystroem.some_rows import PairsOfSomeRows
 from mercer._nystroem.width_factors import with_suitable_widths
 from mercer.kernels import Kernel
@@ -65,6 +66,57 @@ half of these others is predicted with kernels learned from all remaining groups
 _MOST_ESTIMATOR_ROWS = 500_000
 """Maximum number of rows that estimators are fitted to. Trees grow in the time of a pass over a
 million rows, and errors are lower than with trees of 100,000 rows."""
+
+
+@dataclass(frozen=True)
+class NystroemMember:
+    """Ridge regression on Nyström features, fitted to all rows.
+
+    Attributes
+    ----------
+    view : {"given", "scaled", "quantiles"}
+        The view of the table on which the kernel is evaluated.
+    kernel : Kernel
+    model : NystroemModel
+    mean : ndarray of shape (n_outputs,)
+        Mean of the target.
+    """
+
+    view: ViewName
+    kernel: Kernel
+    model: NystroemModel
+    mean: Array
+
+    @property
+    def adds_rows(self) -> bool:
+        """Whether there are fewer centers than rows, so that sums over rows determine the fit."""
+        return self.model.held_out is None
+
+    def deviations(self, X: Features, Z: Features) -> Array:
+        """Return predictions for new samples minus the mean; see :meth:`GramMember.deviations`."""
+        return np.asarray(self.model.values(X) - self.mean)
+
+    def term(self, Z: Features, n_outputs: int) -> tuple[Term, Array]:
+        """Return a term for the deviations, and a constant; see :meth:`GramMember.term`."""
+        term, constant = self.model.term(self.view)
+        return term, constant - self.mean
+
+    def left_out(
+        self, Z: Features, resampling: Resampling, output: int = 0
+    ) -> Callable[[Features], Array]:
+        """Return a predictor of one output, on which a single training sample has little effect."""
+        return lambda X: self.deviations(X, Z)[:, [output]]
+
+    def row_sums(
+        self, rows: Sample, encoding: TargetEncoding, random_state: RandomState
+    ) -> RowSums:
+        """Compute sums over the rows of the fit; see :func:`row_sums`."""
+        return row_sums(self.model, rows)
+
+    def fitted_to(self, sums: RowSums) -> NystroemMember:
+        """Refit to the rows that were summed, with the same kernel, centers and penalty."""
+        return replace(self, model=sums.fitted(self.model))
+
 
 AnyMember: TypeAlias = NystroemMember | EstimatorMember
 

@@ -12,7 +12,7 @@ from mercer._data.folds import sample_rows
 from mercer._data.types import Array, RandomState
 from mercer._estimators.stacking.evaluation import Combine, Evaluation, FittedApart
 from mercer._estimators.stacking.table_views import ViewName
-from mercer._nystroem.all_rows import AllRows, penalties_for
+from mercer._nystroem.all_pairs import AllRows, penalties_for
 from mercer._nystroem.feature_ridge import ridge_on_features
 from mercer._nystroem.features import NormalEquations, choose_centers, nystroem_features
 from mercer._nystroem.second_stage import NystroemModel
