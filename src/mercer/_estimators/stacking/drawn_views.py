@@ -36,7 +36,6 @@ from mercer._estimators.stacking.kernel_sums import with_sums
 from mercer._estimators.stacking.out_of_fold import OutOfFold
 from mercer._estimators.stacking.ridges import evaluate
 from mercer._estimators.stacking.table_views import TableViews, ViewEncoder, ViewName
-from mercer._estimators.stacking.trial_fits import worth_all_rows
 from mercer._gram.devices import current_device
 from mercer._gram.expansion import Term
 from mercer._gram.memory import working_memory
@@ -58,6 +57,11 @@ number, because widths that are learned from more rows predict better."""
 
 _LEARNED_PART, _MOST_LEARNED = 4, 8000
 """On a card, kernels are learned from this part of the drawn rows, and at most this many."""
+
+_LEAST_SHARE = 0.02
+"""Kernels with at most this share of the weights beside estimators are not fitted to all rows. On
+10,000 rows of adult and telescope, the log-loss is the same as with the shares of fits to 5,000
+rows, or of fits to all rows, and fits take a quarter less time."""
 
 _SEEN_PARTS = 2
 """Candidates are evaluated on a third of the groups, with kernels learned from the others. Each
@@ -189,7 +193,7 @@ class DrawnViews(ViewedSample):
     ) -> Selection:
         """Add estimators to the selection, and sums of kernels for responses.
 
-        Kernels with little weight beside them are dropped; see :func:`worth_all_rows`.
+        Kernels with little weight beside estimators are dropped.
         """
         trees = self._apart_from_kernels(on_failure)
         evaluations, kept = [*chosen.evaluations, *trees], [*chosen.kept, *trees]
@@ -197,9 +201,26 @@ class DrawnViews(ViewedSample):
             known = [*(e.deviations for e in chosen.kept), *(e.deviations[rows] for e in trees)]
             kept = with_sums(kept, known, self.take(rows), combine)
             evaluations += [e for e in kept if all(e is not other for other in evaluations)]
-        settings: Any = {"least_share": self.least_share, "random_state": self.random_state}
-        kept = worth_all_rows(kept, self._drawn_in, self.target, combine, **settings)
+        if trees:
+            kept = self._worth_all_rows(kept, rows, combine)
         return replace(chosen, evaluations=evaluations, kept=kept)
+
+    def _worth_all_rows(
+        self, kept: Sequence[Evaluation], rows: Array, combine: Combine
+    ) -> list[Evaluation]:
+        """Return the estimators, and the kernels that have enough weight beside them.
+
+        The weights are those of left-out predictions of the evaluated rows.
+        """
+        target = self.target.take(rows)
+        evaluated = [
+            replace(e, deviations=e.deviations[rows]) if isinstance(e, FittedApart) else e
+            for e in kept
+        ]
+        combination = combine([e.deviations for e in evaluated], target)
+        shares = Selection([], evaluated, combination, target.weights).shares
+        pairs = zip(kept, shares, strict=True)
+        return [e for e, share in pairs if share > _LEAST_SHARE or isinstance(e, FittedApart)]
 
     @property
     def adds_kernels(self) -> bool:
