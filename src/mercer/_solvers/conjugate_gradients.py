@@ -112,7 +112,7 @@ class PreconditionedRidge:
                 systems = _Systems(
                     self.gram, self._factor, roots, alphas, n_outputs=n_outputs, shift=shift
                 )
-                solution, _ = conjugate_gradients(
+                solution = conjugate_gradients(
                     systems.apply,
                     systems.precondition,
                     copied(like(right, self.gram)),
@@ -136,7 +136,7 @@ def conjugate_gradients(
     *,
     tol: float,
     max_iter: int,
-) -> tuple[Array, bool]:
+) -> Array:
     """Solve positive definite systems side by side, by preconditioned conjugate gradients.
 
     Parameters
@@ -153,9 +153,7 @@ def conjugate_gradients(
 
     Returns
     -------
-    solutions : ndarray of shape (n_systems, n)
-    are_solved : bool
-        Whether all systems are solved.
+    ndarray of shape (n_systems, n)
 
     Raises
     ------
@@ -188,7 +186,7 @@ def conjugate_gradients(
         direction += conditioned
         found, n_iter = power > limit[numbers], n_iter + 1
     solved[numbers] = to_numpy(solution)
-    return solved, not found.any()
+    return solved
 
 
 def _check_definite(power: Array) -> bool:
