@@ -22,12 +22,11 @@ def with_sums(
     deviations: Sequence[Array],
     table: ViewedSample,
     combine: Combine,
+    tol: float = 0.02,
 ) -> list[Evaluation]:
     """Replace evaluations on the same view by one with the sum of their kernels.
 
-    Estimators stay, as do kernels of trees, which memorize labels, and kernels given by a user, on
-    the table as it is, which have weights of their own. Of the others, kernels without a share of
-    the weights are left out.
+    They are replaced if the sum predicts left-out samples about as well.
 
     Parameters
     ----------
@@ -38,6 +37,9 @@ def with_sums(
         The samples on which they were evaluated.
     combine : callable
         Function from deviations and a target to a combination.
+    tol : float, default=0.02
+        A sum, which takes one fit instead of several, is used if it raises the squared error by at
+        most this fraction.
 
     Notes
     -----
@@ -45,34 +47,59 @@ def with_sums(
     prediction with the kernel sum w_k K_k / a_k if their functions do not overlap. If they do, the
     kernel sum w_k K_k may predict better, so that the better of the two is used.
     """
-    shares = combine(deviations, table.target).shares(deviations, table.weights)
-    found, groups = list[Evaluation](), dict[str, list[int]]()
-    for k, e in enumerate(kept):
-        if e.kernel is None or e.candidate.memorizes_labels or e.candidate.view == "given":
-            found.append(e)
-        elif shares[k]:
-            groups.setdefault(e.candidate.view, []).append(k)
-    for members in groups.values():
-        found += _better_sum([kept[k] for k in members], shares[members], table)
+    found, known = list(kept), list(deviations)
+    for parts in _on_same_view(kept):
+        members = [k for k, e in enumerate(found) if any(e is part for part in parts)]
+        shares = combine(known, table.target).shares(known, table.weights)[members]
+        if not (sums := _sums(parts, shares, table)):
+            continue
+        best = min(sums, key=lambda e: e.loo_error)
+        others = [k for k in range(len(found)) if k not in members]
+        trial = [*(known[k] for k in others), best.deviations]
+        if _error(trial, table, combine) <= (1.0 + tol) * _error(known, table, combine):
+            found, known = [*(found[k] for k in others), best], trial
     return found
 
 
-def _better_sum(
-    parts: Sequence[Evaluation], shares: Array, table: ViewedSample
-) -> list[Evaluation]:
-    """Return the better of the sums weighted by shares, and by shares divided by penalties.
+def _on_same_view(kept: Sequence[Evaluation]) -> list[list[Evaluation]]:
+    """Return groups of several evaluations on the same view.
 
-    These are the parts themselves if there is only one, or if no sum has finite predictions.
+    Estimators are excluded, and kernels of trees, which memorize labels.
+    Candidates given by a user, on the table as it is, are excluded because they have weights of
+    their own.
     """
+    groups: dict[str, list[Evaluation]] = {}
+    for e in kept:
+        is_kernel = e.kernel is not None and not e.candidate.memorizes_labels
+        if is_kernel and e.candidate.view != "given":
+            groups.setdefault(e.candidate.view, []).append(e)
+    return [parts for parts in groups.values() if len(parts) > 1]
+
+
+def _error(deviations: Sequence[Array], table: ViewedSample, combine: Combine) -> float:
+    """Return the squared error of the combined predictions of several members."""
+    target = table.target
+    values = combine(deviations, target).combine(deviations, target.left_out_means)
+    known = np.flatnonzero(np.isfinite(values).all(axis=1))
+    errors = np.square(values - target.values)[known].sum(axis=1)
+    return float(table.weights.take(known).sum(errors))
+
+
+def _sums(parts: Sequence[Evaluation], shares: Array, table: ViewedSample) -> list[Evaluation]:
+    """Evaluate sums of kernels, weighted by shares, and by shares divided by penalties.
+
+    Kernels without a share, and sums whose predictions are not finite, are left out.
+    """
+    parts = [e for e, share in zip(parts, shares, strict=True) if share]
+    shares, found = shares[shares != 0.0], []
     if len(parts) < 2:
-        return list(parts)
-    found = []
+        return parts
     for weights in (shares, shares / [e.solver.alpha for e in parts]):
         # Penalties may be infinite if the target is noise.
         if total := weights.sum():
             with suppress(ValueError):
                 found.append(_sum(parts, weights / total, table))
-    return [min(found, key=lambda e: e.loo_error)] if found else list(parts)
+    return found
 
 
 def _sum(parts: Sequence[Evaluation], weights: Array, table: ViewedSample) -> Evaluation:
