@@ -111,23 +111,17 @@ def fitted(task: str, name: str) -> Any:
     return CLASSIFIERS[name]().fit(X, classes(X, 2 if task == "two classes" else 3))
 
 
-LEAVES_OF = rows(300, seed=2)
-"""Training rows of the stack with leaves."""
-
-
-def with_category(X: Any) -> Any:
-    """Rows with indicators of a category that has no part in responses."""
-    return np.column_stack([X, np.eye(3)[np.random.default_rng(0).integers(3, size=len(X))]])
+TREES_OF = rows(300, seed=2)
+"""Training rows of the stack with boosted trees."""
 
 
 @cache
-def leaf_stack(*, categories: bool = False) -> Any:
-    """A stack with leaves of trees, and maybe a category, whose indicators trees read as one."""
-    X = LEAVES_OF
-    y = responses(X) + 2.0 * (X[:, 0] > 0.3)
+def tree_stack(*, n_outputs: int = 1) -> Any:
+    """A stack with boosted trees of one or several responses."""
+    y = responses(TREES_OF) + 2.0 * (TREES_OF[:, 0] > 0.3)
     model = KernelStackingRegressor(approximation="nystroem", n_components=60, max_samples=150)
-    with patch("mercer._estimators.stacking.tree_rows._MANY_ROWS", 200):
-        return model.fit(with_category(X) if categories else X, y)
+    with patch("mercer._estimators.stacking.default_estimators._FEWEST_RESPONSES", 200):
+        return model.fit(TREES_OF, y if n_outputs == 1 else np.column_stack([y, TREES_OF[:, 1]]))
 
 
 @cache

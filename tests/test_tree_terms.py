@@ -15,7 +15,6 @@ from sklearn.ensemble import (
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.tree import DecisionTreeRegressor
 
-from mercer._estimators.learners.forest_kernel import grow
 from mercer._gram.expansion import FeatureTerm
 from mercer._gram.tree_terms import as_tree_terms, tree_term
 from mercer.kernels import Forest
@@ -71,17 +70,15 @@ def test_splits_by_sets_of_categories_are_left_as_they_are() -> None:
     assert_allclose(kept(codes), term(codes))
 
 
-def test_missing_values_sparse_tables_and_indicators() -> None:
+def test_missing_values_and_sparse_tables() -> None:
     holes = np.where(RNG.uniform(size=X.shape) < 0.2, np.nan, X)
     boosted = Forest(HistGradientBoostingRegressor(max_iter=5).fit(holes, Y[:, 0]))
     sparse = sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0))
     extra = Forest(ExtraTreesRegressor(3, random_state=0).fit(sparse, Y))
-    levels = RNG.integers(4, size=300)
-    coded = np.column_stack([X[:, 0], np.eye(4)[levels]])
-    target, groups = levels % 2 + X[:, 0], [np.arange(1, 5)]
-    grown, _ = grow(coded, target, classification=False, n_trees=6, indicators=groups)
-    tables = ((boosted.with_leaves_of(holes), holes), (extra.with_leaves_of(sparse), sparse))
-    for kernel, table in (*tables, (grown, coded)):
+    for kernel, table in (
+        (boosted.with_leaves_of(holes), holes),
+        (extra.with_leaves_of(sparse), sparse),
+    ):
         term = FeatureTerm(kernel, RNG.normal(size=(int(kernel.first_features[-1]), 1)))
         found = tree_term(term)
         assert found is not None

@@ -12,7 +12,8 @@ from command_cases import Run, call, class_table, error_line, pd, response_table
 
 from mercer import ParquetSource
 from mercer._blocks import tables
-from mercer._estimators.stacking import leaf_members, tree_rows
+from mercer._estimators.stacking import drawn_views
+from mercer._nystroem import second_stage
 from mercer_command import predictions
 from mercer_command.files import load_model
 from mercer_command.messages import InputError
@@ -137,29 +138,29 @@ def test_workers_that_die_while_rows_are_predicted(
 
 
 @dataclass(frozen=True)
-class DyingSums(leaf_members.LeafEquations):
-    """Sums of leaves, in which each worker dies."""
+class DyingSums(second_stage.NormalEquations):
+    """Sums of products of features, in which each worker dies."""
 
     def start(self) -> Any:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.usefixtures("small_pieces")
-def test_workers_that_die_while_leaves_are_counted_leave_no_model(
+def test_workers_that_die_while_products_are_summed_leave_no_model(
     run: Run, cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn = tables.drawn_rows
     monkeypatch.setattr(
         tables, "drawn_rows", lambda *args, **settings: drawn(*args, **settings, max_rows=40)
     )
-    monkeypatch.setattr(tree_rows, "_MOST_SAMPLES", 45)
+    monkeypatch.setattr(drawn_views, "_MOST_ESTIMATOR_ROWS", 45)
     arguments = ("fit", "t", "--target", "y", "--out", "m.skops", "--cluster")
     result = run(*arguments, cluster.scheduler_address)
     assert result.exit_code == 0, result.output
     Path("m.skops").unlink()
     before = sorted(Path().iterdir())
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
-    monkeypatch.setattr(leaf_members, "LeafEquations", DyingSums)
+    monkeypatch.setattr(second_stage, "NormalEquations", DyingSums)
     line = error_line(run(*arguments, cluster.scheduler_address))
     assert "Several workers of the Dask cluster died in the same task" in line
     assert sorted(Path().iterdir()) == before

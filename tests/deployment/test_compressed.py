@@ -12,9 +12,9 @@ import pytest
 from deployment_cases import (
     N,
     fitted,
-    leaf_stack,
     responses,
     rows,
+    tree_stack,
 )
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
@@ -170,13 +170,13 @@ class TestEstimators:
         with pytest.raises(ValueError, match="feature names should match"):
             small.predict(frame[["b", "a", "c"]])
 
-    @pytest.mark.parametrize("name", ["regressor", "classifier", "leaves"])
+    @pytest.mark.parametrize("name", ["regressor", "classifier", "trees"])
     def test_saved_models_predict_the_same(self, name: str, tmp_path: Path) -> None:
         pytest.importorskip("skops.io")
         model = {
             "regressor": partial(fitted, "regression", "two-stage, every kernel"),
             "classifier": partial(fitted, "three classes", "one-stage"),
-            "leaves": leaf_stack,
+            "trees": tree_stack,
         }[name]()
         small = compress(model, MANY, n_components=20)
         mercer.save(small, tmp_path / "model.skops")
@@ -236,8 +236,8 @@ MODELS: dict[str, Any] = {
     "one-stage": partial(fitted, "regression", "one-stage"),
     "Bayesian": partial(fitted, "two classes", "Bayesian"),
     "stack": partial(fitted, "two classes", "stacking"),
-    "leaves": leaf_stack,
-    "compressed": lambda: compress(leaf_stack(), rows(400, seed=5), n_components=20),
+    "trees": tree_stack,
+    "compressed": lambda: compress(tree_stack(), rows(400, seed=5), n_components=20),
 }
 every_model = pytest.mark.parametrize("name", MODELS)
 

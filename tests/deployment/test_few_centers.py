@@ -7,14 +7,14 @@ import pytest
 import scipy.sparse as sp
 from deployment_cases import (
     CLASSIFIERS,
-    LEAVES_OF,
     REGRESSORS,
+    TREES_OF,
     N,
     fitted,
-    leaf_stack,
     responses,
     rows,
     several_labels,
+    tree_stack,
 )
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -84,8 +84,8 @@ class TestPredictions:
             found = compress(model, MANY, n_components=200).predict(NEW)
             assert_allclose(found, expected, atol=0.05 * np.std(expected))
 
-    def test_leaves_of_trees_are_kept_exactly(self) -> None:
-        model = leaf_stack()
+    def test_boosted_trees_are_kept_exactly(self) -> None:
+        model = tree_stack()
         function = model.kernel_expansion()
         views = function.views(MANY)
         small, _, _ = with_few_centers(function, views, function.of_views(views), 80)
@@ -128,10 +128,10 @@ class TestPredictions:
 
 
 class TestWhatIsLeftOfTheRows:
-    @pytest.mark.parametrize("name", ["stacking", "two-stage", "Bayesian", "leaves"])
+    @pytest.mark.parametrize("name", ["stacking", "two-stage", "Bayesian", "trees"])
     def test_no_array_holds_a_training_row(self, name: str) -> None:
-        model = leaf_stack() if name == "leaves" else fitted("regression", name)
-        table = LEAVES_OF if name == "leaves" else X
+        model = tree_stack() if name == "trees" else fitted("regression", name)
+        table = TREES_OF if name == "trees" else X
         small = compress(model, table, n_components=20)
         forms = [table, *model.kernel_expansion().views(table).values()]
         n_compared = 0

@@ -10,11 +10,10 @@ from deployment_cases import (
     N,
     classes,
     fitted,
-    leaf_stack,
     responses,
     rows,
     several_labels,
-    with_category,
+    tree_stack,
 )
 from numpy.testing import assert_allclose, assert_array_equal
 from onnx_cases import compared, run, runtime
@@ -226,15 +225,11 @@ class TestModels:
         far = np.vstack([NEW, 5.0 * NEW, 100.0 * NEW])
         compared(model, to_onnx(model, X, dtype="float64"), far, 1e-9)
 
-    @pytest.mark.parametrize("categories", [False, True])
-    def test_leaves_of_trees(self, categories: bool) -> None:
-        """Trees read the indicators of a category as one column."""
-        model = leaf_stack(categories=categories)
-        table = with_category(NEW) if categories else NEW
-        assert any(
-            isinstance(k, Forest) and bool(k.indicators) == categories for k in model.kernels_
-        )
-        compared(model, to_onnx(model, table, dtype="float64"), table, 1e-7)
+    @pytest.mark.parametrize("n_outputs", [1, 2])
+    def test_boosted_trees_of_responses(self, n_outputs: int) -> None:
+        model = tree_stack(n_outputs=n_outputs)
+        assert any(kernel is None for kernel in model.kernels_)
+        compared(model, to_onnx(model, NEW, dtype="float64"), NEW, 1e-7)
 
     def test_kernels_of_trees_in_single_precision(self) -> None:
         trees = Forest(RandomForestRegressor(4, random_state=0).fit(X, X[:, 0]))

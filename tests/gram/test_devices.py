@@ -15,7 +15,8 @@ from mercer._gram import devices, factors
 from mercer._gram.device_calls import computed_on
 from mercer._gram.devices import computing_on, current_device, device_named, device_with_room
 from mercer._gram.factors import definite_factor, inverted, symmetric_eigen
-from mercer._nystroem.paired_gram import paired_gram, values_on_device
+from mercer._nystroem.all_pairs import paired_gram
+from mercer._nystroem.features import values_on_device
 from mercer._search.evidence_search import marginal_likelihood_widths
 from mercer.kernels import (
     Categorical,

@@ -19,7 +19,6 @@ from mercer._blocks.row_sample import row_folds
 from mercer._data.encoded_targets import TargetEncoding
 from mercer._data.types import Array
 from mercer._data.weights import SampleWeights, UnitWeights, as_weights
-from mercer._nystroem import feature_ridge
 from mercer._nystroem.feature_ridge import ridge_on_features
 from mercer._nystroem.features import Moments, NormalEquations, nystroem_features
 from mercer.kernels import CallableKernel, Gaussian
@@ -161,26 +160,6 @@ class TestRidge:
             np.testing.assert_allclose(
                 fit.predict(FEATURES.columns(X)), model.predict(Z), atol=1e-8 * np.abs(Y).max()
             )
-
-    def test_folds_are_solved_by_conjugate_gradients_or_decomposed(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """As many penalties as features leave no steps, and one penalty leaves enough."""
-        few = [ridge_on_features(sums_of(Y), FEATURES, ALPHAS[k : k + 1]) for k in range(4)]
-        several = ridge_on_features(sums_of(Y), FEATURES, np.append(ALPHAS, np.logspace(3, 4, 9)))
-        np.testing.assert_allclose([one.losses[0] for one in few], several.losses[:4], rtol=1e-7)
-        decomposed: list[int] = []
-        original = feature_ridge._Path
-
-        def counted(*arguments: Any) -> Any:
-            decomposed.append(1)
-            return original(*arguments)
-
-        monkeypatch.setattr(feature_ridge, "_Path", counted)
-        ridge_on_features(sums_of(Y[:, :1]), FEATURES, np.array([100.0]))
-        assert len(decomposed) == 1
-        ridge_on_features(sums_of(Y), FEATURES, ALPHAS)
-        assert len(decomposed) == 7
 
     @pytest.mark.parametrize("n_outputs", [1, 2])
     def test_directions_that_only_a_fold_has(self, n_outputs: int) -> None:

@@ -8,8 +8,7 @@ import scipy.sparse as sp
 from kernel_cases import STATIONARY
 from nystroem_reference import naive_features
 
-from mercer._nystroem.features import choose_centers, nystroem_features
-from mercer._nystroem.kernel_columns import KernelColumns
+from mercer._nystroem.features import KernelColumns, choose_centers, nystroem_features
 from mercer.kernels import CallableKernel, Gaussian, Kernel, Laplacian, Linear, WeightedSum
 
 X = np.random.default_rng(0).normal(size=(30, 3))

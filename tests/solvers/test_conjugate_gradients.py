@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer._solvers import conjugate_gradients
-from mercer._solvers.conjugate_gradients import PreconditionedRidge, _Systems
+from mercer._solvers.conjugate_gradients import IndefiniteError, PreconditionedRidge, _Systems
 
 N = 400
 RNG = np.random.default_rng(0)
@@ -73,10 +73,13 @@ def test_indefinite_preconditioners_stop_the_iterations(monkeypatch, of_the_firs
     _, right = indefinite(monkeypatch, ridge, 0.01, n_times=1)
     if not of_the_first_residual:
         right = right + Y[:, :1].T.astype(np.float32)
-    systems = _Systems(ridge._factor, roots, np.array([0.01]), 1, conjugate_gradients._SHIFT)
-    power = np.sum(right * systems.some(np.arange(1)).precondition(right))
+    shift = conjugate_gradients._SHIFT
+    systems = _Systems(ridge.gram, ridge._factor, roots, np.array([0.01]), n_outputs=1, shift=shift)
+    power = np.sum(right * systems.precondition(right, np.arange(1)))
     assert (power < 0.0) == of_the_first_residual
-    assert ridge._iterated(systems, right, 1e-5, 500) is None
+    products = systems.apply, systems.precondition
+    with pytest.raises(IndefiniteError):
+        conjugate_gradients.conjugate_gradients(*products, right, tol=1e-5, max_iter=500)
 
 
 def test_indefinite_preconditioners_are_shifted(monkeypatch):

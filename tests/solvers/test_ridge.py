@@ -4,17 +4,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from reference import left_out_kernel_ridge
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import Ridge
 from sklearn.preprocessing import KernelCenterer
 from two_stage_cases import centered
 
 from mercer._solvers.left_out_fits import left_out_fits, left_out_residuals
 from mercer._solvers.ridge import fit_ridge, ridge_path
-from mercer._solvers.sparse_ridge import ridge_on_sparse_features
 from mercer.kernels import Gaussian
 
 
@@ -79,32 +76,3 @@ def test_penalties_are_raised_above_rounding_errors() -> None:
 def test_an_indefinite_matrix_is_refused(fit: Any) -> None:
     with pytest.raises(ValueError, match="not positive semi-definite"):
         fit(np.diag([1.0, -1.0, 0.0]), np.ones((3, 1)), 0.1)
-
-
-# --- on sparse features ------------------------------------------------------------------------
-
-N, T, LEAVES = 300, 6, 5
-RNG = np.random.default_rng(0)
-NUMBERS = RNG.integers(LEAVES, size=(N, T)) + LEAVES * np.arange(T)
-Z = sp.csr_matrix(
-    (np.full(N * T, T**-0.5), NUMBERS.ravel(), np.arange(0, N * T + 1, T)), shape=(N, T * LEAVES)
-)
-Y = np.column_stack([Z @ RNG.normal(size=T * LEAVES), RNG.normal(size=N)]) + 5.0
-ALPHAS = np.array([0.01, 1.0, 100.0])
-
-
-@pytest.mark.parametrize("weights", [None, RNG.uniform(0.1, 4.0, size=N)], ids=["unit", "weights"])
-def test_on_sparse_features_it_is_ridge_regression(weights: np.ndarray | None) -> None:
-    coefficients, intercepts = ridge_on_sparse_features(Z, Y, ALPHAS, weights, tol=1e-9)
-    for alpha, found, intercept in zip(ALPHAS, coefficients, intercepts, strict=True):
-        ridge = Ridge(alpha).fit(Z.toarray(), Y, sample_weight=weights)
-        assert_allclose(Z @ found + intercept, ridge.predict(Z.toarray()), atol=1e-6)
-
-
-def test_constant_targets_and_a_single_feature_leave_the_intercept() -> None:
-    coefficients, intercepts = ridge_on_sparse_features(Z, np.full((N, 1), 3.0), ALPHAS)
-    assert_allclose(intercepts, 3.0)
-    assert not coefficients.any()
-    one = sp.csr_matrix(np.ones((N, 1)))
-    coefficients, intercepts = ridge_on_sparse_features(one, Y, ALPHAS)
-    assert_allclose(intercepts + coefficients[:, 0], np.tile(Y.mean(axis=0), (3, 1)))

@@ -37,9 +37,8 @@ from mercer._data.resampling import left_out_together
 from mercer._data.weights import UnitWeights
 from mercer._estimators.stacking.candidates import Candidate
 from mercer._estimators.stacking.combination import LinearCombination
-from mercer._estimators.stacking.drawn_views import DrawnViews
+from mercer._estimators.stacking.drawn_views import DrawnViews, NystroemMember
 from mercer._estimators.stacking.evaluation import Selection
-from mercer._estimators.stacking.nystroem_members import NystroemMember
 from mercer._estimators.stacking.table_views import TableViews
 from mercer._nystroem.width_factors import with_width_factor
 from mercer.kernels import Gaussian, Polynomial

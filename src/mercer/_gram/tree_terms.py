@@ -10,7 +10,7 @@ import numpy as np
 from mercer._data.types import Array, Features
 from mercer._gram.expansion import FeatureTerm, KernelTerm, Term
 from mercer.kernels import Forest, Kernel, WeightedSum
-from mercer.kernels._leaves import leaves_of, with_numbers
+from mercer.kernels._leaves import leaves_of
 from mercer.kernels._tree_arrays import TreeArrays, as_tree_arrays
 
 
@@ -23,13 +23,10 @@ class TreeTerm:
     trees : TreeArrays
     view : str
         Name of the view on which it is evaluated.
-    indicators : list of ndarray of int, default=None
-        Columns that the trees treat as one; see :class:`mercer.kernels.Forest`.
     """
 
     trees: TreeArrays
     view: str
-    indicators: list[Array] | None = None
 
     @property
     def description(self) -> str:
@@ -38,7 +35,7 @@ class TreeTerm:
 
     def __call__(self, X: Features) -> Array:
         """Return the values on rows of the view, shape (n_rows, n_outputs)."""
-        return self.trees.predict(with_numbers(X, self.indicators or []))
+        return self.trees.predict(X)
 
     def mapped(self, matrix: Array) -> TreeTerm:
         """Return the term with its outputs multiplied by a matrix."""
@@ -111,28 +108,7 @@ def tree_term(term: FeatureTerm) -> TreeTerm | None:
         # Indicators are divided by the square root of the number of trees, and a mean over trees by
         # the number itself.
         value[leaves] = term.coefficients[own] * np.sqrt(len(kernel.cuts))
-    return TreeTerm(replace(arrays, value=value), term.view, kernel.indicators)
-
-
-def own_coefficients(kernel: Forest) -> Array:
-    """Return the ensemble's own predictions as coefficients of the kernel's features.
-
-    Parameters
-    ----------
-    kernel : Forest
-        Kernel with leaves, of boosted trees without splits by sets of categories.
-
-    Returns
-    -------
-    ndarray of shape (n_leaves, n_outputs)
-        For boosted classifiers, coefficients of the decision function.
-    """
-    arrays = as_tree_arrays(kernel.ensemble)
-    assert arrays is not None
-    found = np.zeros((int(kernel.first_features[-1]), arrays.value.shape[1]))
-    for nodes, own in _leaves_of_trees(kernel, arrays):
-        found[own] = arrays.value[nodes] / np.sqrt(len(arrays.starts) - 1)
-    return found
+    return TreeTerm(replace(arrays, value=value), term.view)
 
 
 def _leaves_of_trees(kernel: Forest, arrays: TreeArrays) -> Iterator[tuple[Array, Array]]:

@@ -95,7 +95,7 @@ class UpdatesMixin:
         Sums over the new rows are added to the sums of `prepare_updates` in O(n_new m^2 + m^3) time
         for m centers, and no rows are stored. The rows are assumed not to be among those of the fit
         or of earlier updates, which is not checked: rows that are given again count twice. Kernels,
-        centers, trees and their leaves, transformations of the table, penalties and stacking
+        centers, estimators such as trees, transformations of the table, penalties and stacking
         weights are not updated, nor are the calibration of probabilities, intervals, prediction
         sets and `loo_predictions_`. A fit to the Gram matrix of all rows cannot be updated: fit it
         again.
@@ -156,7 +156,7 @@ class UpdatesMixin:
         Returns
         -------
         self : object
-            The estimator. For each kernel with m centers or leaves, it stores a few m x m matrices,
+            The estimator. For each kernel with m centers, it stores a few m x m matrices,
             which are saved with the model.
 
         Raises

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 from typing import TypeAlias
 
 import numpy as np
@@ -11,18 +11,16 @@ import scipy.linalg
 
 from mercer._blocks.listed_folds import FoldParts, ListedFolds, parts_in_turn
 from mercer._data.types import Array
+from mercer._gram.factors import with_diagonal
 from mercer._gram.tiles import map_tiles, serial_algebra
 from mercer._nystroem.features import Moments, NystroemFeatures
+from mercer._solvers.left_out import descended
 
-_ALPHAS = 10.0 ** np.arange(-6.0, 4.0)
-"""Penalties that are compared first, for features of unit scale."""
-
-_TOLERANCE = 1e-6
-"""Conjugate gradients stop at this ratio of the preconditioned gradient to its initial value."""
+_POWERS = (-6, 3)
+"""Smallest and largest power of ten that is compared, for features of unit scale."""
 
 _SERIAL_RANK = 2000
-"""Eigendecompositions of at most this size are not faster in several threads, and take several
-times as long if other processes run at the same time (benchmarks/large.py, one_kernel)."""
+"""Folds run side by side, with a thread each, if there are at most this many features."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +87,8 @@ class RidgeChoice:
     held_out_means: Array | None = None
 
 
-class _Path:
-    """Ridge regression with an intercept at every penalty, from one eigendecomposition.
+class _Equations:
+    """The normal equations of ridge regression with an intercept, on features of unit scale.
 
     Parameters
     ----------
@@ -100,107 +98,60 @@ class _Path:
 
     Attributes
     ----------
-    count : float
-        Number of rows.
     means : tuple of ndarray
         Means of summands and targets.
-    basis : ndarray of shape (n_summands, rank)
-        Maps summands to uncorrelated features.
-    values : ndarray of shape (rank,)
-        Sums of squares of the uncorrelated features.
     """
 
     def __init__(self, rows: Moments, features: NystroemFeatures) -> None:
-        self.count, self.means, self.features = rows.count, rows.means(), features
-        whitening = _remaining(features)
+        self.means, self._features = rows.means(), features
         centered = rows.centered(*self.means)
-        whitened = centered if whitening is None else centered.mapped(whitening)
-        values, vectors = np.linalg.eigh(whitened.gram)
-        self.values = np.maximum(values, 0.0)
-        self.basis = vectors if whitening is None else whitening @ vectors
-        self._projected = vectors.T @ whitened.cross
+        self._rows = centered if features.whitens_rows else centered.mapped(features.whitening)
 
     def solve(self, alphas: Array) -> Array:
         """Return the coefficients of summands, shape (n_alphas, n_summands, n_outputs)."""
-        solved = self._projected / (self.values + alphas[:, None])[:, :, None]
-        return np.asarray(self.basis @ solved)
+        gram, cross = self._rows.gram, self._rows.cross
+        # Rounding may leave eigenvalues that are negative by less than this.
+        least = np.finfo(float).eps * float(np.trace(gram))
+        solved = [
+            scipy.linalg.solve(with_diagonal(gram, max(alpha, least)), cross, assume_a="pos")
+            for alpha in alphas
+        ]
+        if not self._features.whitens_rows:
+            solved = [self._features.whitening @ own for own in solved]
+        return np.stack(solved)
+
+    def fit(self, solved: Array) -> LinearFit:
+        """Return the fits at some penalties, side by side, as a function of kernel values."""
+        means, values = self.means
+        side_by_side = np.concatenate(list(solved), axis=1)
+        mean = np.tile(values, len(solved))
+        intercept, features = mean - means @ side_by_side, self._features
+        coefficients = features.whitening @ side_by_side if features.whitens_rows else side_by_side
+        return LinearFit(coefficients, intercept, mean)
 
 
-class _PartPath:
-    """Ridge regression with an intercept at every penalty, without the rows of a fold.
+class _Fold:
+    """Ridge regressions without the rows of a fold, and their errors on its held-out rows."""
 
-    Conjugate gradients are preconditioned by the eigendecomposition for all rows, so that a few
-    steps are enough. If they would take longer than an eigendecomposition, one is computed instead.
-    """
+    def __init__(self, rows: Moments, held_out: Moments, features: NystroemFeatures) -> None:
+        self.equations, self._known = _Equations(rows, features), dict[float, Array]()
+        self._held_out = held_out.centered(*self.equations.means)
 
-    def __init__(self, rows: Moments, held_out: Moments, whole: _Path) -> None:
-        self._rows, self._whole, self.means = rows, whole, rows.means()
-        self._held_out, self._centered = (p.centered(*self.means) for p in (held_out, rows))
+    def solve(self, alphas: Array) -> Array:
+        """Return the coefficients of summands, shape (n_alphas, n_summands, n_outputs)."""
+        for alpha in alphas:
+            if alpha not in self._known:
+                self._known[alpha] = self.equations.solve(np.array([alpha]))[0]
+        return np.stack([self._known[alpha] for alpha in alphas])
 
-    def errors(self, coefficients: Array) -> Array:
+    def errors(self, alphas: Array) -> Array:
         """Return sums of squared errors on the held-out rows, shape (n_alphas + 1, n_outputs).
 
-        The last row has the errors of the mean. The coefficients are those that `solve` returns.
+        The last row has the errors of the mean.
         """
-        errors = self._held_out.squared_errors(coefficients)
-        return np.vstack([errors, self._held_out.squares])
-
-    def solve(self, alphas: Array) -> Array:
-        """Return the coefficients of summands, shape (n_alphas, n_summands, n_outputs)."""
-        if alphas.size > 1:
-            return self._decomposed.solve(alphas)
-        whitening = _remaining(self._whole.features)
-        rows = self._centered if whitening is None else self._centered.mapped(whitening)
-        gram = rows.gram + alphas[0] * np.eye(len(rows.gram))
-        solved = scipy.linalg.solve(gram, rows.cross, assume_a="pos")
-        return np.asarray(solved if whitening is None else whitening @ solved)[None]
-
-    def solve_iteratively(self, alphas: Array) -> Array:
-        """Return the coefficients of summands, by conjugate gradients.
-
-        The tolerance bounds the gradient. It does not bound errors of predictions if the penalty is
-        small and the held-out rows have a direction that the other rows do not determine.
-        """
-        gram, cross, basis = self._centered.gram, self._centered.cross, self._whole.basis
-        shifts = np.repeat(alphas, cross.shape[1])
-        inverse = 1.0 / (
-            self._rows.count / self._whole.count * self._whole.values[:, None] + shifts
+        return np.vstack(
+            [self._held_out.squared_errors(self.solve(alphas)), self._held_out.squares]
         )
-        residual: Array = np.tile(basis.T @ cross, (1, alphas.size))
-        solution = np.zeros_like(residual)
-        direction = conditioned = inverse * residual
-        power = np.einsum("ij,ij->j", residual, conditioned)
-        limit = _TOLERANCE**2 * power
-        # A step takes about 6 r^2 operations for each column, and an eigendecomposition 9 r^3.
-        for _ in range(len(residual) // max(len(shifts), 1)):
-            active = power > limit
-            if not active.any():
-                solved = (basis @ solution).reshape(-1, alphas.size, cross.shape[1])
-                return solved.transpose(1, 0, 2)
-            image = basis.T @ (gram @ (basis @ direction)) + shifts * direction
-            curvature = np.einsum("ij,ij->j", direction, image)
-            step = np.divide(power, curvature, out=np.zeros_like(power), where=active)
-            solution += step * direction
-            residual -= step * image
-            conditioned = inverse * residual
-            before, power = power, np.einsum("ij,ij->j", residual, conditioned)
-            direction = conditioned + direction * np.divide(
-                power, before, out=np.zeros_like(power), where=active
-            )
-        return self._decomposed.solve(alphas)
-
-    @cached_property
-    def _decomposed(self) -> _Path:
-        return _Path(self._rows, self._whole.features)
-
-
-Solve: TypeAlias = Callable[[_PartPath, Array], Array]
-"""Maps the path without a fold, and penalties, to coefficients."""
-
-
-def _remaining(features: NystroemFeatures) -> Array | None:
-    """Return the matrix that maps summands to features; None if the summands are features."""
-    return None if features.whitens_rows else features.whitening
 
 
 def ridge_on_features(
@@ -221,8 +172,8 @@ def ridge_on_features(
     features : NystroemFeatures
         The features whose products were summed.
     alphas : ndarray of shape (n_alphas,), default=None
-        Positive penalties. If None, powers of ten from 1e-6 to 1e3 times the mean weight, and then
-        six values around the best of these.
+        Positive penalties. If None, powers of ten from 1e-6 to 1e3 times the mean weight, downhill
+        from one, and then halves and quarters of powers around the best of these.
     mean_weight : float, default=1.0
         Mean weight of the rows.
     scores_of : callable, default=None
@@ -242,39 +193,30 @@ def ridge_on_features(
     Notes
     -----
     The error of a fit on held-out rows is a quadratic function of its coefficients, whose terms are
-    the sums of the fold, so that individual rows are not needed. One eigendecomposition for all
-    rows, O(r^3) for features of rank r, is used for every penalty, and preconditions conjugate
-    gradients for the folds. At the chosen penalty, the fits without each fold are exact. If their
-    error differs from that of conjugate gradients, exact fits compare all penalties again. Folds
-    without training or held-out rows are disregarded; if none remains, the largest penalty is used.
+    the sums of the fold, so that individual rows are not needed. Each fold and penalty takes a
+    Cholesky factorization, O(r^3 / 3) for features of rank r. Folds without training or held-out
+    rows are disregarded; if none remains, the largest penalty is used.
     """
-    grid = mean_weight * _ALPHAS if alphas is None else np.unique(np.asarray(alphas, dtype=float))
-    if not (grid.size and np.all(grid > 0.0) and np.isfinite(grid).all()):
-        raise ValueError(f"alphas must be positive and finite; got {alphas!r}.")
+    if alphas is not None:
+        alphas = np.unique(np.asarray(alphas, dtype=float))
+        if not (alphas.size and np.all(alphas > 0.0) and np.isfinite(alphas).all()):
+            raise ValueError(f"alphas must be positive and finite; got {alphas!r}.")
     made_of = parts_in_turn(len(parts)) if listed is None else listed.folds
     total = _all_rows(parts, made_of)
     if total.count == 0.0:
         raise ValueError("There are no rows to fit to.")
     with serial_algebra() if len(total.gram) <= _SERIAL_RANK else nullcontext():
-        whole = _Path(total, features)
-    paths = _paths(parts, made_of, total, whole)
-    folds = [path for path in paths if path is not None]
-    compared = _compared(_PartPath.solve_iteratively, folds, grid, finer=alphas is None)
-    alpha = best_penalty(*compared)
-    solved = _solved(_PartPath.solve, folds, np.array([alpha]))
-    exact, stated = _losses(folds, solved)[0], compared[1][compared[0] == alpha][0]
-    if abs(stated - exact) > np.sqrt(_TOLERANCE) * exact:
-        compared = _compared(_PartPath.solve, folds, grid, finer=alphas is None)
-    grid, losses = compared
-    scores = None
-    if scores_of is not None and folds:
-        found = _solved(_PartPath.solve, folds, grid)
-        scores = scores_of(_fold_fits(paths, found, features), grid)
-    best = best_penalty(grid, losses if scores is None else -scores)
-    if best != alpha:
-        solved = _solved(_PartPath.solve, folds, np.array([best]))
-    fit = _fit(whole, whole.solve(np.array([best])), features)
-    return RidgeChoice(grid, losses, best, fit, _fold_fits(paths, solved, features), scores)
+        every = _folds(parts, made_of, total, features)
+        folds = [fold for fold in every if fold is not None]
+        grid = _downhill(folds, mean_weight) if alphas is None else alphas
+        losses, scores = _losses(folds, grid), None
+        if scores_of is not None and folds:
+            scores = scores_of(_fits(every, grid), grid)
+        best = best_penalty(grid, losses if scores is None else -scores)
+        at_best = np.array([best])
+        equations = _Equations(total, features)
+        fit = equations.fit(equations.solve(at_best))
+        return RidgeChoice(grid, losses, best, fit, _fits(every, at_best), scores)
 
 
 def ridge_at(rows: Moments, features: NystroemFeatures, alpha: float) -> LinearFit:
@@ -289,17 +231,8 @@ def ridge_at(rows: Moments, features: NystroemFeatures, alpha: float) -> LinearF
     alpha : float
     """
     with serial_algebra() if len(rows.gram) <= _SERIAL_RANK else nullcontext():
-        path = _Path(rows, features)
-    return _fit(path, path.solve(np.array([alpha])), features)
-
-
-def _fit(path: _Path | _PartPath, solved: Array, features: NystroemFeatures) -> LinearFit:
-    """Return the fits at some penalties, side by side, as a function of kernel values."""
-    means, values = path.means
-    side_by_side = np.concatenate(list(solved), axis=1)
-    coefficients = features.whitening @ side_by_side if features.whitens_rows else side_by_side
-    mean = np.tile(values, len(solved))
-    return LinearFit(coefficients, mean - means @ side_by_side, mean)
+        equations = _Equations(rows, features)
+        return equations.fit(equations.solve(np.array([alpha])))
 
 
 def _all_rows(parts: list[Moments], folds: Sequence[FoldParts]) -> Moments:
@@ -308,59 +241,57 @@ def _all_rows(parts: list[Moments], folds: Sequence[FoldParts]) -> Moments:
     return reduce(Moments.plus, (parts[number] for number in numbers))
 
 
-def _paths(
-    parts: list[Moments], folds: Sequence[FoldParts], total: Moments, whole: _Path
-) -> list[_PartPath | None]:
-    """Return the path without each fold; None for folds without training or held-out rows."""
-    found: list[_PartPath | None] = []
-    for fold in folds:
+def _folds(
+    parts: list[Moments], made_of: Sequence[FoldParts], total: Moments, features: NystroemFeatures
+) -> list[_Fold | None]:
+    """Return the regressions without each fold; None if it has no training or held-out rows."""
+
+    def fold_of(fold: FoldParts) -> _Fold | None:
         trained, left_out, held_out = (
             [parts[number] for number in numbers]
             for numbers in (fold.trained, fold.left_out, fold.held_out)
         )
         if not all(any(part.count for part in some) for some in (trained, held_out)):
-            found.append(None)
-            continue
+            return None
         if len(left_out) <= len(trained):
             rows = total.plus(reduce(Moments.plus, left_out), -1.0)
         else:
             rows = reduce(Moments.plus, trained)
-        found.append(_PartPath(rows, reduce(Moments.plus, held_out), whole))
-    return found
+        return _Fold(rows, reduce(Moments.plus, held_out), features)
+
+    return list(map_tiles(fold_of, made_of))
 
 
-def _fold_fits(
-    paths: list[_PartPath | None], solved: list[Array], features: NystroemFeatures
-) -> list[LinearFit | None]:
-    """Return the fits without each fold; None for folds that have no path."""
-    found = iter(solved)
-    return [None if path is None else _fit(path, next(found), features) for path in paths]
+def _fits(folds: Sequence[_Fold | None], alphas: Array) -> list[LinearFit | None]:
+    """Return the fits without each fold, at some penalties side by side."""
+    return [None if fold is None else fold.equations.fit(fold.solve(alphas)) for fold in folds]
 
 
-def _solved(solve: Solve, paths: list[_PartPath], alphas: Array) -> list[Array]:
-    """Return the coefficients without each fold."""
-    return list(map_tiles(lambda path: solve(path, alphas), paths))
+def _downhill(folds: Sequence[_Fold], mean_weight: float) -> Array:
+    """Return the penalties of a search for the least out-of-fold error, ascending."""
+    tried: dict[int, float] = {}
+
+    def loss(quarters: int) -> float:
+        if quarters not in tried:
+            tried[quarters] = float(_losses(folds, _penalties([quarters], mean_weight))[0])
+        return tried[quarters]
+
+    best = 4 * descended(lambda power: loss(4 * int(power)), 0, _POWERS)
+    for step in (2, 1):
+        best = min((best - step, best, best + step), key=loss)
+    return _penalties(list(tried), mean_weight)
 
 
-def _compared(
-    solve: Solve, paths: list[_PartPath], grid: Array, *, finer: bool
-) -> tuple[Array, Array]:
-    """Return penalties and their losses, with finer penalties around the best one if requested."""
-    if not paths:
-        return grid, np.ones(grid.size)
-    losses = _losses(paths, _solved(solve, paths, grid))
-    if not finer:
-        return grid, losses
-    more = best_penalty(grid, losses) * 10.0 ** (np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0]) / 4.0)
-    order = np.argsort(alphas := np.append(grid, more))
-    return alphas[order], np.append(losses, _losses(paths, _solved(solve, paths, more)))[order]
+def _penalties(quarters: Sequence[int], mean_weight: float) -> Array:
+    """Return distinct penalties for numbers of quarters of a power of ten, ascending."""
+    return mean_weight * 10.0 ** (np.unique(np.array(quarters, dtype=int)) / 4.0)
 
 
-def _losses(paths: list[_PartPath], solved: list[Array]) -> Array:
+def _losses(folds: Sequence[_Fold], alphas: Array) -> Array:
     """Return out-of-fold squared errors relative to those of the means, averaged over outputs."""
-    if not paths:
-        return np.ones(1)
-    total = np.sum([path.errors(own) for path, own in zip(paths, solved, strict=True)], axis=0)
+    if not folds:
+        return np.ones(len(alphas))
+    total = np.sum(list(map_tiles(lambda fold: fold.errors(alphas), folds)), axis=0)
     own, baseline = total[:-1], total[-1]
     ratios = np.divide(own, baseline, out=np.ones_like(own), where=baseline > 0.0)
     return np.asarray(ratios.mean(axis=1))

@@ -1,30 +1,139 @@
-"""Nyström features: choice of centers, whitening, and the sums over rows that fits depend on."""
+"""Nyström features: kernel values at centers, whitening, and the sums that fits depend on."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 
 from mercer._blocks.blocks import Block
 from mercer._blocks.listed_folds import ListedFolds
 from mercer._blocks.row_sample import RowWeights, row_folds
+from mercer._data.arrays import to_numpy
 from mercer._data.encoded_targets import TargetEncoding
-from mercer._data.types import Array, Features, RandomState
+from mercer._data.types import AnyArray, Array, Features, RandomState, own_fields
 from mercer._data.weights import UnitWeights
 from mercer._gram.dense import to_unit_scale
+from mercer._gram.devices import TILE_BYTES, Device
 from mercer._gram.memory import working_memory
 from mercer._gram.tiles import serial_algebra
-from mercer._nystroem.kernel_columns import KernelColumns
 from mercer._solvers.ridge import check_definite
 from mercer.kernels import Kernel
 
 _RANK_TOLERANCE = 1e-11
 """Eigenvalues below this fraction of the largest one are left out, since their features would have
 few accurate digits."""
+
+
+MANY_VALUES = 10**6
+"""Products with fewer kernel values take the processor about ten milliseconds."""
+
+_TILE_VALUES = 2**19
+"""Number of kernel values of a tile of rows, which take 4 MB and stay in the cache of a core."""
+
+
+def values_on_device(
+    kernel: Kernel, X: Features, device: Device, Z: Features | None = None
+) -> Callable[[slice], AnyArray]:
+    """Return a function from rows of `X` to the kernel's values, minus its offset, on a device.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Kernel that is bound to the table. Values of kernels that read other arrays than those of
+        NumPy are computed on the device, and others are copied there.
+    X : ndarray or sparse matrix of shape (n_rows, n_features)
+    device : Device
+    Z : ndarray or sparse matrix of shape (n_others, n_features), default=None
+        The other rows; by default those of `X`.
+    """
+    if kernel.accepts_array_api and not sp.issparse(X):
+        here = device.put(X)
+        there = here if Z is None else device.put(Z)
+        return lambda rows: kernel._shifted(here[rows, :], there)
+    if Z is None:
+        same, table = kernel._evaluated_on(X)
+        return lambda rows: device.put(same._shifted(table[rows], table))
+    shifted = kernel._shifted_at(Z)
+    return lambda rows: device.put(shifted(X[rows]))
+
+
+@dataclass(frozen=True)
+class KernelColumns:
+    """Columns of the kernel matrix between rows and centers, minus constants.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Kernel that is bound to the table.
+    centers : ndarray or sparse matrix of shape (n_centers, n_features)
+    means : ndarray of shape (n_centers,)
+        Constants to subtract: means of the kernel's values at the centers, minus its offset.
+    """
+
+    kernel: Kernel
+    centers: Features
+    means: Array
+
+    @property
+    def n_centers(self) -> int:
+        """Number of centers."""
+        return int(self.centers.shape[0])
+
+    def tiles(self, n_rows: int) -> Iterator[slice]:
+        """Yield slices of consecutive rows whose kernel values stay in the cache.
+
+        Parameters
+        ----------
+        n_rows : int
+        """
+        size = max(_TILE_VALUES // self.n_centers, 64)
+        yield from (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
+
+    def __call__(self, X: Features) -> Array:
+        """Return the kernel between rows and centers, minus its offset and the means.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_centers)
+        """
+        return self._values(X.astype(np.float64, copy=False)) - self.means
+
+    def products_on(self, device: Device, X: Features, coefficients: Array) -> Array:
+        """Return the products of these columns with coefficients, computed on a card.
+
+        Parameters
+        ----------
+        device : Device
+        X : ndarray or sparse matrix of shape (n_rows, n_features)
+        coefficients : ndarray of shape (n_centers, n_outputs)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs)
+        """
+        values = values_on_device(self.kernel, X, device, self.centers)
+        factor, size = device.put(coefficients), max(TILE_BYTES // (8 * self.n_centers), 1)
+        parts = [to_numpy(values(rows) @ factor) for rows in gen_batches(X.shape[0], size)]
+        total = np.concatenate([np.empty((0, coefficients.shape[1])), *parts])
+        return np.asarray(total - self.means @ coefficients)
+
+    @cached_property
+    def _values(self) -> Callable[[Features], Array]:
+        """The kernel between given rows and the centers, minus its offset."""
+        return self.kernel._shifted_at(self.centers)
+
+    def __getstate__(self) -> dict[str, object]:
+        return own_fields(self)
 
 
 @dataclass(frozen=True)

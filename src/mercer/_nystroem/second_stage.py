@@ -1,28 +1,45 @@
 """Predictors for large tables, on Nyström features or on the kernel between all rows."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
-from mercer._blocks.tables import DrawnSample
+from mercer._blocks.tables import DrawnSample, block_source
 from mercer._data.encoded_targets import TargetEncoding
-from mercer._data.folds import sample_rows
+from mercer._data.folds import evenly_spaced, sample_rows
+from mercer._data.sample import Sample
 from mercer._data.types import Array, Features, RandomState
 from mercer._gram.devices import current_device
 from mercer._gram.expansion import THE_TABLE, KernelTerm
+from mercer._gram.memory import check_gram_memory
 from mercer._gram.tiles import map_tiles
 from mercer._model_selection.calibration import Calibration, calibrate
 from mercer._model_selection.scoring import PredictionScorer
-from mercer._nystroem.all_rows import ridge_on_all_rows
-from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice, ridge_on_features
-from mercer._nystroem.features import NormalEquations, choose_centers, nystroem_features
-from mercer._nystroem.kernel_columns import MANY_VALUES, KernelColumns
+from mercer._nystroem.all_pairs import ridge_on_all_rows
+from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice, ridge_at, ridge_on_features
+from mercer._nystroem.features import (
+    MANY_VALUES,
+    KernelColumns,
+    Moments,
+    NormalEquations,
+    NystroemFeatures,
+    choose_centers,
+    nystroem_features,
+)
 from mercer.kernels import Kernel
 
 FEW_ROWS = 1000
 """Up to this many rows, fits with all rows as centers use features in double precision, which take
 at most a second."""
+
+_SAME_FIT = 1e-2
+"""If the sums are over the rows of the model, predictions of a fit to them differ from those of the
+model by less than this fraction of the targets' standard deviation, in root mean square. With other
+rows, the fraction would be the square root of the degrees of freedom per row."""
 
 
 @dataclass(frozen=True)
@@ -396,3 +413,60 @@ def _score(
         return scorer(part.y, found, part.weights, encoding.classes)
     except ValueError:
         return float(np.nan)
+
+
+@dataclass(frozen=True)
+class RowSums:
+    """Sums of products of features and targets over all rows so far.
+
+    Attributes
+    ----------
+    features : NystroemFeatures
+    encoding : TargetEncoding
+    sums : Moments
+    """
+
+    features: NystroemFeatures
+    encoding: TargetEncoding
+    sums: Moments
+
+    def plus(self, rows: Sample) -> RowSums:
+        """Return the sums with further rows added, in one pass over blocks of these rows."""
+        statistic = NormalEquations(self.features, self.encoding, rows.weights)
+        parts = block_source(rows.X, rows.y).reduce(statistic)
+        return replace(self, sums=self.sums.plus(reduce(Moments.plus, parts)))
+
+    def fitted(self, model: NystroemModel) -> NystroemModel:
+        """Return the model fitted to the sums at the same penalty, by an eigendecomposition."""
+        fit = ridge_at(self.sums, self.features, model.choice.alpha)
+        return replace(model, choice=replace(model.choice, fit=fit))
+
+
+def row_sums(model: NystroemModel, rows: Sample) -> RowSums:
+    """Compute the sums over the rows that a model on Nyström features was fitted to.
+
+    Parameters
+    ----------
+    model : NystroemModel
+    rows : Sample
+        All rows of positive weight.
+
+    Raises
+    ------
+    ValueError
+        If the model was fitted to other rows.
+    MemoryError
+        If the sums do not fit into memory.
+    """
+    if model.rows is not None:
+        rows = rows.take(np.flatnonzero(np.isin(rows.numbers, model.rows)))
+    check_gram_memory(model.columns.n_centers, 3, "fit anew, with fewer centers")
+    features = nystroem_features(model.columns.kernel, model.columns.centers)
+    none = Moments.zero(features.n_summands, model.encoding.n_outputs)
+    found = RowSums(features, model.encoding, none).plus(rows)
+    some = rows.X[evenly_spaced(len(rows), 200)]
+    difference = found.fitted(model).values(some) - model.values(some)
+    spread = max(float(model.encoding.encode(rows.y).std()), 1e-12)
+    if np.sqrt(np.mean(difference**2)) > _SAME_FIT * spread:
+        raise ValueError("The model was not fitted to these rows: pass those that fit was given.")
+    return found

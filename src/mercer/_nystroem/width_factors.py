@@ -10,7 +10,7 @@ from mercer._blocks.tables import DrawnSample
 from mercer._data.encoded_targets import TargetEncoding
 from mercer._data.folds import sample_rows
 from mercer._data.types import Array, RandomState
-from mercer._nystroem.all_rows import AROUND, AllRows, part_of, penalties_for
+from mercer._nystroem.all_pairs import AROUND, AllRows, part_of, penalties_for
 from mercer._nystroem.feature_ridge import ridge_on_features
 from mercer._nystroem.features import NormalEquations, choose_centers, nystroem_features
 from mercer._nystroem.second_stage import all_rows_are_centers

@@ -1,9 +1,11 @@
-"""Ridge regressions on one large Gram matrix by preconditioned conjugate gradients."""
+"""Preconditioned conjugate gradients, and ridge regressions on one large Gram matrix by them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 import scipy.linalg
@@ -27,6 +29,9 @@ _SHIFT = 4.0
 """Preconditioners are shifted by this multiple of the rounding errors of their eigenvalues, because
 their smallest eigenvalues may be as small as these errors. The shift is multiplied by this factor
 again while a preconditioner is indefinite."""
+
+Product: TypeAlias = Callable[[AnyArray, Array], AnyArray]
+"""Maps vectors, as rows, and the numbers of their systems to a product for each system."""
 
 
 class PreconditionedRidge:
@@ -100,56 +105,95 @@ class PreconditionedRidge:
         """
         n_fits, n_samples, n_outputs = targets.shape
         scaled = (roots[:, :, None] * targets).astype(np.float32)
-        # Systems are rows, ordered by fit, then penalty, then output.
         right = np.repeat(scaled.transpose(0, 2, 1)[:, None], len(alphas), axis=1)
         right, solution, shift = right.reshape(-1, n_samples), None, _SHIFT
         while solution is None:
-            systems = _Systems(self._factor, roots, alphas, n_outputs, shift)
-            if systems.are_definite:
-                solution = self._iterated(systems, copied(like(right, self.gram)), tol, max_iter)
+            with suppress(IndefiniteError):
+                systems = _Systems(
+                    self.gram, self._factor, roots, alphas, n_outputs=n_outputs, shift=shift
+                )
+                solution = conjugate_gradients(
+                    systems.apply,
+                    systems.precondition,
+                    copied(like(right, self.gram)),
+                    tol=tol,
+                    max_iter=max_iter,
+                )
             shift *= _SHIFT
         coefficients = solution * np.repeat(roots.astype(np.float32), len(alphas) * n_outputs, 0)
         shaped = coefficients.reshape(n_fits, len(alphas), n_outputs, n_samples)
         return np.asarray(shaped.transpose(0, 1, 3, 2))
 
-    def _iterated(
-        self, systems: _Systems, residual: AnyArray, tol: float, max_iter: int
-    ) -> Array | None:
-        """Return the solutions; None if rounding makes a preconditioner indefinite.
 
-        The residual is overwritten.
-        """
-        solved = np.zeros(residual.shape, dtype=np.float32)
-        active = systems.some(np.arange(len(solved)))
-        direction = active.precondition(residual)
-        power = _products(residual, direction)
-        if (power < 0.0).any():
-            return None
-        limit, xp = tol**2 * power, namespace(residual)
-        found, solution = power > limit, xp.zeros_like(residual)
-        for _ in range(max_iter):
-            if not found.all():
-                solved[active.numbers[~found]] = to_numpy(solution)[~found]
-                kept = indices_like(np.flatnonzero(found), residual)
-                active, power = systems.some(active.numbers[found]), power[found]
-                solution, residual, direction = (
-                    xp.take(values, kept, axis=0) for values in (solution, residual, direction)
-                )
-            if not len(active.numbers):
-                break
-            image = active.apply(self.gram, direction)
-            step = like(power / _products(direction, image), residual)[:, None]
-            solution += step * direction
-            residual -= step * image
-            conditioned = active.precondition(residual)
-            before, power = power, _products(residual, conditioned)
-            if (power < 0.0).any():
-                return None
-            direction *= like(power / before, residual)[:, None]
-            direction += conditioned
-            found = power > limit[active.numbers]
-        solved[active.numbers] = to_numpy(solution)
-        return solved
+class IndefiniteError(ArithmeticError):
+    """A preconditioner is indefinite because of rounding."""
+
+
+def conjugate_gradients(
+    apply: Product,
+    precondition: Product,
+    residual: AnyArray,
+    *,
+    tol: float,
+    max_iter: int,
+) -> Array:
+    """Solve positive definite systems side by side, by preconditioned conjugate gradients.
+
+    Parameters
+    ----------
+    apply, precondition : callable
+        Map one vector for each of some systems, as rows, and the numbers of these systems to the
+        products of the systems' matrices, and of the inverses of their preconditioners.
+    residual : array of shape (n_systems, n)
+        The right-hand sides, which are overwritten.
+    tol : float
+        Tolerance of the norm of the preconditioned gradient, relative to its value at zero.
+    max_iter : int
+        Maximum number of iterations.
+
+    Returns
+    -------
+    ndarray of shape (n_systems, n)
+
+    Raises
+    ------
+    IndefiniteError
+        If a preconditioner is not positive definite.
+    """
+    solved, numbers = (
+        np.zeros(residual.shape, to_numpy(residual[:0]).dtype),
+        np.arange(len(residual)),
+    )
+    direction = precondition(residual, numbers)
+    power, xp = _products(residual, direction), namespace(residual)
+    limit, solution = tol**2 * power, xp.zeros_like(residual)
+    found, n_iter = power > limit, 0
+    while _check_definite(power) and found.any() and n_iter < max_iter:
+        if not found.all():
+            solved[numbers[~found]] = to_numpy(solution)[~found]
+            kept = indices_like(np.flatnonzero(found), residual)
+            numbers, power = numbers[found], power[found]
+            solution, residual, direction = (
+                xp.take(values, kept, axis=0) for values in (solution, residual, direction)
+            )
+        image = apply(direction, numbers)
+        step = like(power / _products(direction, image), residual)[:, None]
+        solution += step * direction
+        residual -= step * image
+        conditioned = precondition(residual, numbers)
+        before, power = power, _products(residual, conditioned)
+        direction *= like(power / before, residual)[:, None]
+        direction += conditioned
+        found, n_iter = power > limit[numbers], n_iter + 1
+    solved[numbers] = to_numpy(solution)
+    return solved
+
+
+def _check_definite(power: Array) -> bool:
+    """Return true if the inner products of gradients with preconditioned gradients are positive."""
+    if (power < 0.0).any():
+        raise IndefiniteError("A preconditioner is indefinite.")
+    return True
 
 
 class _Systems:
@@ -157,24 +201,39 @@ class _Systems:
 
     Parameters
     ----------
+    gram : array of float32 of shape (n_samples, n_samples)
     factor : array of float32 of shape (n_samples, rank)
         A factor F such that F F' approximates the Gram matrix.
     roots : ndarray of shape (n_fits, n_samples)
     alphas : ndarray of shape (n_alphas,)
     n_outputs : int
+        Systems are ordered by fit, then penalty, then output.
     shift : float
         Shift of the preconditioners, in units of the rounding errors of products.
+
+    Raises
+    ------
+    IndefiniteError
+        If a preconditioner is not positive definite.
     """
 
     def __init__(
-        self, factor: AnyArray, roots: Array, alphas: Array, n_outputs: int, shift: float
+        self,
+        gram: AnyArray,
+        factor: AnyArray,
+        roots: Array,
+        alphas: Array,
+        *,
+        n_outputs: int,
+        shift: float,
     ) -> None:
-        self.factor, self.roots, self.n_outputs = factor, like(roots, factor), n_outputs
+        self.gram, self.factor, self.roots = gram, factor, like(roots, factor)
+        self.penalized = np.repeat(np.arange(len(roots) * len(alphas)), n_outputs)
         self.alphas = np.tile(alphas, len(roots)).astype(np.float32)
         self.fit = np.repeat(np.arange(len(roots)), len(alphas))
         xp, whole = namespace(factor), factor.T @ factor
 
-        def factorized(fit: int) -> Sequence[AnyArray | None]:
+        def factorized(fit: int) -> Sequence[AnyArray]:
             # Most fits leave out few samples, and products of these are faster than products of the
             # rest.
             others = np.flatnonzero(roots[fit] != 1.0)
@@ -186,68 +245,36 @@ class _Systems:
 
         mapped = map_tiles if isinstance(factor, np.ndarray) else map
         fits = list(mapped(factorized, range(len(roots))))
-        found = [inverse for of_fit in fits for inverse in of_fit]
-        self.inverses = [inverse for inverse in found if inverse is not None]
-        # Rounding may leave no factor.
-        self.are_definite = len(self.inverses) == len(found)
+        self.inverses = [inverse for of_fit in fits for inverse in of_fit]
 
-    def some(self, numbers: Array) -> _ActiveSystems:
-        """Return some of the systems.
-
-        Parameters
-        ----------
-        numbers : ndarray of int of shape (n_systems,)
-            Ascending.
-        """
-        penalized = numbers // self.n_outputs
-        fits = indices_like(self.fit[penalized], self.factor)
-        roots = namespace(self.factor).take(self.roots, fits, axis=0)
-        alphas = like(self.alphas[penalized, None], self.factor)
-        same = np.flatnonzero(np.diff(penalized, prepend=-1, append=-1))
-        parts = [slice(*ends) for ends in zip(same[:-1].tolist(), same[1:].tolist(), strict=True)]
-        inverses = [self.inverses[penalized[part.start]] for part in parts]
-        return _ActiveSystems(numbers, self.factor, roots, alphas, parts, inverses)
-
-
-@dataclass(frozen=True)
-class _ActiveSystems:
-    """Some of the systems, on vectors that are rows in the order of the systems.
-
-    Attributes
-    ----------
-    numbers : ndarray of int of shape (n_systems,)
-    factor : array of shape (n_samples, rank)
-    roots : array of shape (n_systems, n_samples)
-        Square roots of the weights.
-    alphas : array of shape (n_systems, 1)
-    parts : sequence of slice
-        Systems with the same fit and penalty.
-    inverses : sequence of array of shape (rank, rank)
-        For each part, the inverse of F' D^2 F + a I.
-    """
-
-    numbers: Array
-    factor: AnyArray
-    roots: AnyArray
-    alphas: AnyArray
-    parts: Sequence[slice]
-    inverses: Sequence[AnyArray]
-
-    def apply(self, gram: AnyArray, vectors: AnyArray) -> AnyArray:
-        """Return the products of the matrices with one vector each.
+    def apply(self, vectors: AnyArray, numbers: Array) -> AnyArray:
+        """Return the products of the matrices of some systems with one vector each.
 
         The Gram matrix is symmetric, so that vectors may stand on its left. A product with few
         columns on its right would first copy the matrix into another layout.
         """
-        return self.roots * ((self.roots * vectors) @ gram) + self.alphas * vectors
+        roots, alphas = self._of(numbers)
+        return roots * ((roots * vectors) @ self.gram) + alphas * vectors
 
-    def precondition(self, vectors: AnyArray) -> AnyArray:
-        """Return the products of the inverse preconditioners with one vector each."""
-        projected, xp = (self.roots * vectors) @ self.factor, namespace(vectors)
-        for part, inverse in zip(self.parts, self.inverses, strict=True):
-            solved = in_double(projected[part, :]) @ inverse
-            projected[part, :] = xp.astype(solved, vectors.dtype)
-        return (vectors - self.roots * (projected @ self.factor.T)) / self.alphas
+    def precondition(self, vectors: AnyArray, numbers: Array) -> AnyArray:
+        """Return the products of the inverse preconditioners with one vector each.
+
+        The inverses of F' D^2 F + a I are the same for all outputs of a fit at a penalty.
+        """
+        (roots, alphas), penalized = self._of(numbers), self.penalized[numbers]
+        projected, xp = (roots * vectors) @ self.factor, namespace(vectors)
+        ends = np.flatnonzero(np.diff(penalized, prepend=-1, append=-1))
+        for first, end in pairwise(ends.tolist()):
+            solved = in_double(projected[first:end, :]) @ self.inverses[penalized[first]]
+            projected[first:end, :] = xp.astype(solved, vectors.dtype)
+        return (vectors - roots * (projected @ self.factor.T)) / alphas
+
+    def _of(self, numbers: Array) -> tuple[AnyArray, AnyArray]:
+        """Return the square roots of the weights, and the penalties, of some systems."""
+        penalized = self.penalized[numbers]
+        fits = indices_like(self.fit[penalized], self.factor)
+        roots = namespace(self.factor).take(self.roots, fits, axis=0)
+        return roots, like(self.alphas[penalized, None], self.factor)
 
 
 def _root(matrix: AnyArray) -> AnyArray:
@@ -290,19 +317,24 @@ def _solved(root: AnyArray, sides: AnyArray) -> AnyArray:
     return triangular_inverse(root) @ sides
 
 
-def _inverse(matrix: AnyArray) -> AnyArray | None:
-    """Return the inverse in double precision, or None if the matrix is not positive definite.
+def _inverse(matrix: AnyArray) -> AnyArray:
+    """Return the inverse in double precision.
 
     Products with it are faster than the solution of triangular systems, above all on several cores
     or on a card. In single precision, they would lose the digits that cancel in preconditioners.
+
+    Raises
+    ------
+    IndefiniteError
+        If the matrix is not positive definite.
     """
     if isinstance(matrix, np.ndarray):
         try:
             return inverted(definite_factor(matrix))
-        except ValueError:
-            return None
+        except ValueError as error:
+            raise IndefiniteError("A preconditioner is indefinite.") from error
     if (factor := _cholesky(matrix)) is None:
-        return None
+        raise IndefiniteError("A preconditioner is indefinite.")
     root = triangular_inverse(factor)
     return root.T @ root
 

@@ -21,7 +21,6 @@ from mercer.kernels._leaves import (
     leaves_of,
     openmp_threads,
     total_effects,
-    with_numbers,
 )
 from mercer.kernels._tree_arrays import TreeArrays, as_tree_arrays
 
@@ -48,11 +47,6 @@ class Forest(Kernel):
         `with_leaves_of`. None determines them from the rows of each evaluation.
     rows : ndarray or sparse matrix of shape (n_rows, n_features), default=None
         Rows whose values `relevance` exchanges.
-    indicators : list of ndarray of int, default=None
-        Groups of columns of zeros and ones, given by their indices. In each row, at most one column
-        of a group is one, as in the one-hot columns of a category. In the table to which the
-        ensemble was fitted, each group is one column, after all other columns. This column contains
-        the number of the indicator that is one, counted from one, or zero if no indicator is one.
 
     Raises
     ------
@@ -95,7 +89,6 @@ class Forest(Kernel):
     ensemble: BaseEstimator | TreeArrays
     cuts: list[Array] | None = None
     rows: Features | None = None
-    indicators: list[Array] | None = None
 
     def with_leaves_of(self, X: Features) -> Self:
         """Return the kernel with the leaves that the given rows reach, as `features` requires.
@@ -219,11 +212,9 @@ class Forest(Kernel):
         """Return the features' total effects on the predictions, relative to their variance.
 
         The values of one feature are exchanged between rows; the effect is half the mean square of
-        the resulting changes in predictions. The features of a group of `indicators` are exchanged
-        together, and share the effect in proportion to their variances. The total effect is defined
-        for every ensemble that predicts. Gains of splits are not used, because boosted trees of
-        scikit-learn do not report them, and deep trees have large gains for irrelevant features,
-        too.
+        the resulting changes in predictions. The total effect is defined for every ensemble that
+        predicts. Gains of splits are not used, because boosted trees of scikit-learn do not report
+        them, and deep trees have large gains for irrelevant features, too.
 
         Parameters
         ----------
@@ -237,8 +228,7 @@ class Forest(Kernel):
         predict = _predictor(self.ensemble)
         if self.rows is None or predict is None:
             return np.full(n_features, np.nan)
-        groups = self.indicators or []
-        return total_effects(lambda X: predict(with_numbers(X, groups)), self.rows, groups)
+        return total_effects(predict, self.rows)
 
     def describe(self) -> str:
         """Return the name, and the number of trees if leaves have been read."""
@@ -263,7 +253,7 @@ class Forest(Kernel):
     def _digest(self) -> str:
         """Hash of `cuts`, `rows` and the leaves of `rows`, which is the same for saved trees."""
         if self.cuts is None or self.rows is None:
-            return str(joblib.hash((self.ensemble, self.indicators)))
+            return str(joblib.hash(self.ensemble))
         found = hashlib.sha256()
         for part in (*self.cuts, sp.csr_matrix(self.rows).data, self._applied(self.rows)):
             found.update(np.ascontiguousarray(part).tobytes())
@@ -293,7 +283,7 @@ class Forest(Kernel):
 
     def _numbers(self, X: Features) -> Iterator[tuple[Array, float]]:
         """Return numbers that identify the leaves of validated rows; see :func:`leaf_numbers`."""
-        return leaf_numbers(self.ensemble, with_numbers(X, self.indicators or []))
+        return leaf_numbers(self.ensemble, X)
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
         if self.cuts is not None:

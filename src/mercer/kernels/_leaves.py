@@ -1,7 +1,7 @@
 """Leaves that rows fall into, found by the public methods of ensembles of trees."""
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import cache
 
@@ -143,62 +143,6 @@ def leaves_of(values: Array, cuts: Array) -> Array:
     return np.searchsorted(cuts, values).astype(np.min_scalar_type(-len(cuts) - 1))
 
 
-def indicator_groups(X: Array, most: int = 254) -> list[Array]:
-    """Find groups of neighboring 0/1 columns with at most one value of one in each row.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    most : int, default=254
-        Maximum number of columns in a group: boosted trees distinguish 255 values of a column,
-        and one value stands for no indicator.
-
-    Returns
-    -------
-    list of ndarray of int
-        Indices of two or more columns, such as the one-hot columns of a category.
-    """
-    groups: list[list[int]] = []
-    taken, before = np.zeros(len(X), dtype=bool), -2
-    for j, column in enumerate(X.T):
-        ones = column == 1.0
-        if not np.all(ones | (column == 0.0)):
-            continue
-        if before == j - 1 and len(groups[-1]) < most and not np.any(ones & taken):
-            groups[-1].append(j)
-            taken |= ones
-        else:
-            groups.append([j])
-            taken = ones
-        before = j
-    return [np.array(group) for group in groups if len(group) > 1]
-
-
-def with_numbers(X: Features, groups: Sequence[Array]) -> Features:
-    """Return the table with each group of indicators as one column, after all other columns.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-    groups : sequence of ndarray of int
-        Indices of columns.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_others + n_groups)
-        The last columns hold the number of the indicator that is one, counted from one, or zero if
-        none is. If there are no groups, it is the table itself.
-    """
-    if not groups:
-        return X
-    others = np.delete(np.arange(X.shape[1]), np.concatenate(groups))
-    found = np.empty((X.shape[0], len(others) + len(groups)))
-    found[:, : len(others)] = X[:, others]
-    for column, group in enumerate(groups, len(others)):
-        found[:, column] = X[:, group] @ np.arange(1.0, len(group) + 1.0)
-    return found
-
-
 @cache
 def _openmp() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="openmp")
@@ -213,9 +157,7 @@ def openmp_threads(n_threads: int) -> AbstractContextManager[object]:
     return _openmp().limit(limits=n_threads)
 
 
-def total_effects(
-    predict: Callable[[Array], Array], rows: Features, groups: Sequence[Array] = ()
-) -> Array:
+def total_effects(predict: Callable[[Array], Array], rows: Features) -> Array:
     """Return the features' total effects on predictions, relative to the predictions' variance.
 
     The values of one feature are exchanged between rows; the effect is half the mean square of the
@@ -226,8 +168,6 @@ def total_effects(
     predict : callable
         Function from rows to predictions of shape (n_rows,) or (n_rows, n_outputs).
     rows : ndarray or sparse matrix of shape (n_rows, n_features)
-    groups : sequence of ndarray of int, default=()
-        Features that are exchanged together, and share the effect in proportion to their variances.
 
     Returns
     -------
@@ -240,16 +180,13 @@ def total_effects(
     """
     rows = sp.csr_matrix(rows).toarray() if sp.issparse(rows) else rows
     effects = np.zeros(rows.shape[1])
-    alone = np.setdiff1d(np.arange(rows.shape[1]), np.concatenate([[], *groups]))
     with openmp_threads(1):
         before = predict(rows)
         variance = before.var(axis=0).sum()
         order = np.random.default_rng(0).permutation(len(rows))
-        for columns in [*alone[:, None].astype(int), *groups] if variance else []:
+        for column in range(rows.shape[1]) if variance else []:
             changed = rows.copy()
-            changed[:, columns] = rows[order][:, columns]
+            changed[:, column] = rows[order, column]
             difference = predict(changed) - before
-            effect = np.square(difference).mean(axis=0).sum() / (2.0 * variance)
-            own = rows[:, columns].var(axis=0) if len(columns) > 1 else np.ones(1)
-            effects[columns] = effect * own / (own.sum() or 1.0)
+            effects[column] = np.square(difference).mean(axis=0).sum() / (2.0 * variance)
     return effects

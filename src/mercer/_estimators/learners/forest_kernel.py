@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, fields
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -30,7 +30,7 @@ from mercer._data.encoded_targets import encode_target
 from mercer._data.row_order import content_ranks
 from mercer._data.types import Array, Features
 from mercer._data.validation import check_choice, check_number, check_positive
-from mercer._data.weights import SampleWeights, as_weights
+from mercer._data.weights import SampleWeights
 from mercer._estimators.fits import reported_steps
 from mercer._estimators.kernel_estimator import TrainingData
 from mercer._estimators.kernel_learner import KernelLearner, weighted_kernels
@@ -38,7 +38,7 @@ from mercer._gram.moments import moments
 from mercer._search.records import LearnedKernel
 from mercer._search.targets import Target, Task
 from mercer.kernels import Forest
-from mercer.kernels._leaves import check_leaves_are_read, openmp_threads, with_numbers
+from mercer.kernels._leaves import check_leaves_are_read, openmp_threads
 
 EnsembleName: TypeAlias = Literal["boosting", "forest", "extra-trees"]
 
@@ -179,18 +179,31 @@ class ForestKernel(KernelLearner):
             labels = encode_target(data.y[order], classification=False, weights=weights).values
         else:
             labels = target.codes[order]
+        trees = self._trees(classification=target.codes is not None)
         with reported_steps(self, 1) as report:
-            kernel, _ = grow(
-                data.X[order],
-                labels,
-                weights,
-                classification=target.codes is not None,
-                **{field.name: getattr(self, field.name) for field in fields(Growth)},
-            )
+            with openmp_threads(effective_n_jobs(self.n_jobs)):
+                kernel = _grown(trees, data.X[order], labels, weights)
             report()
         self.n_leaves_ = sum(len(cuts) + 1 for cuts in kernel.cuts or [])
         found = moments(data.samples(), [kernel], target.centered)
         return weighted_kernels([kernel], np.ones(1), found)
+
+    def _trees(self, *, classification: bool) -> BaseEstimator:
+        """Return the unfitted ensemble, a classifier or a regressor."""
+        if not isinstance(self.ensemble, str):
+            return _checked_copy(self.ensemble, classification)
+        boosted = self.ensemble == "boosting"
+        trees = _ENSEMBLES[self.ensemble][classification]()
+        trees.set_params(
+            max_leaf_nodes=self.max_leaf_nodes,
+            min_samples_leaf=self.min_samples_leaf or (20 if boosted else _LEAST_IN_FORESTS),
+            random_state=self.random_state,
+        )
+        if boosted:
+            return trees.set_params(
+                max_iter=self.n_trees, learning_rate=self.learning_rate, early_stopping=False
+            )
+        return trees.set_params(n_estimators=self.n_trees, n_jobs=self.n_jobs)
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -223,91 +236,12 @@ _OF_NAMED = ("n_trees", "max_leaf_nodes", "min_samples_leaf", "learning_rate")
 """Parameters that have an effect only on ensembles that are given by name."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Growth:
-    """Settings with which trees are grown; see :class:`ForestKernel`."""
-
-    ensemble: EnsembleName | BaseEstimator = "boosting"
-    n_trees: int = 100
-    max_leaf_nodes: int | None = 31
-    min_samples_leaf: int | None = None
-    learning_rate: float = 0.1
-    random_state: int | np.random.RandomState | None = 0
-    n_jobs: int | None = None
-
-    def trees(self, *, classification: bool) -> BaseEstimator:
-        """Return the unfitted ensemble.
-
-        Parameters
-        ----------
-        classification : bool
-
-        Raises
-        ------
-        ValueError
-            If a given ensemble is a classifier and the task is regression, or vice versa.
-        """
-        if not isinstance(self.ensemble, str):
-            return _checked_copy(self.ensemble, classification)
-        boosted = self.ensemble == "boosting"
-        trees = _ENSEMBLES[self.ensemble][classification]()
-        trees.set_params(
-            max_leaf_nodes=self.max_leaf_nodes,
-            min_samples_leaf=self.min_samples_leaf or (20 if boosted else _LEAST_IN_FORESTS),
-            random_state=self.random_state,
-        )
-        if boosted:
-            return trees.set_params(
-                max_iter=self.n_trees, learning_rate=self.learning_rate, early_stopping=False
-            )
-        return trees.set_params(n_estimators=self.n_trees, n_jobs=self.n_jobs)
-
-
-def grow(
-    X: Features,
-    y: Array,
-    weights: SampleWeights | Array | None = None,
-    *,
-    classification: bool,
-    indicators: list[Array] | None = None,
-    **growth: Any,
-) -> tuple[Forest, Array]:
-    """Grow trees, and return them with the leaf index of each row.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Labels, or one or several responses.
-    weights : SampleWeights or ndarray of shape (n_samples,), default=None
-        Weights of the samples. Only their ratios matter.
-    classification : bool
-    indicators : list of ndarray of int, default=None
-        Groups of columns that trees use as one column; see :class:`mercer.kernels.Forest`.
-    **growth : object
-        The attributes of :class:`Growth`.
-
-    Returns
-    -------
-    kernel : Forest
-        The kernel with its leaves: `kernel.features` maps rows to indicators.
-    leaves : ndarray of int of shape (n_samples, n_trees)
-        Leaf indices of the rows, in the form that `kernel.as_features` takes.
-
-    Raises
-    ------
-    ValueError
-        If a given ensemble is a classifier and the task is regression, or vice versa.
-    """
-    settings = Growth(**growth)
-    trees = settings.trees(classification=classification)
+def _grown(trees: BaseEstimator, X: Features, y: Array, weights: SampleWeights) -> Forest:
+    """Fit an ensemble to labels or responses, and return its kernel with the leaves of the rows."""
     y = np.ravel(y) if np.size(y) == len(y) else y
     if y.ndim == 2 and not get_tags(trees).target_tags.multi_output:
         trees = MultiOutputRegressor(trees)
-    params = as_weights(weights, len(y)).relative().fit_params
-    with openmp_threads(effective_n_jobs(settings.n_jobs)):
-        trees.fit(with_numbers(X, indicators or []), y, **params)
-    return Forest(trees, indicators=indicators or None).read(X)
+    return Forest(trees.fit(X, y, **weights.fit_params)).with_leaves_of(X)
 
 
 def _checked_copy(ensemble: BaseEstimator, classification: bool) -> BaseEstimator:

@@ -318,7 +318,6 @@ class KernelStacking(
             drawn=data,
             views=self._views,
             n_components=self.n_components,
-            grows_leaves=has_default(self.candidates) and not self._views.is_sparse,
         )
 
     def _estimators(self, target: EncodedTarget, view: ViewName) -> list[Candidate]:

@@ -64,13 +64,14 @@ def with_sums(
 def _on_same_view(kept: Sequence[Evaluation]) -> list[list[Evaluation]]:
     """Return groups of several evaluations on the same view.
 
-    Leaves of trees, which memorize labels, are excluded because they are evaluated differently.
+    Estimators are excluded, and kernels of trees, which memorize labels.
     Candidates given by a user, on the table as it is, are excluded because they have weights of
     their own.
     """
     groups: dict[str, list[Evaluation]] = {}
     for e in kept:
-        if not e.candidate.memorizes_labels and e.candidate.view != "given":
+        is_kernel = e.kernel is not None and not e.candidate.memorizes_labels
+        if is_kernel and e.candidate.view != "given":
             groups.setdefault(e.candidate.view, []).append(e)
     return [parts for parts in groups.values() if len(parts) > 1]
 

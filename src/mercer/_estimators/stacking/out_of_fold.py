@@ -99,7 +99,7 @@ class OutOfFold:
             known = target.take(train)
             has_classes = known.codes is None or np.ptp(known.codes) > 0
             if not len(test) or len(train) < 2 or not has_classes:
-                levels[test] += known.mean
+                levels[test] += known.mean if len(train) else target.mean
                 continue
             part, across = rows[train], predicted[test]
             if pairwise:
@@ -171,10 +171,12 @@ class FittedEstimator:
         return np.outer(coefficients, signs), intercept * signs - self.slope * self.level
 
     def trees(self) -> TreeArrays | None:
-        """Return the nodes of boosted trees, whose mean values are deviations up to a constant."""
+        """Return the nodes of trees, whose mean values are deviations up to a constant."""
         arrays = as_tree_arrays(self.estimator)
-        if arrays is None or self.method != "decision_function":
+        if arrays is None or self.method == "predict_proba":
             return None
+        if self.method == "predict":
+            return replace(arrays, value=self.slope * arrays.value)
         matrix = np.eye(len(self.level))[self.known]
         matrix = np.array([[-1.0, 1.0]]) if len(self.level) == 2 else matrix
         return replace(arrays, value=self.slope * arrays.value @ matrix)

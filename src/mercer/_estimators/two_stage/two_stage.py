@@ -61,8 +61,7 @@ from mercer._gram.device_calls import on_device
 from mercer._gram.expansion import KernelExpansion
 from mercer._model_selection.scoring import checked_scorer
 from mercer._model_selection.updates import NOT_SUMS, UpdatesMixin
-from mercer._nystroem.row_sums import row_sums
-from mercer._nystroem.second_stage import NystroemModel
+from mercer._nystroem.second_stage import NystroemModel, row_sums
 from mercer._search.records import KernelTermsMixin
 from mercer._solvers.ridge import Ridge
 from mercer.kernels import WeightedSum

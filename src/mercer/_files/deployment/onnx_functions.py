@@ -53,8 +53,7 @@ def function_values(op: Operators, expansion: KernelExpansion, views: TensorView
                 coefficients = factor * np.asarray(term.coefficients, dtype=float)
                 parts.append(op("MatMul", values, coefficients))
         elif isinstance(term, TreeTerm):
-            columns = _with_numbers(op, term, views[term.view], expansion)
-            parts.append(tree_values(op, term.trees, columns))
+            parts.append(tree_values(op, term.trees, views[term.view]))
         else:
             raise TypeError(
                 f"{getattr(term, 'description', term)} has no operators in ONNX. mercer.compress "
@@ -275,19 +274,6 @@ def tree_values(op: Operators, trees: TreeArrays, X: Tensor) -> Tensor:
         at = op("Where", goes_left, *sides)
     found = op("Gather", trees.value.astype(float), at)
     return op("ReduceMean", found, np.array([1]), keepdims=0)
-
-
-def _with_numbers(op: Operators, term: TreeTerm, X: Tensor, expansion: KernelExpansion) -> Tensor:
-    """Return rows with one column of codes for each group of indicators, after other columns."""
-    if not term.indicators:
-        return X
-    n_features = next(iter(expansion.training.values())).shape[1]
-    others = np.delete(np.arange(n_features), np.concatenate(term.indicators))
-    columns = [op("Gather", X, others, axis=1)] if others.size else []
-    for group in term.indicators:
-        numbers = np.arange(1.0, len(group) + 1.0)[:, None]
-        columns.append(op("MatMul", op("Gather", X, np.asarray(group), axis=1), numbers))
-    return op("Concat", *columns, axis=1)
 
 
 def _depth(left: Array, right: Array, is_leaf: Array, roots: Array) -> int:

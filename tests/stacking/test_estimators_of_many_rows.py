@@ -1,4 +1,4 @@
-"""Leaves of trees where little can be learned, of odd targets, and of categories that come late."""
+"""Trees where little can be learned, of odd targets, and of categories that come late."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor, ParquetSource
 from mercer._blocks import tables
-from mercer._estimators.stacking import default_estimators, tree_rows
+from mercer._estimators.stacking import default_estimators, drawn_views
 from mercer.preprocessing import table_encoder
 
 N = 400
@@ -28,39 +28,39 @@ def _few_rows_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         tables, "drawn_rows", lambda *args, **settings: drawn(*args, **settings, max_rows=150)
     )
-    monkeypatch.setattr(tree_rows, "_MOST_SAMPLES", 200)
+    monkeypatch.setattr(drawn_views, "_MOST_ESTIMATOR_ROWS", 200)
+    monkeypatch.setattr(default_estimators, "_FEWEST_RESPONSES", 2)
 
 
 def stack(kind: Any = KernelStackingRegressor) -> Any:
     return kind(approximation="nystroem", n_components=60, max_samples=100)
 
 
-def has_leaves(model: Any) -> bool:
-    return any("boosted trees" in candidate.description for candidate in model.candidates_)
+def has_trees(model: Any) -> bool:
+    return any("Boosting" in candidate.description for candidate in model.candidates_)
 
 
 @pytest.mark.parametrize("n_grown", [200, N])
-def test_trees_of_a_constant_target_have_one_leaf(
+def test_trees_of_a_constant_target_predict_little(
     n_grown: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tree_rows, "_MOST_SAMPLES", n_grown)
+    monkeypatch.setattr(drawn_views, "_MOST_ESTIMATOR_ROWS", n_grown)
     model = stack().fit(X, np.full(N, 3.0))
-    assert has_leaves(model)
+    assert has_trees(model)
     assert_allclose(model.predict(X), 3.0)
 
 
 @pytest.mark.parametrize("n_rows", [3, 10, *in_campaign(30)])
-def test_trees_of_few_rows_have_one_leaf(n_rows: int) -> None:
+def test_trees_of_few_rows_predict_little(n_rows: int) -> None:
     model = stack().fit(X[:n_rows], Y[:n_rows])
-    assert has_leaves(model)
+    assert has_trees(model)
     assert np.isfinite(model.predict(X)).all()
 
 
-def test_one_row_grows_no_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_rows, "_MOST_SAMPLES", 1)
-    with pytest.warns(UserWarning, match="no fold leaves two rows to grow trees on"):
-        model = stack().fit(X, Y)
-    assert not has_leaves(model)
+def test_trees_of_one_row_have_no_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawn_views, "_MOST_ESTIMATOR_ROWS", 1)
+    model = stack().fit(X, Y)
+    assert not any(c.weight for c in model.candidates_ if "Boosting" in c.description)
     assert model.score(X, Y) > 0.8
 
 
@@ -68,9 +68,9 @@ def test_one_row_grows_no_trees(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rows_of_folds_without_which_nothing_is_left_are_predicted_by_the_mean(
     n_grown: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tree_rows, "_MOST_SAMPLES", n_grown)
+    monkeypatch.setattr(drawn_views, "_MOST_ESTIMATOR_ROWS", n_grown)
     model = stack().fit(X, Y)
-    assert has_leaves(model)
+    assert has_trees(model)
     assert np.isfinite(model.loo_predictions_).all()
     assert model.loo_score_ > 0.8
 
@@ -94,7 +94,7 @@ def test_one_extreme_response_moves_predictions_by_no_more_than_itself(
 
 
 def test_a_class_that_the_trees_have_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_rows, "_MOST_SAMPLES", 160)
+    monkeypatch.setattr(drawn_views, "_MOST_ESTIMATOR_ROWS", 160)
     monkeypatch.setattr(default_estimators, "_FEWEST_ROWS", 100)
     labels = 1 * (Y > 1.0)
     labels[[7, 300]] = 2
@@ -131,7 +131,7 @@ def test_two_thousand_categories_of_which_some_come_late(tmp_path: Path) -> None
     encoder = table_encoder().fit(frame[:3000], y[:3000])
     source = ParquetSource(tmp_path / "t.parquet", "y", encoder=encoder)
     model = stack().fit(source)
-    assert has_leaves(model)
+    assert has_trees(model)
     predictions = model.predict(encoder.transform(frame))
     assert np.isfinite(predictions).all()
     assert np.corrcoef(predictions, y)[0, 1] > 0.6
@@ -143,4 +143,4 @@ def test_trees_of_wide_tables_are_grown_on_as_many_rows_as_fit_working_memory() 
     wide = np.hstack([X, np.zeros((N, 200))])
     with config_context(working_memory=1):
         # A mebibyte holds 119 rows.
-        assert has_leaves(stack().fit(wide, Y))
+        assert has_trees(stack().fit(wide, Y))

@@ -14,7 +14,7 @@ from mercer._data.encoded_targets import TargetEncoding, encode_target
 from mercer._data.types import Array
 from mercer._data.weights import as_weights
 from mercer._model_selection.calibration import calibrate
-from mercer._nystroem.all_rows import AllRows, ridge_on_all_rows
+from mercer._nystroem.all_pairs import AllRows, ridge_on_all_rows
 from mercer._nystroem.width_factors import suitable_width, with_width_factor
 from mercer.kernels import CallableKernel, Gaussian, Kernel, Linear
 
@@ -185,9 +185,9 @@ def test_small_penalties_are_compared_as_long_as_costs_fall(
     tried = list[float]()
     solved = AllRows._solved
 
-    def recorded(self: AllRows, alphas: Array, *others: Any) -> tuple[Array, Array]:
+    def recorded(self: AllRows, alphas: Array, *others: Any, **limits: Any) -> tuple[Array, Array]:
         tried.extend(alphas)
-        return solved(self, alphas, *others)
+        return solved(self, alphas, *others, **limits)
 
     monkeypatch.setattr(AllRows, "_solved", recorded)
     y = np.sin(2.0 * X[:, 0]) * X[:, 1] + noise * np.random.default_rng(1).normal(size=N)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 
 from mercer._blocks.tables import DrawnSample
-from mercer._data.arrays import like, to_numpy
+from mercer._data.arrays import like, namespace, to_numpy
 from mercer._data.encoded_targets import TargetEncoding
 from mercer._data.folds import N_FOLDS, sample_rows
-from mercer._data.types import Array, RandomState
+from mercer._data.types import AnyArray, Array, Features, RandomState
+from mercer._gram.devices import TILE_BYTES, Device, device_with_room
+from mercer._gram.tiles import CACHED_VALUES, Tile, map_tiles, serial_algebra, tile_plan
 from mercer._model_selection.calibration import calibrate
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice, best_penalty
-from mercer._nystroem.kernel_columns import KernelColumns
-from mercer._nystroem.paired_gram import paired_gram
+from mercer._nystroem.features import KernelColumns, values_on_device
 from mercer._solvers.conjugate_gradients import PreconditionedRidge
 from mercer.kernels import Kernel
 
@@ -29,16 +31,25 @@ gradients the most iterations."""
 AROUND = 10.0 ** np.array([-0.5, 0.5])
 """Multiples of the best of `_PENALTIES`, which are compared next."""
 
-_COMPARED_ROWS = 2000
-"""Penalties are compared by the errors of about this many held-out rows."""
+_COMPARED_ROWS, _COMPARED_HELD_OUT = 5000, 1000
+"""Widths and penalties are compared on a sample of this many rows, by the errors of about as many
+held-out rows as the second number. Widths chosen on half as many rows would be too large for all
+rows: on 10,000 rows of pol, they raise the error by 5 %."""
 
 _ROUNDING = 8.0
 """Four times the norm of a matrix of independent errors of unit size, divided by the square root of
 its size."""
 
-FIT_TOLERANCE = 1e-3
-"""See :meth:`PreconditionedRidge.solve`. Larger values increase errors on data with little noise.
-"""
+_TOLERANCE, _COMPARED_TOLERANCE = 1e-3, 1e-2
+"""Tolerances of fits to all rows, in which larger values increase errors on data with little noise,
+and of fits that are only compared; see :meth:`PreconditionedRidge.solve`."""
+
+_COMPARED_ITERATIONS = 100
+"""Fits that need more iterations are compared without convergence."""
+
+_ROWS_PER_COLUMN = 10
+"""Number of rows for each column of the preconditioner, whose Cholesky factors then take as much
+time as a few iterations."""
 
 ScoresOfValues = Callable[[Array, Array], Array]
 """Maps out-of-fold predictions, side by side for all penalties, and the penalties to scores."""
@@ -56,10 +67,6 @@ class AllRows:
     encoding : TargetEncoding
     random_state : int, RandomState instance or None
         Draws the columns of the preconditioner.
-    tol : float, default=1e-3
-    rows_per_column : int, default=10
-        Number of rows for each column of the preconditioner. By default, its Cholesky factors take
-        as much time as a few iterations.
 
     Raises
     ------
@@ -77,19 +84,16 @@ class AllRows:
         data: DrawnSample,
         encoding: TargetEncoding,
         random_state: RandomState,
-        tol: float = FIT_TOLERANCE,
-        *,
-        rows_per_column: int = 10,
     ) -> None:
         self.data, self.encoding = data, encoding
         self.weights = np.asarray(data.weights.values, dtype=float)
         self.targets = encoding.encode(data.y)
         X = data.X.astype(np.float64, copy=False)
-        self.shares, self.tol = self.weights / self.weights.sum(), tol
+        self.shares = self.weights / self.weights.sum()
         self.gram, means, self.scale = paired_gram(kernel, X, self.shares)
         self.columns = KernelColumns(kernel, X, means)
         columns = check_random_state(random_state).permutation(len(data))
-        some = columns[: max(len(data) // rows_per_column, 1)]
+        some = columns[: max(len(data) // _ROWS_PER_COLUMN, 1)]
         self._ridge = PreconditionedRidge(self.gram, some)
 
     def choose(
@@ -124,13 +128,7 @@ class AllRows:
         without = _without(means[:-1], held_out)
         return RidgeChoice(alphas, losses, alpha, fit, [], scores, without), values[:, best]
 
-    def fit_at(self, alpha: float) -> LinearFit:
-        """Fit to all rows at one penalty."""
-        everything = np.ones((1, len(self.data)), dtype=bool)
-        solved, means = self._solved(self._attainable(np.array([alpha])), everything)
-        return self._fit(solved[0, 0], means[0])
-
-    def best_alpha(self, alphas: Array | None = None, max_iter: int = 100) -> tuple[float, float]:
+    def best_alpha(self, alphas: Array | None = None) -> tuple[float, float]:
         """Return the penalty of least out-of-fold cost, for rows of weight one, and this cost.
 
         The cost is the squared error, or for classes the logarithmic loss of calibrated
@@ -144,19 +142,22 @@ class AllRows:
             penalties around the best one. Larger penalties are tried as long as costs fall, up to
             the sum of the matrix's eigenvalues, at which predictions are at most half as far from
             the mean as without a penalty.
-        max_iter : int, default=100
-            Maximum number of iterations. Fits that need more are compared without convergence.
         """
         held_out, trained = self._folds()
         # The last folds are used: if folds are ordered in time, they have the most training rows.
         n_held_out = np.cumsum(held_out[::-1].sum(axis=1))
-        used = slice(-1 - int(np.searchsorted(n_held_out, _COMPARED_ROWS)), None)
+        used = slice(-1 - int(np.searchsorted(n_held_out, _COMPARED_HELD_OUT)), None)
         costs: dict[float, float] = {}
 
         def compare(found: Array) -> None:
             fresh = np.setdiff1d(self._attainable(found), list(costs))
             if fresh.size:
-                solved, means = self._solved(fresh, trained[used], max_iter)
+                solved, means = self._solved(
+                    fresh,
+                    trained[used],
+                    tol=_COMPARED_TOLERANCE,
+                    max_iter=_COMPARED_ITERATIONS,
+                )
                 values = self._predictions(solved, means, held_out[used])
                 compared = self._costs(values, means, held_out[used])
                 costs.update(zip(fresh.tolist(), compared.tolist(), strict=True))
@@ -196,14 +197,16 @@ class AllRows:
         used = trained.any(axis=1) & held_out.any(axis=1)
         return held_out[used], trained[used]
 
-    def _solved(self, alphas: Array, trained: Array, max_iter: int = 1000) -> tuple[Array, Array]:
+    def _solved(
+        self, alphas: Array, trained: Array, tol: float = _TOLERANCE, max_iter: int = 1000
+    ) -> tuple[Array, Array]:
         """Return the coefficients of fits to subsets of the rows, and the means of the targets."""
         roots = np.sqrt(self.weights) * trained
         means = (roots**2 @ self.targets) / (roots**2).sum(axis=1, keepdims=True)
         # Indicators of all classes sum to one, so that the last one follows from the others.
         n_solved = self.targets.shape[1] - (self.encoding.classes is not None)
         targets = (self.targets - means[:, None, :])[:, :, :n_solved]
-        solved = self._ridge.solve(targets, roots, alphas, tol=self.tol, max_iter=max_iter)
+        solved = self._ridge.solve(targets, roots, alphas, tol=tol, max_iter=max_iter)
         if n_solved < self.targets.shape[1]:
             solved = np.concatenate([solved, -solved.sum(axis=-1, keepdims=True)], axis=-1)
         return solved, means
@@ -273,16 +276,11 @@ def _without(means: Array, held_out: Array) -> Array:
     return np.asarray(held_out.T @ means / np.where(counts > 0, counts, np.nan))
 
 
-def part_of(
-    data: DrawnSample, encoding: TargetEncoding, random_state: RandomState, max_samples: int = 5000
-) -> DrawnSample:
-    """Return a sample of the rows, on which widths and penalties are compared.
-
-    Widths and penalties chosen on half as many rows would be too large for all rows.
-    """
+def part_of(data: DrawnSample, encoding: TargetEncoding, random_state: RandomState) -> DrawnSample:
+    """Return a sample of the rows, on which widths and penalties are compared."""
     covered = data.covered
     codes = None if encoding.classes is None else encoding.codes_of(data.y[covered])
-    return data.take(covered[sample_rows(len(covered), max_samples, codes, random_state)])
+    return data.take(covered[sample_rows(len(covered), _COMPARED_ROWS, codes, random_state)])
 
 
 def penalties_for(alpha: float, data: DrawnSample, *, scored: bool) -> Array:
@@ -308,7 +306,6 @@ def ridge_on_all_rows(
     *,
     random_state: RandomState,
     scores_of: ScoresOfValues | None = None,
-    tol: float = FIT_TOLERANCE,
 ) -> tuple[KernelColumns, RidgeChoice, Array]:
     """Fit ridge regression on the kernel between all rows, at a cross-validated penalty.
 
@@ -325,8 +322,6 @@ def ridge_on_all_rows(
     random_state : int, RandomState instance or None
     scores_of : callable, default=None
         See :meth:`AllRows.choose`.
-    tol : float, default=1e-3
-        See :class:`AllRows`.
 
     Returns
     -------
@@ -342,10 +337,125 @@ def ridge_on_all_rows(
     as long as 100 iterations (benchmarks/cores.py), which only responses almost without noise need.
     """
     part = part_of(data, encoding, random_state) if alphas is None else data
-    rows = AllRows(kernel, part, encoding, random_state, tol)
+    rows = AllRows(kernel, part, encoding, random_state)
     if alphas is None:
         alphas = penalties_for(rows.best_alpha()[0], data, scored=scores_of is not None)
     if len(part) < len(data):
-        rows = AllRows(kernel, data, encoding, random_state, tol)
+        rows = AllRows(kernel, data, encoding, random_state)
     choice, held_out = rows.choose(np.asarray(alphas, dtype=float), scores_of)
     return rows.columns, choice, held_out
+
+
+_ARRAYS = 1.5
+"""Size of all arrays of a fit on a card, in units of the size of the Gram matrix: of the matrix,
+the factor and the inverses of preconditioners, and the vectors."""
+
+
+class PairedGram(NamedTuple):
+    """The centered Gram matrix of all rows, at unit scale, plus one.
+
+    Attributes
+    ----------
+    values : array of float32 of shape (n_rows, n_rows)
+        An array of NumPy, or of the library of a card.
+    means : ndarray of shape (n_rows,)
+        Means of the kernel's values at each row, less its offset.
+    scale : float
+        The number by which the centered matrix was divided.
+    """
+
+    values: AnyArray
+    means: Array
+    scale: float
+
+
+def paired_gram(kernel: Kernel, X: Features, shares: Array) -> PairedGram:
+    """Compute the centered Gram matrix of all rows in single precision.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Kernel that is bound to the table.
+    X : ndarray or sparse matrix of shape (n_rows, n_features)
+    shares : ndarray of shape (n_rows,)
+        Weights of the rows, which sum to one.
+
+    Raises
+    ------
+    ValueError
+        If the kernel has values that are not finite.
+
+    Warns
+    -----
+    UserWarning
+        If the matrix does not fit into the memory of the card.
+
+    Notes
+    -----
+    The matrix takes 4 n^2 bytes. In memory, half of its values are computed, and the others are
+    copied.
+    """
+    n_rows = X.shape[0]
+    purpose = f"the kernel between {n_rows:,} rows"
+    device = device_with_room(_ARRAYS * 4.0 * n_rows**2, purpose)
+    gram = _in_memory(kernel, X) if device is None else _on_device(kernel, X, device)
+    xp = namespace(gram)
+    means = to_numpy(gram @ like(shares, gram))
+    if not np.isfinite(means).all():
+        raise ValueError(f"Kernel returned NaN or infinity: {kernel.describe()}.")
+    overall = float(shares @ means)
+    diagonal = to_numpy(xp.linalg.diagonal(gram))
+    scale = float(shares @ (diagonal - 2.0 * means + overall))
+    if scale <= np.finfo(np.float32).eps * abs(overall):
+        gram[:, :] = 0.0
+        _center(gram, np.zeros_like(means), 0.0, 1.0)
+        return PairedGram(gram, np.asarray(means, dtype=float), 1.0)
+    _center(gram, means, overall, scale)
+    return PairedGram(gram, np.asarray(means, dtype=float), scale)
+
+
+@serial_algebra()
+def _in_memory(kernel: Kernel, X: Features) -> Array:
+    """Return the kernel between all rows minus its offset, in single precision."""
+    gram = np.empty((X.shape[0], X.shape[0]), dtype=np.float32)
+    same, table = kernel._evaluated_on(X)
+
+    def fill(tile: Tile) -> None:
+        values = same._shifted(table[tile.rows], table[tile.columns]).astype(np.float32)
+        gram[tile.rows, tile.columns] = values
+        gram[tile.columns, tile.rows] = values.T
+
+    for _ in map_tiles(fill, tile_plan(X.shape[0])):
+        pass
+    return gram
+
+
+def _on_device(kernel: Kernel, X: Features, device: Device) -> AnyArray:
+    """Return the kernel between all rows minus its offset, in single precision, on a device."""
+    n_rows, xp = X.shape[0], device.xp
+    gram = device.zeros((n_rows, n_rows), xp.float32)
+    values = values_on_device(kernel, X, device)
+    for rows in gen_batches(n_rows, max(TILE_BYTES // (8 * n_rows), 1)):
+        gram[rows, :] = xp.astype(values(rows), xp.float32)
+    return gram
+
+
+def _center(gram: AnyArray, means: Array, overall: float, scale: float) -> None:
+    """Center a Gram matrix, divide it by a scale and add one, in place.
+
+    The constant is a feature of unit scale for the intercept, which each fold fits separately.
+    """
+    rest = (np.float32(overall) - means + np.float32(scale))[:, None]
+    columns, rows_rest = like(means, gram), like(rest, gram)
+
+    def fill(rows: slice) -> None:
+        part = gram[rows, :]
+        part -= columns
+        part += rows_rest[rows, :]
+        part /= float(np.float32(scale))
+
+    is_in_memory = isinstance(gram, np.ndarray)
+    size = 4 * CACHED_VALUES if is_in_memory else TILE_BYTES // 8
+    batches = list(gen_batches(len(means), max(size // len(means), 1)))
+    for _ in map_tiles(fill, batches) if is_in_memory else map(fill, batches):
+        pass

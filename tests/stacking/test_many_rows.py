@@ -1,4 +1,4 @@
-"""Members of stacks on trees: honest errors, folds, files, and limits of ridges on leaves."""
+"""Boosted trees as members of stacks for many rows: honest errors, folds, files and limits."""
 
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,9 @@ from sklearn.model_selection import TimeSeriesSplit
 import mercer
 from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer._blocks.tables import drawn_rows
-from mercer._data.encoded_targets import encode_target
-from mercer._estimators.stacking import default_estimators, tree_rows
-from mercer._estimators.stacking.leaf_members import leaves_of_boosted_trees, tree_folds
-from mercer._estimators.stacking.leaf_sums import ridge_on_leaves
-from mercer._estimators.stacking.tree_rows import TreeRows
-from mercer.kernels import Forest, Gaussian
+from mercer._estimators.stacking import default_estimators
+from mercer._estimators.stacking.drawn_views import _estimator_folds
+from mercer.kernels import Gaussian
 
 pytest.importorskip("skops")
 
@@ -28,7 +25,14 @@ STEPS = 2.0 * (X[:, 0] > 0.2) - (X[:, 1] > -0.3) * (X[:, 2] > 0.0)
 Y = STEPS + 0.2 * RNG.normal(size=len(X))
 LABELS = np.array(["low", "middle", "high"])[np.digitize(Y, [-0.4, 1.0])]
 TRAIN, NEW = slice(0, N), slice(N, None)
-LEAVES = "leaves of boosted trees"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_rows_have_trees() -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(default_estimators, "_FEWEST_ROWS", N)
+        patch.setattr(default_estimators, "_FEWEST_RESPONSES", N)
+        yield
 
 
 def stack(kind: Any, **settings: Any) -> Any:
@@ -42,24 +46,25 @@ def regression() -> Any:
 
 @pytest.fixture(scope="module")
 def classification() -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(default_estimators, "_FEWEST_ROWS", N)
-        return stack(KernelStackingClassifier).fit(X[TRAIN], LABELS[TRAIN])
+    return stack(KernelStackingClassifier).fit(X[TRAIN], LABELS[TRAIN])
 
 
-def weight_of_leaves(model: Any) -> float:
-    [weight] = [
-        c.weight
-        for c in model.candidates_
-        if c.description == LEAVES or "Boosting" in c.description
-    ]
+def weight_of_trees(model: Any) -> float:
+    [weight] = [c.weight for c in model.candidates_ if "Boosting" in c.description]
     return float(weight)
 
 
-def test_steps_are_learned_by_leaves(regression: Any, classification: Any) -> None:
-    assert weight_of_leaves(regression) > 0.3
-    assert weight_of_leaves(classification) > 0.2
-    assert any(isinstance(kernel, Forest) for kernel in regression.kernels_)
+def test_steps_are_learned_by_trees(regression: Any, classification: Any) -> None:
+    assert weight_of_trees(regression) > 0.3
+    assert weight_of_trees(classification) > 0.2
+
+
+def test_several_responses_have_trees_of_their_own() -> None:
+    Z = np.column_stack([Y, -X[:, 0]])
+    model = stack(KernelStackingRegressor).fit(X[TRAIN], Z[TRAIN])
+    [weight] = [c.weight for c in model.candidates_ if c.description == "MultiOutputRegressor"]
+    assert weight > 0.3
+    assert model.score(X[NEW], Z[NEW]) > 0.85
 
 
 def test_errors_are_those_of_rows_that_trees_have_not_seen(regression: Any) -> None:
@@ -159,61 +164,10 @@ def test_few_of_many_rows_are_predicted_by_trees_of_all_others(
     settings: Any = {"max_rows": n_drawn, "random_state": 0}
     drawn = drawn_rows(KernelStackingRegressor(), X[TRAIN], Y[TRAIN], None, groups, **settings)
     sample = drawn.resized(N, 0)
-    found = tree_folds(sample, drawn)
+    found = _estimator_folds(sample, drawn)
     assert len(found) == n_folds
     assert_array_equal(sum(inside.astype(int) for inside, _ in found), np.ones(n_drawn))
     names = np.arange(N) if groups is None else groups
     for inside, train in found:
         assert not set(names[drawn.positions[inside]]) & set(names[sample.positions[train]])
         assert train.sum() > 0.7 * N
-
-
-def test_indicators_of_categories_are_read_as_one_column(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tree_rows, "_MANY_ROWS", N)
-    levels = np.random.default_rng(1).integers(5, size=len(X))
-    table = np.column_stack([X, np.eye(5)[levels]])
-    y = Y * (1.0 + 2.0 * np.isin(levels, [1, 4]))
-    model = stack(KernelStackingRegressor).fit(table[TRAIN], y[TRAIN])
-    [trees] = [kernel for kernel in model.kernels_ if isinstance(kernel, Forest)]
-    assert trees.indicators is not None
-    assert_array_equal(trees.indicators, [np.arange(4, 9)])
-    assert model.score(table[NEW], y[NEW]) > 0.7
-    mercer.save(model, tmp_path / "model")
-    assert_allclose(mercer.load(tmp_path / "model").predict(table[NEW]), model.predict(table[NEW]))
-
-
-@pytest.mark.parametrize(("n_drawn", "n_grown"), [(25, 1), (50, 2)])
-def test_trees_without_few_of_the_rows_are_those_of_the_member(
-    n_drawn: int, n_grown: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    grown = []
-
-    def counted(rows: Any) -> Any:
-        grown.append(len(rows.values))
-        return grow_trees(rows)
-
-    grow_trees = TreeRows.grown
-    monkeypatch.setattr(TreeRows, "grown", counted)
-    settings: Any = {"max_rows": n_drawn, "random_state": 0}
-    drawn = drawn_rows(KernelStackingRegressor(), X[TRAIN], Y[TRAIN], None, None, **settings)
-    target = encode_target(drawn.y, classification=False)
-    found = leaves_of_boosted_trees("given", drawn.resized(N, 0), drawn, target, 0)
-    assert grown == [N - n_drawn, N][:n_grown]
-    # The coefficients are those of all rows, whichever trees they are of.
-    member = found.member()
-    leaves = member.kernel.apply(X[TRAIN])
-    ones, alphas = np.ones(N), np.array([member.alpha])
-    Z = target.encoding.encode(Y[TRAIN])
-    coefficients, intercepts = ridge_on_leaves(member.kernel, leaves, Z, alphas, ones)
-    assert_allclose(member.coefficients, coefficients[0])
-    assert_allclose(member.intercept + member.mean, intercepts[0])
-
-
-def test_trees_of_many_rows_are_fewer_and_larger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_rows, "_MANY_ROWS", N)
-    model = stack(KernelStackingRegressor).fit(X[TRAIN], Y[TRAIN])
-    [trees] = [c.kernel for c in model.candidates_ if c.description == LEAVES]
-    assert trees.ensemble.max_leaf_nodes == 127
-    assert trees.ensemble.max_iter == 40
