@@ -25,8 +25,12 @@ from mercer._data.types import (
 from mercer._data.validation import check_choice, check_coverage, check_target_values
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.kernel_estimator import new_samples
-from mercer._estimators.two_stage.ridge_stage import LeftOutChoice, RidgeStage
-from mercer._estimators.two_stage.second_stages import ExactStage, GivenStage
+from mercer._estimators.two_stage.exact_stages import (
+    ExactStage,
+    GivenStage,
+    LeftOutChoice,
+    RidgeStage,
+)
 from mercer._estimators.two_stage.two_stage import TwoStage
 from mercer._gram.device_calls import on_device
 from mercer._model_selection.intervals import residual_intervals
@@ -97,9 +101,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         The fitted learner.
     kernel_ : Kernel
         The learned kernel.
-    candidates_ : list of EvaluatedLearner
+    candidates_ : list of CandidateKernel
         With ``learner=None``, the candidate kernels in ascending order of their errors, with
-        `description`, `learner`, `loo_error` and `alpha`. On a large table, the width of the
+        `description`, `kernel`, `loo_error` and `alpha`. On a large table, the width of the
         selected kernel is adapted to all rows, but its error belongs to the original width.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the learned kernel.

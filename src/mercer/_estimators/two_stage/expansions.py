@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 
 from mercer._data.classes import fitted_classes
 from mercer._data.types import Array
-from mercer._estimators.two_stage.machine_stage import LabelMachines
+from mercer._estimators.two_stage.exact_stages import LabelMachines
 from mercer._gram.dense import UnitScale
 from mercer._gram.expansion import (
     THE_TABLE,

@@ -1,4 +1,4 @@
-"""Choice of the learner of a two-stage estimator among isotropic kernels or forms of kernels."""
+"""Choice of the kernel of a two-stage estimator among isotropic kernels or forms of kernels."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,7 +18,6 @@ from mercer._estimators.learners import (
     ContinuousAlignment,
     EvidenceMaximization,
     GradientOuterProduct,
-    UniformCombination,
 )
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
@@ -31,7 +30,7 @@ from mercer._model_selection.held_out import (
 )
 from mercer._search.evidence_search import marginal_likelihood_widths
 from mercer._search.greedy_alignment import Growth, learn_families
-from mercer._search.targets import Target, Task
+from mercer._search.targets import Target
 from mercer._solvers.left_out import ALPHA_GRID, ALPHAS, PenaltyLosses
 from mercer._solvers.svm import WIDER
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, WeightedSum
@@ -41,23 +40,22 @@ SEARCH_ROWS = (200, 300)
 """Widths are searched on half of the rows, within these limits. Held-out errors on half of the rows
 take an eighth of the time, and are lowest at nearly the same width."""
 
-FAMILY_ROWS = 500
-"""Families are compared by their held-out errors on at most this many rows."""
+FAMILY_ROWS = (300, 500)
+"""Families are compared on three quarters of the rows, within these limits."""
 
 
 # --- isotropic kernels, by held-out errors -------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class EvaluatedLearner:
-    """A candidate learner, and the held-out error of its kernel.
+class CandidateKernel:
+    """A candidate kernel, and its held-out error.
 
     Attributes
     ----------
     description : str
         Name and width of the kernel.
-    learner : KernelLearner
-        Unfitted learner.
+    kernel : Kernel
     loo_error : float
         Mean squared error of ridge regression on samples that are left out one at a time, or held
         out in given folds, relative to the error of predicting the mean of the other samples. It is
@@ -67,36 +65,34 @@ class EvaluatedLearner:
     """
 
     description: str
-    learner: KernelLearner
+    kernel: Kernel
     loo_error: float
     alpha: float
 
 
 @serial_algebra()
-def isotropic_learners(
+def isotropic_kernels(
     data: TrainingData,
-    task: Task,
     splits: Splits | None = None,
     *,
-    machines: bool = True,
-    check: bool = True,
-) -> list[EvaluatedLearner]:
+    classes: bool = False,
+    machines: bool = False,
+) -> list[CandidateKernel]:
     """Return one isotropic kernel of each family, with the width of lowest held-out error.
 
     Parameters
     ----------
     data : TrainingData
-    task : {"classification", "regression"}
     splits : list of (ndarray, ndarray), default=None
         Training and held-out samples. The errors on the latter replace leave-one-out errors.
-    machines : bool, default=True
-        Whether to adapt the widths to support vector machines in classification.
-    check : bool, default=True
-        Whether a constant target raises an error.
+    classes : bool, default=False
+        Whether targets are labels rather than responses or indicators.
+    machines : bool, default=False
+        Whether to adapt the widths to support vector machines.
 
     Returns
     -------
-    list of EvaluatedLearner
+    list of CandidateKernel
         The candidates in ascending order of their errors.
 
     Notes
@@ -105,30 +101,34 @@ def isotropic_learners(
     two times the median distance. They are evaluated on half of the rows (200 to 300), starting
     from the median distance and going in the direction in which the errors fall. Then the width at
     the vertex of the parabola through the three lowest errors is evaluated. The best width of each
-    family is evaluated again on at most 500 rows. Each evaluation takes one eigendecomposition, or
-    one for each given fold.
+    family is evaluated again on three quarters of the rows (300 to 500). Each evaluation takes one
+    eigendecomposition, or one for each given fold.
     """
-    if check:
-        data.target(task)
-    classes, samples = task == "classification", data.samples()
-    target = encode_target(
-        data.y, classification=classes, weights=data.weights, resampling=data.resampling
+    samples, n = data.samples(), len(data)
+    known: dict[str, Any] = {"weights": data.weights, "resampling": data.resampling}
+    target = encode_target(data.y, classification=classes, **known)
+    n_searched, n_compared = (
+        int(np.clip(share * n, *limits))
+        for share, limits in ((0.5, SEARCH_ROWS), (0.75, FAMILY_ROWS))
     )
-    n_searched = int(np.clip(len(target) // 2, *SEARCH_ROWS))
-    searched, compared = (
-        _part(samples, target, n_rows, splits) for n_rows in (n_searched, FAMILY_ROWS)
-    )
+    searched = _part(samples, target, n_searched, splits)
+    compared = _part(samples, target, n_compared, splits)
     found = []
-    for family, svm_octave in _families(samples.repeated.astype(np.float64, copy=False)):
-        octave, losses = _evaluated(family, searched, compared)
-        kernel = family(octave + (svm_octave if classes and machines else 0.0))
-        learner = UniformCombination([kernel], task=task)
+    for family, svm_octave in _families(samples.repeated):
+        octave, losses = best_width(
+            lambda at, family=family: searched(family(at)),  # type: ignore[misc]
+            0,
+            (-4, 5),
+            refine=True,
+        )
+        losses = compared(family(octave)) if n_searched < n_compared else losses
+        kernel = family(octave + (svm_octave if machines else 0.0))
         error = max(losses.loss, ROUNDING)
-        found.append(EvaluatedLearner(kernel.describe(), learner, error, losses.alpha))
+        found.append(CandidateKernel(kernel.describe(), kernel, error, losses.alpha))
     return sorted(found, key=lambda candidate: candidate.loo_error)
 
 
-def comparable(candidates: list[EvaluatedLearner], near: float = 1.2) -> list[EvaluatedLearner]:
+def comparable(candidates: list[CandidateKernel], near: float = 1.2) -> list[CandidateKernel]:
     """Return the candidates whose error is at most `near` times the lowest error, which is first.
 
     If the errors of ridge regression differ more than that, the kernel with the lower error is also
@@ -142,12 +142,6 @@ _Family = Callable[[float], Kernel]
 
 _Part = Callable[[Kernel], PenaltyLosses]
 """A function that maps a kernel to its held-out errors on some of the samples."""
-
-
-def _evaluated(family: _Family, searched: _Part, compared: _Part) -> tuple[float, PenaltyLosses]:
-    """Return the octave with the lowest errors by `searched`, and its errors by `compared`."""
-    octave, _ = best_width(lambda at: searched(family(at)), 0, (-4, 5), refine=True)
-    return octave, compared(family(octave))
 
 
 def _part(samples: Samples, target: EncodedTarget, n_rows: int, splits: Splits | None) -> _Part:
