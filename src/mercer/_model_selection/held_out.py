@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from mercer._solvers.left_out import (
     PenaltyLosses,
     descended,
     leave_one_out,
+    losses_downhill,
     losses_in_folds,
     vertex,
 )
@@ -46,7 +48,8 @@ def kernel_error(
     splits: Splits | None = None,
     alphas: Array = ALPHAS,
     *,
-    extend: bool = True,
+    start: float | None = None,
+    ratio: float = 10.0,
 ) -> PenaltyLosses:
     """Compute losses of ridge regression on a kernel that was not learned from the labels.
 
@@ -60,20 +63,20 @@ def kernel_error(
     splits : list of (ndarray, ndarray), default=None
         Training and held-out samples; by default, one sample is left out at a time.
     alphas : ndarray of shape (n_alphas,), default=ALPHAS
-    extend : bool, default=True
-        Whether leave-one-out errors may extend the grid of penalties.
+    start : float, default=None
+        The best penalty of a similar kernel. Only this penalty and those downhill from it are
+        tried, which takes less time.
+    ratio : float, default=10.0
+        Ratio of successive penalties downhill.
     """
     gram = centered_gram(samples, kernel)
     if splits is not None:
         return losses_in_folds(gram, target.values, splits, alphas, target.weights)
-    return leave_one_out(
-        gram,
-        target.values,
-        alphas,
-        extend=extend,
-        weights=target.weights,
-        resampling=target.resampling,
-    )
+    settings: dict[str, Any] = {"weights": target.weights, "resampling": target.resampling}
+    if start is None:
+        return leave_one_out(gram, target.values, alphas, **settings)
+    near = start * np.array([1.0, ratio])
+    return losses_downhill(gram, target.values, near, start=start, **settings)
 
 
 def centered_gram(samples: Samples, kernel: Kernel) -> Array:

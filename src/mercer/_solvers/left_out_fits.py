@@ -59,14 +59,28 @@ def left_out_residuals(
            [-1.5],
            [ 3. ]])
     """
+    return fitted_left_out(gram, targets, alpha, weights, resampling)[1]
+
+
+def fitted_left_out(
+    gram: Array,
+    targets: Array,
+    alpha: float,
+    weights: SampleWeights | Array | None = None,
+    resampling: Resampling | None = None,
+) -> tuple[Array, Array]:
+    """Return the coefficients of the fit to all samples, and the leave-one-out residuals.
+
+    Both arrays have shape (n_samples, n_outputs); see :func:`left_out_residuals`.
+    """
     weights = as_weights(weights, len(gram))
     resampling = as_resampling(resampling, len(gram))
     factor, alpha = penalized_factor(gram, alpha, weights, constant=1.0)
     scaled = cho_solve((factor, True), weights.centered(targets), check_finite=False)
-    inverse = inverse_factor(factor)
+    dual, inverse = weights.scaled(scaled), inverse_factor(factor)
     if resampling.one_at_a_time:
         diagonal = np.einsum("ij,ij->j", inverse, inverse)
-        return _left_out(diagonal, weights.scaled(scaled), alpha, weights)
+        return dual, _left_out(diagonal, dual, alpha, weights)
 
     def of_batches(batches: Sequence[Indices]) -> Iterator[Array]:
         for removed in batches:
@@ -74,11 +88,11 @@ def left_out_residuals(
                 anew = gram, targets, np.array([alpha]), weights
                 yield np.concatenate([refitted_residuals(*anew, part) for part in removed])
             else:
-                columns = (inverse[:, part] for part in removed)
-                blocks = np.array([part.T @ part for part in columns])
+                columns = inverse.T[removed]
+                blocks = columns @ columns.transpose(0, 2, 1)
                 yield _left_out_together(blocks, scaled[removed], removed, alpha, weights)
 
-    return resampling.assembled(of_batches)
+    return dual, resampling.assembled(of_batches)
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,8 @@ from mercer._model_selection.scoring import PredictionScorer, prediction_scorer
 from mercer._search.targets import Target, Task, output_kernel_of_part, response_deviation
 from mercer._solvers.grids import as_grid, first_best, grid_results, warn_at_edge
 from mercer._solvers.left_out import ALPHA_GRID, leave_one_out, losses_downhill
+from mercer._solvers.left_out_fits import fitted_left_out
 from mercer._solvers.ridge import (
-    RidgePath,
     check_definite,
     fit_ridge,
     held_out_residuals,
@@ -71,6 +71,10 @@ LEAST_NESTED, MOST_NESTED = 4, 1000
 """The choice of the kernel is repeated without each fold if there are at least `LEAST_NESTED`
 samples or groups, and at most `MOST_NESTED` samples. With few samples, the lowest of several
 errors is biased. With many samples, the eigendecomposition for each fold takes long."""
+
+_ONE_PENALTY = 600
+"""With at most this many samples, an isotropic kernel has the best penalty of three quarters of the
+samples. With more samples, the search starts at this penalty."""
 
 _EIGENDECOMPOSED = 2000
 """With at most this many samples, all penalties are tried. With more samples, penalties are tried
@@ -158,6 +162,8 @@ class LearnedGram:
     less_offset : bool
         Whether a constant, the kernel's offset, is subtracted from the matrix. Predictors on the
         centered matrix do not depend on it, and values of wide kernels are then precise.
+    alpha : float, default=None
+        The best penalty of ridge regression on the same kernel and some of the samples.
     """
 
     learner: KernelLearner
@@ -165,6 +171,7 @@ class LearnedGram:
     sample: Sample
     task: Task
     less_offset: bool
+    alpha: float | None = None
 
     def __post_init__(self) -> None:
         gram = self.gram
@@ -267,20 +274,25 @@ def learn_gram(
 
 
 def gram_of(
-    kernel: Kernel, data: TrainingData, target: Target, task: Task, *, less_offset: bool = True
+    candidate: CandidateKernel,
+    data: TrainingData,
+    target: Target,
+    task: Task,
+    *,
+    less_offset: bool = True,
 ) -> LearnedGram:
     """Return the Gram matrix of one kernel with the record of the kernel.
 
     Parameters
     ----------
-    kernel : Kernel
-        Kernel bound to the table.
+    candidate : CandidateKernel
     data : TrainingData
     target : Target
     task : {"classification", "regression"}
     less_offset : bool, default=True
         See :class:`LearnedGram`.
     """
+    kernel = candidate.kernel
     gram = gram_less_offset(kernel, data.X.astype(np.float64, copy=False))
     centered, unit = to_unit_scale(gram, data.weights.given)
     found = uniform_kernel(kernel, centered, unit.scale, target)
@@ -288,7 +300,7 @@ def gram_of(
     gram /= unit.scale
     if not less_offset:
         gram += learner.kernel_.offset
-    return LearnedGram(learner, gram, data, task, less_offset)
+    return LearnedGram(learner, gram, data, task, less_offset, candidate.alpha)
 
 
 # --- results ------------------------------------------------------------------------------------
@@ -455,9 +467,11 @@ class ExactStage(ABC):
     task: Task
     splits: list[Split]
 
-    def learn(self, first: Kernel | KernelLearner, target: Target | None = None) -> LearnedGram:
+    def learn(
+        self, first: CandidateKernel | KernelLearner, target: Target | None = None
+    ) -> LearnedGram:
         """Return the Gram matrix of a kernel, or of a kernel that is learned from the samples."""
-        if isinstance(first, Kernel):
+        if isinstance(first, CandidateKernel):
             assert isinstance(self.sample, TrainingData)
             assert target is not None
             return gram_of(first, self.sample, target, self.task, less_offset=self.less_offset)
@@ -532,11 +546,10 @@ class RidgeStage(ExactStage):
         if self.chooses_kernel and self.scoring is None and not self.splits:
             choice = self._choice(learned.learner.X_fit_)
             kept = replace(kept, given=choice) if choice.is_nested else kept
-        if tried.path is None:
+        if tried.dual is None:
             ridge = fit_ridge(learned.centered, sample.y, alpha, sample.weights, means)
         else:
-            dual = unit * tried.path.dual(alpha)
-            ridge = ridge_of(dual, sample.y, alpha, sample.weights, means)
+            ridge = ridge_of(unit * tried.dual(alpha), sample.y, alpha, sample.weights, means)
         score = None if self.scoring is None else float(scores[at])
         return Evaluation(learned.learner, ridge, alpha, results, score, kept)
 
@@ -550,15 +563,20 @@ class RidgeStage(ExactStage):
             path = partial(_fold_residuals, grid=grid[::-1])
             parts = learned.along_folds(path, splits, targets, anew=anew)
             return TriedPenalties(grid[::-1], parts, [test for _, test in splits])
-        auto = isinstance(self.alpha, str)
         settings: dict[str, Any] = {"weights": sample.weights, "resampling": sample.resampling}
-        if auto and len(sample) > _EIGENDECOMPOSED and self.scoring is None:
-            found = losses_downhill(learned.centered, targets, grid, **settings)
+        auto, rows = isinstance(self.alpha, str), np.arange(len(sample))
+        start = learned.alpha if auto and self.scoring is None else None
+        if start is not None and len(sample) <= _ONE_PENALTY:
+            dual, residuals = fitted_left_out(learned.centered, targets, start, **settings)
+            return TriedPenalties(np.array([start]), [residuals[None]], [rows], lambda _: dual)
+        many = auto and len(sample) > _EIGENDECOMPOSED and self.scoring is None
+        if start is not None or many:
+            found = losses_downhill(learned.centered, targets, grid, start=start, **settings)
         else:
             found = leave_one_out(learned.centered, targets, grid, extend=auto, **settings)
         left_out = (targets - found.predictions)[::-1]
-        rows = np.arange(len(sample))
-        return TriedPenalties(found.alphas[::-1], [left_out], [rows], found.path)
+        known = None if found.path is None else found.path.dual
+        return TriedPenalties(found.alphas[::-1], [left_out], [rows], known)
 
     def _scores(self, tried: TriedPenalties, targets: Array, unit: Array) -> Array:
         """Return explained variances or scores of each fold and penalty."""
@@ -594,14 +612,14 @@ class TriedPenalties:
         For each fold.
     held_out : list of ndarray of int
         The samples that each fold holds out.
-    path : RidgePath, default=None
-        The fit to all samples at every penalty, if there is one.
+    dual : callable, default=None
+        Maps a penalty to the coefficients of the fit to all samples, if they are known.
     """
 
     alphas: Array
     residuals: list[Array]
     held_out: list[NDArray[np.intp]]
-    path: RidgePath | None = None
+    dual: Callable[[float], Array] | None = None
 
 
 def _shaped(values: Array, y: Array) -> Array:

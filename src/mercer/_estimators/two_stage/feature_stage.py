@@ -88,15 +88,18 @@ class FeatureStage:
         """The rows from which the kernel is learned."""
         return TrainingData.of_numbers(self.drawn.take(self.part))
 
-    def learn(self, first: Kernel | KernelLearner, target: Target | None = None) -> KernelLearner:
+    def learn(
+        self, first: CandidateKernel | KernelLearner, target: Target | None = None
+    ) -> KernelLearner:
         """Return the record of a kernel on the rows of `part`, or learn a kernel from them."""
         data = self.sample
-        if not isinstance(first, Kernel):
+        if not isinstance(first, CandidateKernel):
             return fitted(for_task(first, self.task), self.drawn.frame(self.part), data)
         target = data.target(self.task) if target is None else target
-        found = moments(data.samples(), [first], target.centered)
-        learner = UniformCombination([first], task=self.task)
-        return learner._store(data, weighted_kernels([first], np.ones(1), found))
+        kernels = [first.kernel]
+        found = moments(data.samples(), kernels, target.centered)
+        learner = UniformCombination(kernels, task=self.task)
+        return learner._store(data, weighted_kernels(kernels, np.ones(1), found))
 
     def evaluate(self, learner: KernelLearner) -> Evaluation:
         """Fit to all rows, with widths adapted to their number and a penalty chosen in five folds.
@@ -180,7 +183,7 @@ class FeatureStage:
         learners, n_components = [learner], self._number
         if self.candidates and all_rows_are_centers(self.drawn, n_components):
             near = comparable(list(self.candidates))[1:]
-            learners += [self.learn(candidate.kernel) for candidate in near]
+            learners += [self.learn(candidate) for candidate in near]
         suitable = [
             with_suitable_widths(
                 each.kernel_,
@@ -206,7 +209,7 @@ class FeatureStage:
             return learner
         if self.candidates:
             [only] = kernel.kernels
-            return self.learn(only)
+            return self.learn(replace(self.candidates[0], kernel=only))
         sample, table = self.sample, self.drawn.frame(self.part)
         return copy(learner)._refitted(kernel.kernels, table, sample.y, sample.weights.given)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -40,6 +40,12 @@ SEARCH_ROWS = (200, 300)
 """Widths are searched on half of the rows, within these limits. Held-out errors on half of the rows
 take an eighth of the time, and are lowest at nearly the same width."""
 
+_FIRST_PENALTY = 1e-2
+"""The search for the penalty of the first kernel starts here."""
+
+_NEAR = 5e-3
+"""Losses within this fraction of the lowest are as good: their standard errors are larger."""
+
 FAMILY_ROWS = (300, 500)
 """Families are compared on three quarters of the rows, within these limits."""
 
@@ -61,7 +67,8 @@ class CandidateKernel:
         out in given folds, relative to the error of predicting the mean of the other samples. It is
         the error at the best width in the family of the kernel, and at least 1e-12.
     alpha : float
-        The penalty with the lowest error, for a kernel at unit scale.
+        The largest penalty whose error is within half a percent of the lowest, for a kernel at unit
+        scale.
     """
 
     description: str
@@ -101,30 +108,30 @@ def isotropic_kernels(
     two times the median distance. They are evaluated on half of the rows (200 to 300), starting
     from the median distance and going in the direction in which the errors fall. Then the width at
     the vertex of the parabola through the three lowest errors is evaluated. The best width of each
-    family is evaluated again on three quarters of the rows (300 to 500). Each evaluation takes one
-    eigendecomposition, or one for each given fold.
+    family is evaluated again on three quarters of the rows (300 to 500). Each evaluation starts at the
+    best penalty of the previous kernel, and takes a Cholesky factorization for each of three to
+    five penalties. If folds are given, it takes one eigendecomposition for each fold.
     """
-    samples, n = data.samples(), len(data)
     known: dict[str, Any] = {"weights": data.weights, "resampling": data.resampling}
     target = encode_target(data.y, classification=classes, **known)
-    n_searched, n_compared = (
-        int(np.clip(share * n, *limits))
+    searched, compared = (
+        _Part.drawn(data.samples(), target, int(np.clip(share * len(data), *limits)), splits)
         for share, limits in ((0.5, SEARCH_ROWS), (0.75, FAMILY_ROWS))
     )
-    searched = _part(samples, target, n_searched, splits)
-    compared = _part(samples, target, n_compared, splits)
-    found = []
-    for family, svm_octave in _families(samples.repeated):
-        octave, losses = best_width(
-            lambda at, family=family: searched(family(at)),  # type: ignore[misc]
-            0,
-            (-4, 5),
-            refine=True,
-        )
-        losses = compared(family(octave)) if n_searched < n_compared else losses
+    found, alpha = [], _FIRST_PENALTY
+    for family, svm_octave in _families(searched.samples.repeated):
+
+        def evaluate(at: float, family: _Family = family) -> PenaltyLosses:
+            nonlocal alpha
+            losses = searched.error(family(at), alpha)
+            alpha, _ = _largest_good(losses)
+            return losses
+
+        octave, losses = best_width(evaluate, 0, (-4, 5), refine=True)
+        start, _ = _largest_good(losses)
+        best, error = _largest_good(compared.error(family(octave), start, ratio=10.0**0.5))
         kernel = family(octave + (svm_octave if machines else 0.0))
-        error = max(losses.loss, ROUNDING)
-        found.append(CandidateKernel(kernel.describe(), kernel, error, losses.alpha))
+        found.append(CandidateKernel(kernel.describe(), kernel, max(error, ROUNDING), best))
     return sorted(found, key=lambda candidate: candidate.loo_error)
 
 
@@ -140,23 +147,41 @@ def comparable(candidates: list[CandidateKernel], near: float = 1.2) -> list[Can
 _Family = Callable[[float], Kernel]
 """A function that maps log2(width / median distance) to a kernel."""
 
-_Part = Callable[[Kernel], PenaltyLosses]
-"""A function that maps a kernel to its held-out errors on some of the samples."""
 
+def _largest_good(losses: PenaltyLosses) -> tuple[float, float]:
+    """Return the largest penalty with nearly the lowest loss, and its loss.
 
-def _part(samples: Samples, target: EncodedTarget, n_rows: int, splits: Splits | None) -> _Part:
-    """Return a function for the held-out errors of kernels on a fixed part of the samples.
-
-    All samples are used if no fold contains samples of the part.
+    Losses are nearly constant below some penalty, which differs between parts of the samples.
     """
-    n = samples.n_samples
-    rows = sample_rows(n, n_rows, target.codes, 0, target.resampling.ranks)
-    if splits is not None:
-        inside = splits_within(splits, rows, n)
-        rows, splits = (rows, inside) if inside else (np.arange(n), splits)
-    alphas = ALPHAS if splits is None else ALPHA_GRID
-    part, known = samples.take(rows), target.take(rows)
-    return lambda kernel: kernel_error(kernel, part, known, splits, alphas)
+    at = np.flatnonzero(losses.losses <= (1.0 + _NEAR) * losses.loss)[-1]
+    return float(losses.alphas[at]), float(losses.losses[at])
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A fixed part of the samples, on which the held-out errors of kernels are computed."""
+
+    samples: Samples
+    target: EncodedTarget
+    splits: Splits | None
+
+    @classmethod
+    def drawn(
+        cls, samples: Samples, target: EncodedTarget, n_rows: int, splits: Splits | None
+    ) -> Self:
+        """Draw rows; all samples are used if no fold contains samples of the part."""
+        n = samples.n_samples
+        rows = sample_rows(n, n_rows, target.codes, 0, target.resampling.ranks)
+        if splits is not None:
+            inside = splits_within(splits, rows, n)
+            rows, splits = (rows, inside) if inside else (np.arange(n), splits)
+        return cls(samples.take(rows), target.take(rows), splits)
+
+    def error(self, kernel: Kernel, start: float, ratio: float = 10.0) -> PenaltyLosses:
+        """Return the held-out errors of a kernel; see :func:`kernel_error`."""
+        alphas = ALPHAS if self.splits is None else ALPHA_GRID
+        known = self.samples, self.target, self.splits
+        return kernel_error(kernel, *known, alphas, start=start, ratio=ratio)
 
 
 def _families(X: Features) -> Iterator[tuple[_Family, float]]:

@@ -70,8 +70,8 @@ from mercer.kernels import Kernel, WeightedSum
 from mercer.kernels._column_names import with_names
 from mercer.kernels._distances import check_squares
 
-FirstStages: TypeAlias = list[Kernel] | list[KernelLearner]
-"""Kernels or learners, whose second stages are compared."""
+FirstStage: TypeAlias = CandidateKernel | KernelLearner
+"""A kernel, or a learner that is fitted."""
 
 
 class TwoStage(
@@ -298,7 +298,7 @@ class TwoStage(
 
     def _first_stages(
         self, stage: ExactStage | FeatureStage
-    ) -> tuple[FirstStages, list[CandidateKernel], Target | None]:
+    ) -> tuple[list[FirstStage], list[CandidateKernel], Target | None]:
         """Return kernels or learners to compare, the candidate kernels, and the target of kernels.
 
         The first is the one with the lowest leave-one-out error or, if `cv` is given, the lowest
@@ -324,12 +324,12 @@ class TwoStage(
                 machines=machines,
             )
             near = candidates if scored else comparable(candidates)
-            kernels = [candidate.kernel for candidate in near]
-            return kernels if compared else kernels[:1], candidates, target
+            return near if compared else near[:1], candidates, target
         sums, data = ContinuousAlignment(task=self._task), self._numbers(stage.sample)
         known = data.samples(), data.target(self._task)
         form = choose_form(*known, sums._growth(), self._given_folds(stage))
-        found = [sums] if isinstance(form, ContinuousAlignment) else [form, sums]
+        found: list[FirstStage] = [form, sums]
+        found = found[1:] if isinstance(form, ContinuousAlignment) else found
         return found if compared else found[:1], [], None
 
     def _given_folds(self, stage: ExactStage | FeatureStage) -> list[Split] | None:

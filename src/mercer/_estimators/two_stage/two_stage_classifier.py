@@ -33,7 +33,6 @@ from mercer._data.types import (
 )
 from mercer._data.weights import with_class_weights
 from mercer._estimators.fits import with_callbacks
-from mercer._estimators.kernel_learner import KernelLearner
 from mercer._estimators.two_stage.exact_stages import (
     Evaluation,
     ExactStage,
@@ -43,7 +42,7 @@ from mercer._estimators.two_stage.exact_stages import (
 )
 from mercer._estimators.two_stage.feature_stage import FeatureStage
 from mercer._estimators.two_stage.kernel_choice import CandidateKernel, isotropic_kernels
-from mercer._estimators.two_stage.two_stage import FirstStages, TwoStage, check_in_use, chosen
+from mercer._estimators.two_stage.two_stage import FirstStage, TwoStage, check_in_use, chosen
 from mercer._gram.device_calls import on_device
 from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
 from mercer._search.targets import Target, output_kernel_of_part
@@ -304,7 +303,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
 
     def _first_stages(
         self, stage: ExactStage | FeatureStage
-    ) -> tuple[FirstStages, list[CandidateKernel], Target | None]:
+    ) -> tuple[list[FirstStage], list[CandidateKernel], Target | None]:
         """Return kernels or learners to compare; see :meth:`TwoStage._first_stages`.
 
         For several labels, there is only one. By default, it is the isotropic kernel with the
@@ -313,16 +312,15 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         Y = stage.sample.y
         if Y.ndim == 1:
             firsts, candidates, target = super()._first_stages(stage)
-            if target is not None:
-                return firsts, candidates, target
-            return [self._of_fitted_classes(first) for first in firsts], candidates, target
+            firsts = [self._of_fitted_classes(first) for first in firsts]
+            return firsts, candidates, target
         if chosen(self.learner):
             varying = Y[:, np.ptp(Y, axis=0) > 0]
             if not varying.shape[1]:
                 raise ValueError("Every label belongs to all samples, or to none.")
             data = self._numbers(stage.sample)
             found = isotropic_kernels(replace(data, y=varying), self._given_folds(stage))
-            return [found[0].kernel], [], data.target(self._task, "multilabel")
+            return found[:1], [], data.target(self._task, "multilabel")
         learner: BaseEstimator = self.learner
         if getattr(learner, "output_kernel", "") is not None:
             return [learner], [], None
@@ -333,9 +331,11 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
             )
         return [clone(learner).set_params(output_kernel="multilabel")], [], None
 
-    def _of_fitted_classes(self, learner: KernelLearner) -> KernelLearner:
+    def _of_fitted_classes(self, learner: FirstStage) -> FirstStage:
         """Return a learner whose similarities of classes are those of the fitted classes."""
-        if self._seen is None or "output_kernel" not in learner.get_params(deep=False):
+        if isinstance(learner, CandidateKernel) or self._seen is None:
+            return learner
+        if "output_kernel" not in learner.get_params(deep=False):
             return learner
         classes = self.classes_, self._fitted_classes
         among = output_kernel_of_part(learner.output_kernel, *classes)
