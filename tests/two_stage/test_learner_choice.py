@@ -101,9 +101,8 @@ def test_the_regressor_takes_the_lowest_error() -> None:
     model = TwoStageRegressor().fit(X, y)
     assert isinstance(model.kernel_.kernels[0], Laplacian)
     assert model.kernel_.kernels[0].norm == 1.0
-    own = (
-        clone(model).set_params(learner=UniformCombination([model.candidates_[0].kernel])).fit(X, y)
-    )
+    learner = UniformCombination([model.candidates_[0].kernel])
+    own = TwoStageRegressor(learner, alpha=model.alpha_).fit(X, y)
     assert_allclose(own.predict(X), model.predict(X), rtol=1e-12)
     assert model.learner is None
 

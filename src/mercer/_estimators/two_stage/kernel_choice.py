@@ -125,11 +125,11 @@ def isotropic_kernels(
             nonlocal alpha
             losses = searched.error(family(at), alpha)
             alpha, _ = _largest_good(losses)
-            return losses
+            return PenaltyLosses(np.array([alpha]), np.array([_lowest_between(losses)]))
 
         octave, losses = best_width(evaluate, 0, (-4, 5), refine=True)
-        start, _ = _largest_good(losses)
-        best, error = _largest_good(compared.error(family(octave), start, ratio=10.0**0.5))
+        losses = compared.error(family(octave), losses.alpha, ratio=10.0**0.5)
+        best, error = _largest_good(losses)
         kernel = family(octave + (svm_octave if machines else 0.0))
         found.append(CandidateKernel(kernel.describe(), kernel, max(error, ROUNDING), best))
     return sorted(found, key=lambda candidate: candidate.loo_error)
@@ -155,6 +155,16 @@ def _largest_good(losses: PenaltyLosses) -> tuple[float, float]:
     """
     at = np.flatnonzero(losses.losses <= (1.0 + _NEAR) * losses.loss)[-1]
     return float(losses.alphas[at]), float(losses.losses[at])
+
+
+def _lowest_between(losses: PenaltyLosses) -> float:
+    """Return the minimum of the parabola through the lowest loss and the losses next to it."""
+    at = losses.best
+    if not 0 < at < len(losses.losses) - 1:
+        return losses.loss
+    left, middle, right = losses.losses[at - 1 : at + 2]
+    curvature = left - 2.0 * middle + right
+    return float(middle - (left - right) ** 2 / (8.0 * curvature)) if curvature > 0.0 else middle
 
 
 @dataclass(frozen=True)
