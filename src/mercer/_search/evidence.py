@@ -10,11 +10,13 @@ from scipy.linalg import cho_solve
 from mercer._data.arrays import eye_like, like, namespace, to_numpy, triangular_inverse
 from mercer._data.types import AnyArray, Array
 from mercer._data.weights import SampleWeights
+from mercer._gram.devices import current_device
 from mercer._gram.factors import definite_factor, inverted, log_determinant, with_diagonal
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.samples import KernelTile, Samples, kernel_tiles
 from mercer._gram.tiles import Tile, assembled, kept, map_tiles
 from mercer._search.device_sums import DeviceSum, device_for_sum
+from mercer._search.width_sums import SAFE_NOISE, Contract, Precision, WidthSum, accepts
 from mercer.kernels._distances import inner
 from mercer.kernels._kernel import Kernel
 
@@ -156,6 +158,8 @@ class KernelParameters:
         The variance of the noise; None if it is free.
     n_fixed : int, default=0
         Number of leading weights that are fixed to one and left out of x.
+    in_single : bool, default=False
+        Whether Gram matrices may be in single precision where the noise is large enough for it.
     """
 
     def __init__(
@@ -166,9 +170,12 @@ class KernelParameters:
         *,
         noise: float | None = None,
         n_fixed: int = 0,
+        in_single: bool = False,
     ) -> None:
         self.samples, self.kernels, self.of_gram = samples, list(kernels), of_gram
-        self.noise, self.n_fixed = noise, n_fixed
+        self.noise, self.n_fixed, self.in_single = noise, n_fixed, in_single
+        self._is_plain = accepts(self.kernels, samples.X)
+        self._sums = dict[Precision, WidthSum]()
         self.sizes = [kernel.theta.size for kernel in self.kernels]
         self.ends = np.cumsum(self.sizes)
 
@@ -188,14 +195,30 @@ class KernelParameters:
 
     def read(self, x: Array) -> tuple[list[Kernel], Array, float]:
         """Return the kernels, their weights, and the variance of the noise."""
-        thetas, logs = np.split(x[: self.ends[-1]], self.ends[:-1]), x[self.ends[-1] :]
+        thetas, weights, noise = self._split(x)
         kernels = [part.with_theta(t) for part, t in zip(self.kernels, thetas, strict=True)]
-        n_free = len(kernels) - self.n_fixed
+        return kernels, weights, noise
+
+    def _split(self, x: Array) -> tuple[list[Array], Array, float]:
+        """Return the log-parameters of the kernels, their weights, and the noise variance."""
+        thetas, logs = np.split(x[: self.ends[-1]], self.ends[:-1]), x[self.ends[-1] :]
+        n_free = len(self.kernels) - self.n_fixed
         weights = np.exp(np.append(np.zeros(self.n_fixed), logs[:n_free]))
-        return kernels, weights, float(np.exp(logs[n_free])) if self.noise is None else self.noise
+        return thetas, weights, float(np.exp(logs[n_free])) if self.noise is None else self.noise
+
+    def _evaluated(self, x: Array) -> tuple[Array, Contract]:
+        """Return the Gram matrix and its derivatives, from arrays of all samples."""
+        thetas, weights, noise = self._split(x)
+        is_safe = noise >= SAFE_NOISE * self.samples.n_samples * weights.sum()
+        dtype: Precision = np.float32 if self.in_single and is_safe else np.float64
+        if dtype not in self._sums:
+            self._sums[dtype] = WidthSum(self.kernels, self.samples.X, dtype)
+        return self._sums[dtype](thetas, weights)
 
     def gram(self, x: Array) -> Array:
         """Return the Gram matrix of the weighted sum."""
+        if self._is_plain and current_device() is None:
+            return self._evaluated(x)[0].copy()
         kernels, weights, _ = self.read(x)
         device = device_for_sum(kernels, self.samples.X)
         if device is not None:
@@ -212,6 +235,12 @@ class KernelParameters:
         Kernel values are kept for the gradient if three matrices for each kernel fit in memory. On
         a card, the Gram matrices of all samples are one tile.
         """
+        if self._is_plain and current_device() is None:
+            gram, contracted = self._evaluated(x)
+            _, weights, noise = self._split(x)
+            found = self.of_gram.slopes(gram, noise)
+            P = found.inverse - found.factor @ found.factor.T
+            return found.value, self._gradient(contracted(P), weights, found.log_noise)
         kernels, weights, noise = self.read(x)
         evidence, X = self.of_gram, self.samples.X
         if (
@@ -277,6 +306,6 @@ def factored(K: Array, noise: float | Array, Y: Array) -> tuple[Array, Array]:
     try:
         factor = definite_factor(with_diagonal(K, noise))
     except ValueError:
-        rounding = len(K) * float(np.finfo(float).eps * np.trace(K))
+        rounding = len(K) * float(np.finfo(K.dtype).eps * np.trace(K))
         factor = definite_factor(with_diagonal(K, noise + rounding))
-    return factor, cho_solve((factor, True), Y, check_finite=False)
+    return factor, cho_solve((factor, True), Y.astype(K.dtype, copy=False), check_finite=False)

@@ -93,6 +93,7 @@ def marginal_likelihood_widths(
     max_iter: int = 60,
     tol: float = TOLERANCE,
     like: Kernel | None = None,
+    starts: Sequence[Kernel] = (),
     on_step: Callable[[], None] = lambda: None,
 ) -> EvidenceMaximum:
     """Learn one width per feature by the marginal likelihood of a Gaussian process.
@@ -116,10 +117,11 @@ def marginal_likelihood_widths(
         observations. With a tolerance above the default, the search is not repeated if the target
         looks like noise.
     like : Kernel, default=None
-        A kernel with one width per feature, such as one learned from the same samples. The search
-        starts from its widths relative to their geometric mean, or from the square roots of these
-        ratios, times the best common width. If None, the search starts from the best common width
-        and, with many samples, on a subsample.
+        A kernel with one width per feature, such as one learned from the same samples, from whose
+        widths the search starts. If None, it starts from a common width and, with many samples,
+        on a subsample.
+    starts : sequence of Kernel, default=()
+        Kernels of the same form; the search starts from the one of the highest likelihood.
     on_step : callable, default=None
         Called after each iteration.
 
@@ -141,12 +143,13 @@ def marginal_likelihood_widths(
     without noise, they would make the marginal likelihood increase without bound as the noise
     vanishes.
 
-    The best common width is found on 120 samples; with 500 samples or more, the search starts on
-    250. The initial noise is at least a tenth of the kernel's variance, for two reasons: a common
-    width fits noise with irrelevant features, and the derivative with respect to the logarithm of a
-    small noise variance vanishes with the variance. If the marginal likelihood is barely better
-    than the marginal likelihood of pure noise, short searches start from each width common to all
-    features, on at most 499 samples, and a second search starts from the best result.
+    The search starts from a width common to all features, the best for 120 samples and noise of the
+    kernel's variance; with 500 samples or more, it starts on 250. The initial noise is a tenth of
+    that, because a common width fits noise with irrelevant features, and the derivative with
+    respect to the logarithm of a small noise variance vanishes with the variance. If the marginal
+    likelihood is barely better than the marginal likelihood of pure noise, short searches start
+    from each width common to all features, on at most 499 samples, and a second search starts from
+    the best result.
 
     References
     ----------
@@ -157,16 +160,19 @@ def marginal_likelihood_widths(
         X, Y = X[rows], Y[rows]
     kernel = kernel.bind(X)
     rows = spread_rows(X, Y, max_samples)
-    whole = _Evidence(kernel, X[rows], Y[rows], prior_deviation)
-    few = whole.subsampled(250)
-    fewest = whole.subsampled(120, 1.0)
+    whole = _Evidence(kernel, X[rows], Y[rows], prior_deviation, in_single=tol > TOLERANCE)
+    few, fewest = whole.subsampled(250), whole.subsampled(120, 1.0)
     # If the target, or the kernel, is constant on all samples, then also on some of them.
     if fewest.is_constant:
-        middle = whole.kernel_at(whole.starts[len(whole.starts) // 2])
+        middle = whole.kernel_at(whole.middle)
         return EvidenceMaximum(middle, 1.0, np.nan, np.nan, len(rows), (0.0,), True)
-    start = _start((fewest, few, whole), like, max_iter)
+    first = fewest.best_start if like is None else whole.with_widths_like(like)
+    if starts:
+        first = whole.best_noise([first[:-1], *map(whole.point_of, starts)])
+    elif like is None and few is not whole:
+        first = _searched(few, first, few.bounds, tol=10.0 * TOLERANCE, max_iter=max_iter).theta
     options: Any = {"tol": tol, "max_iter": max_iter, "on_step": on_step}
-    found = _searched(whole, start, whole.bounds, **options)
+    found = _searched(whole, first, whole.bounds, **options)
     # The objective of pure noise is zero.
     is_like_noise = whole.n_observations * found.value > -2.0 * LITTLE
     if is_like_noise and like is None and tol <= TOLERANCE:
@@ -184,37 +190,24 @@ def marginal_likelihood_widths(
     )
 
 
-def _start(
-    problems: tuple[_Evidence, _Evidence, _Evidence], like: Kernel | None, max_iter: int
-) -> Array:
-    """Return the start of the search on all samples; see :func:`marginal_likelihood_widths`.
-
-    Parameters
-    ----------
-    problems : tuple of _Evidence
-        Problems on the smallest subsample, on a larger subsample (or all samples), and on all
-        samples.
-    like : Kernel or None
-    max_iter : int
-    """
-    fewest, few, whole = problems
-    start = fewest.best_common()
-    if like is not None:
-        start = fewest.with_relative_widths(start, like)
-    start[-1] = max(start[-1], np.log(0.1))
-    if like is not None or few is whole:
-        return start
-    return _searched(few, start, few.bounds, tol=10.0 * TOLERANCE, max_iter=max_iter).theta
-
-
 class _Evidence(KernelParameters):
     """-2 log marginal likelihood plus the cost of the prior, per observation, with its gradient.
 
     The first weight of a sum is one, the noise is relative to the kernel's amplitude, and an
-    additive constant is left out.
+    additive constant is left out. The starts and the bounds of a search are read off the samples,
+    or are those of another problem, of which these samples are a part.
     """
 
-    def __init__(self, kernel: Kernel, X: Features, Y: Array, prior_deviation: float) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Features,
+        Y: Array,
+        prior_deviation: float,
+        *,
+        in_single: bool,
+        like: _Evidence | None = None,
+    ) -> None:
         self.kernel, self.deviation = kernel, prior_deviation
         self.Y = Y - Y.mean(axis=0)
         largest = float(np.abs(Y).max(initial=0.0))
@@ -224,7 +217,12 @@ class _Evidence(KernelParameters):
         self.Y /= self.scale
         parts = list(kernel.kernels) if isinstance(kernel, WeightedSum) else [kernel]
         self.evidence = GaussianEvidence(self.Y, UnitWeights(len(Y)), self.rank)
-        super().__init__(Samples(X), parts, self.evidence, n_fixed=1)
+        super().__init__(Samples(X), parts, self.evidence, n_fixed=1, in_single=in_single)
+        self.starts: Array
+        self.bounds: Array
+        if like is not None:
+            self.starts, self.bounds = like.starts, like.bounds
+            return
         further = np.zeros(len(parts))
         starts = zip(*(part.starts(X) for part in parts), strict=True)
         self.starts = np.array([np.concatenate([*start, further]) for start in starts])
@@ -245,26 +243,43 @@ class _Evidence(KernelParameters):
         if len(self.Y) < factor * n_rows:
             return self
         rows = spread_rows(self.samples.X, self.Y, n_rows)
-        return _Evidence(self.kernel, self.samples.X[rows], self.Y[rows], self.deviation)
+        X, Y = self.samples.X[rows], self.Y[rows]
+        return _Evidence(self.kernel, X, Y, self.deviation, in_single=self.in_single, like=self)
 
     def kernel_at(self, x: Array) -> Kernel:
         """Return the kernel, or the sum of kernels, with these parameters."""
         parts, weights, _ = self.read(x)
         return WeightedSum(parts, weights) if isinstance(self.kernel, WeightedSum) else parts[0]
 
-    def with_relative_widths(self, x: Array, like: Kernel) -> Array:
-        """Multiply the widths in x by the width ratios of a kernel, or by their square roots.
+    @property
+    def middle(self) -> Array:
+        """The middle of the starts, with a tenth of the kernel's variance as the noise."""
+        return np.append(self.starts[len(self.starts) // 2, :-1], np.log(0.1))
 
-        The candidate with the higher marginal likelihood and the best noise of a grid is returned.
-        """
-        log_widths = like.theta[: like.structure.n_widths]
-        relative = np.zeros(len(x) - 1)
+    @property
+    def best_start(self) -> Array:
+        """The best of the starts for noise of the kernel's variance, with a tenth of that noise."""
+        return np.append(min(self.starts, key=self.value)[:-1], np.log(0.1))
+
+    def with_widths_like(self, like: Kernel) -> Array:
+        """Return the middle, with widths that differ from it as those of a kernel from its own."""
+        start, sizes = self.middle, like.structure.n_widths
+        own = like.starts(self.samples.X)
+        change = like.theta[:sizes] - own[len(own) // 2, :sizes]
         for positions in self.widths():
-            relative[positions] = log_widths - log_widths.mean()
-        points = [x[:-1] + fraction * relative for fraction in (0.5, 1.0)]
-        return self._best_noise([np.clip(point, *self.bounds[:-1].T) for point in points])
+            start[positions] += change
+        return np.clip(start, *self.bounds.T)
 
-    def _best_noise(self, points: Sequence[Array]) -> Array:
+    def point_of(self, kernel: Kernel) -> Array:
+        """Return the parameters of a kernel of the same form, without noise."""
+        parts, logs = [kernel], np.empty(0)
+        if isinstance(kernel, WeightedSum):
+            parts, weights = list(kernel.kernels), np.asarray(kernel.weights)
+            logs = np.log(weights[1:] / weights[0])
+        point = np.concatenate([*(part.theta for part in parts), logs])
+        return np.clip(point, *self.bounds[:-1].T)
+
+    def best_noise(self, points: Sequence[Array]) -> Array:
         """Return the best of several points, extended by the best of four noise variances."""
         found = []
         for point in points:
@@ -274,28 +289,6 @@ class _Evidence(KernelParameters):
                 found.append((value, np.append(point, log_noise)))
         return min(found, key=lambda pair: pair[0])[1]
 
-    def best_common(self) -> Array:
-        """Return x of high marginal likelihood, with a common width in each kernel.
-
-        The best point of a grid is refined by ten iterations over common widths, weights and noise.
-        """
-        start = self._best_noise([start[:-1] for start in self.starts])
-        n_parts = len(self.kernels)
-        directions = np.zeros((2 * n_parts, start.size))
-        for row, positions in enumerate(self.widths()):
-            directions[row, positions] = 1.0
-        directions[n_parts:, -n_parts:] = np.eye(n_parts)
-        firsts = [positions.start for positions in self.widths()]
-        bounds = (self.bounds - start[:, None])[[*firsts, *range(-n_parts, 0)]]
-
-        def along(step: Array) -> tuple[float, Array]:
-            value, gradient = self(np.clip(start + step @ directions, *self.bounds.T))
-            return value, directions @ gradient
-
-        zero = np.zeros(len(directions))
-        found = _searched(along, zero, bounds, tol=10.0 * TOLERANCE, max_iter=10)
-        return np.clip(start + found.theta @ directions, *self.bounds.T)
-
     @property
     def n_observations(self) -> int:
         """Divisor of the objective: the number of samples times the rank of the target."""
@@ -303,7 +296,7 @@ class _Evidence(KernelParameters):
 
     def best_of_widths(self, max_iter: int) -> Array:
         """Return the best result of searches, one from each common width with its best noise."""
-        starts = [self._best_noise([start[:-1]]) for start in self.starts]
+        starts = [self.best_noise([start[:-1]]) for start in self.starts]
         ends = [_searched(self, x, self.bounds, tol=TOLERANCE, max_iter=max_iter) for x in starts]
         return min(ends, key=_value).theta
 

@@ -279,6 +279,12 @@ class Stationary(Radial):
             return RadialFunction(self, norm=self.norm, n_widths=1)
         return Structure(n_widths=np.size(self.bandwidth), isotropic=self._isotropic)
 
+    @property
+    def has_only_widths(self) -> bool:
+        """Whether one width per feature, in the norm one or two, is all that is learned."""
+        has_one_each = np.ndim(self.bandwidth) == 1 and self.norm in (1.0, 2.0)
+        return has_one_each and self.structure.n_widths == self.theta.size
+
     def _isotropic(self) -> Kernel:
         """Return the same kernel with one width, the geometric mean of its widths."""
         mean = float(np.exp(np.log(self._scale()).mean()))

@@ -27,6 +27,11 @@ from mercer.kernels._kernel import check_takes
 Learn: TypeAlias = Callable[[Features, Array, EncodedTarget], Sequence[Kernel]]
 """Function from samples, their responses or labels, and the encoded target to kernels."""
 
+Refine: TypeAlias = Callable[
+    [Features, Array, EncodedTarget, Sequence[Sequence[Kernel]]], Sequence[Kernel]
+]
+"""Function from these, and for each kernel those from which its search may start, to kernels."""
+
 CandidateSource: TypeAlias = KernelSource | KernelLearner | BaseEstimator
 """A kernel, a name or callable for one, a kernel learner, any other estimator that predicts, or
 "default" for the default kernels."""
@@ -60,9 +65,9 @@ class Candidate:
         leave-one-out errors would choose too small a penalty.
     estimator : estimator, default=None
         An estimator that is fitted out of fold, in place of kernels.
-    averages : bool, default=False
-        Whether kernels of two halves of the samples may be averaged, in place of kernels that are
-        learned from all of them.
+    refine : callable, default=None
+        Function like `learn` that starts from kernels of parts of the samples, which takes less
+        time.
     """
 
     descriptions: Sequence[str]
@@ -72,7 +77,7 @@ class Candidate:
     learns_widths: bool = True
     memorizes_labels: bool = False
     estimator: BaseEstimator | None = None
-    averages: bool = False
+    refine: Refine | None = None
 
     @property
     def keys(self) -> list[tuple[int, str, str]]:
@@ -110,8 +115,9 @@ def relevance_candidates(view: ViewName) -> list[Candidate]:
     names = [
         f"{name} with one width per feature on" for name in ("Gaussian", "sum of three kernels")
     ]
+    widths = [f"{name} {phrase}" for name in names]
     return [
-        Candidate([f"{name} {phrase}" for name in names], view, learn_widths, True, averages=True),
+        Candidate(widths, view, learn_widths, True, refine=learn_widths),
         Candidate([f"Gaussian on projections of {phrase}"], view, learn_projection, True),
     ]
 
@@ -186,6 +192,7 @@ def learn_widths(
     X: Features,
     y: Array,
     target: EncodedTarget,
+    starts: Sequence[Sequence[Kernel]] = ((), ()),
     *,
     deviations: tuple[float, float] = (0.5, 1.0),
     tol: float = 1e-3,
@@ -200,6 +207,9 @@ def learn_widths(
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     y : ignored
     target : EncodedTarget
+    starts : sequence of sequence of Kernel, default=((), ())
+        Kernels of both forms from which the searches may start, such as those that were learned
+        from parts of the samples.
     deviations : tuple of float, default=(0.5, 1.0)
         Standard deviations of the priors on the log-widths of a single kernel, and of a sum. The
         narrower prior of the single kernel keeps its search from other optima.
@@ -210,10 +220,11 @@ def learn_widths(
     """
     n_rows = _relevance_rows(X)
     learn = partial(marginal_likelihood_widths, X=X, Y=target.values, max_samples=n_rows, tol=tol)
-    single = learn(Gaussian(ard=True), prior_deviation=deviations[0]).kernel
+    single = learn(Gaussian(ard=True), prior_deviation=deviations[0], starts=starts[0]).kernel
     families = [ExponentialPower(ard=True), Laplacian(ard=True), Gaussian(ard=True)]
     several = WeightedSum(families, np.ones(len(families)))
-    return [single, learn(several, prior_deviation=deviations[1], like=single).kernel]
+    settings: Any = {"prior_deviation": deviations[1], "starts": starts[1]}
+    return [single, learn(several, like=single, **settings).kernel]
 
 
 def learn_projection(

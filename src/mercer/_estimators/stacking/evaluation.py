@@ -68,7 +68,12 @@ class ViewedSample(Sample):
         """Return what a predictor is fitted to: a Gram matrix, or a view if there is no kernel."""
         return self.X[view] if kernel is None else self.gram(kernel, view)[0]
 
-    def learned(self, candidate: Candidate, rows: Rows = slice(None)) -> Sequence[Kernel]:
+    def learned(
+        self,
+        candidate: Candidate,
+        rows: Rows = slice(None),
+        starts: Sequence[Sequence[Kernel]] = (),
+    ) -> Sequence[Kernel]:
         """Return the kernels that a candidate learns from rows that represent the weighted samples.
 
         Parameters
@@ -76,12 +81,16 @@ class ViewedSample(Sample):
         candidate : Candidate
         rows : ndarray of int, default=slice(None)
             The samples to learn from, by default all.
+        starts : sequence of sequence of Kernel, default=()
+            For each of its kernels, those to start from, if the candidate can.
         """
         weights = self.weights.take(rows)
         X, y = self.X[candidate.view][rows], self.y[rows]
         target = self.target.take(np.arange(len(self))[rows])
         some = weights.representative_rows()
         X, y = (weights.representative(table) for table in (X, y))
+        if starts and candidate.refine is not None:
+            return candidate.refine(X, y, target.take(some), starts)
         return candidate.learn(X, y, target.take(some))
 
     def evaluated_rows(self, max_samples: int, random_state: RandomState) -> Array:

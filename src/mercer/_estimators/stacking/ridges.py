@@ -158,19 +158,15 @@ def _evaluated(
     divided: list[Split] = []
     if candidate.uses_labels and others is None:
         divided = target.folds(2, random_state)
-    learn = partial((table if others is None else others).learned, candidate)
-    if all(key in known for key in keys):
-        learn = partial(list, [known[key] for key in keys])
     parts = [partial(table.learned, candidate, rest) for rest, _ in divided]
-    may_average = candidate.averages and target.classes is not None
-    averages = may_average and len(divided) == 2 and len(target) > _MOST_ALWAYS
-    calls = parts if averages else [learn, *parts]
-    learned = list(map_tiles(lambda call: call(), calls))
-    kernels = (
-        [mean_kernel(*pair) for pair in zip(*learned, strict=True)] if averages else learned.pop(0)
-    )
-    unseen = [list(zip(divided, own, strict=True)) for own in zip(*learned, strict=True)]
-    unseen = unseen or [[] for _ in kernels]
+    learn = partial((table if others is None else others).learned, candidate)
+    is_known, refines = all(key in known for key in keys), len(divided) == 2 and candidate.refine
+    first = [] if is_known or refines else [learn]
+    learned = list(map_tiles(lambda call: call(), [*first, *parts]))
+    of_parts = list(zip(*learned[len(first) :], strict=True))
+    unseen = [list(zip(divided, own, strict=True)) for own in of_parts] or [[] for _ in keys]
+    means = [mean_kernel(*pair) for pair in of_parts] if refines else []
+    starts = [[mean, *pair] for mean, pair in zip(means, of_parts, strict=bool(means))]
 
     def evaluate_all(kernels: Sequence[Kernel]) -> list[Evaluation]:
         return [
@@ -178,10 +174,15 @@ def _evaluated(
             for name, kernel, parts in zip(candidate.descriptions, kernels, unseen, strict=True)
         ]
 
-    found = evaluate_all(kernels)
-    if averages and min(e.loo_error for e in found) < _SHARP:
-        return evaluate_all(learn())
-    return found
+    if is_known:
+        return evaluate_all([known[key] for key in keys])
+    if not refines:
+        return evaluate_all(learned[0])
+    if target.classes is not None and len(target) > _MOST_ALWAYS:
+        found = evaluate_all(means)
+        if min(e.loo_error for e in found) >= _SHARP:
+            return found
+    return evaluate_all(learn(starts=starts))
 
 
 def mean_kernel(one: Kernel, other: Kernel) -> Kernel:
