@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -229,7 +228,6 @@ def losses_downhill(
     weights: SampleWeights | Array | None = None,
     *,
     resampling: Resampling | None = None,
-    start: float | None = None,
     n_first: int = 1000,
     gain: float = 2e-3,
     least: float = LEAST_ALPHA,
@@ -247,10 +245,8 @@ def losses_downhill(
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
     resampling : Resampling, default=None
         Which samples are left out together; by default each is left out alone.
-    start : float, default=None
-        The penalty at which the search starts, such as the best penalty of a similar kernel.
     n_first : int, default=1000
-        Without `start`, the search starts at the best penalty for at most this many samples.
+        The search starts at the best penalty for at most this many samples.
     gain : float, default=2e-3
         The search ends when a step lowers the error by less than this fraction.
     least : float, default=LEAST_ALPHA
@@ -284,19 +280,16 @@ def losses_downhill(
     """
     weights = as_weights(weights, len(gram))
     resampling = as_resampling(resampling, len(gram))
-    if start is None:
-        rows = sample_rows(len(gram), n_first, None, 0, resampling.ranks)
-        inside: dict[str, Any] = {
-            "weights": weights.take(rows),
-            "resampling": resampling.take(rows),
-        }
-        some, _ = to_unit_scale(gram[np.ix_(rows, rows)], inside["weights"].given)
-        start = leave_one_out(some, targets[rows], alphas, least=least, **inside).alpha
+    rows = sample_rows(len(gram), n_first, None, 0, resampling.ranks)
+    part = weights.take(rows)
+    some, _ = to_unit_scale(gram[np.ix_(rows, rows)], part.given)
+    inside = resampling.take(rows)
+    few = leave_one_out(some, targets[rows], alphas, least=least, weights=part, resampling=inside)
     reference = _error_of_mean(targets, weights, resampling)
     first, ratio = alphas[0], alphas[1] / alphas[0]
-    at, lowest, most = (
+    start, lowest, most = (
         float(np.log(alpha / first) / np.log(ratio))
-        for alpha in (start, least, MOST_ALPHA * len(gram))
+        for alpha in (few.alpha, least, MOST_ALPHA * len(gram))
     )
     tried: dict[float, tuple[Array, float]] = {}
 
@@ -308,7 +301,7 @@ def losses_downhill(
             tried[step] = residuals, float(found[0])
         return tried[step][1]
 
-    descended(loss, round(at), (int(np.ceil(lowest)), int(np.floor(most))), gain)
+    descended(loss, round(start), (int(np.ceil(lowest)), int(np.floor(most))), gain)
     steps = sorted(tried)
     losses = np.array([tried[step][1] for step in steps])
     predictions = np.array([targets - tried[step][0] for step in steps])
