@@ -18,10 +18,11 @@ from mercer._search.targets import Target
 from mercer._solvers.grids import TIE
 from mercer._solvers.left_out import (
     ALPHAS,
+    MOST_ALPHA,
     PenaltyLosses,
     descended,
     leave_one_out,
-    losses_downhill,
+    losses_from,
     losses_in_folds,
     vertex,
 )
@@ -30,6 +31,12 @@ from mercer.kernels._kernel import Kernel, gram_tile
 
 WIDTH_MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Candidate widths, as multiples of the median distance."""
+
+_FIRST_ALPHA = 1e-2
+"""First penalty to try, for a kernel of unit scale."""
+
+PENALTY_GAIN = 2e-3
+"""A search for a penalty ends when a step lowers the error by less than this fraction."""
 
 _DRAWN = 1000
 """Random splits train on this many samples, and hold out at most as many others. They replace
@@ -75,8 +82,9 @@ def kernel_error(
     settings: dict[str, Any] = {"weights": target.weights, "resampling": target.resampling}
     if start is None:
         return leave_one_out(gram, target.values, alphas, **settings)
-    near = start * np.array([1.0, ratio])
-    return losses_downhill(gram, target.values, near, start=start, **settings)
+    limits = float(ALPHAS[0]), MOST_ALPHA * len(gram)
+    settings.update(grid=(1.0, ratio), limits=limits, gain=PENALTY_GAIN)
+    return losses_from(gram, target.values, start, **settings)
 
 
 def centered_gram(samples: Samples, kernel: Kernel) -> Array:
@@ -157,11 +165,16 @@ def best_in_order(
     found : PenaltyLosses
         Losses with the kernel at this index.
     """
-    samples = Samples(X)
+    samples, alphas = Samples(X), dict[float, float]()
 
     def evaluate(index: float) -> PenaltyLosses:
         gram = centered_gram(samples, kernels[int(index)])
-        return leave_one_out(gram, targets, extend=False, resampling=resampling)
+        # The best penalties of similar widths are similar.
+        near = min(alphas, key=lambda other: abs(other - index), default=None)
+        first = _FIRST_ALPHA if near is None else alphas[near]
+        found = losses_from(gram, targets, first, resampling=resampling)
+        alphas[index] = found.alpha
+        return found
 
     best, found = best_width(evaluate, start, (0, len(kernels) - 1))
     return int(best), found

@@ -285,11 +285,52 @@ def losses_downhill(
     some, _ = to_unit_scale(gram[np.ix_(rows, rows)], part.given)
     inside = resampling.take(rows)
     few = leave_one_out(some, targets[rows], alphas, least=least, weights=part, resampling=inside)
-    reference = _error_of_mean(targets, weights, resampling)
-    first, ratio = alphas[0], alphas[1] / alphas[0]
-    start, lowest, most = (
-        float(np.log(alpha / first) / np.log(ratio))
-        for alpha in (few.alpha, least, MOST_ALPHA * len(gram))
+    grid = float(alphas[0]), float(alphas[1] / alphas[0])
+    limits = least, MOST_ALPHA * len(gram)
+    settings = weights, resampling
+    return losses_from(gram, targets, few.alpha, *settings, grid=grid, limits=limits, gain=gain)
+
+
+def losses_from(
+    gram: Array,
+    targets: Array,
+    start: float,
+    weights: SampleWeights | Array | None = None,
+    resampling: Resampling | None = None,
+    *,
+    grid: tuple[float, float] = (1.0, float(np.sqrt(10.0))),
+    limits: tuple[float, float] = (float(ALPHAS[0]), float(ALPHAS[-1])),
+    gain: float = 0.0,
+) -> LeaveOneOut:
+    """Return leave-one-out predictions at penalties downhill from a first one.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n_samples, n_samples)
+        Centered Gram matrix of unit scale.
+    targets : ndarray of shape (n_samples, n_outputs)
+    start : float
+        The first penalty, which is rounded to the grid.
+    weights : SampleWeights or ndarray of shape (n_samples,), default=None
+    resampling : Resampling, default=None
+        Which samples are left out together; by default each is left out alone.
+    grid : (float, float), default=(1, sqrt(10))
+        A penalty of the grid, and the ratio of neighbors.
+    limits : (float, float), default=the ends of `ALPHAS`
+        The smallest and the largest penalty to try.
+    gain : float, default=0.0
+        The search ends when a step lowers the error by less than this fraction.
+
+    Notes
+    -----
+    Each penalty takes a Cholesky factorization and an inverse of the factor, about a fifth of the
+    time of an eigendecomposition.
+    """
+    weights = as_weights(weights, len(gram))
+    resampling = as_resampling(resampling, len(gram))
+    reference, (first, ratio) = _error_of_mean(targets, weights, resampling), grid
+    begin, lowest, most = (
+        float(np.log(alpha / first) / np.log(ratio)) for alpha in (start, *limits)
     )
     tried: dict[float, tuple[Array, float]] = {}
 
@@ -301,7 +342,8 @@ def losses_downhill(
             tried[step] = residuals, float(found[0])
         return tried[step][1]
 
-    descended(loss, round(start), (int(np.ceil(lowest)), int(np.floor(most))), gain)
+    ends = int(np.ceil(lowest - 1e-9)), int(np.floor(most + 1e-9))
+    descended(loss, min(max(round(begin), ends[0]), ends[1]), ends, gain)
     steps = sorted(tried)
     losses = np.array([tried[step][1] for step in steps])
     predictions = np.array([targets - tried[step][0] for step in steps])

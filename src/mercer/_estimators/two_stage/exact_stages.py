@@ -38,13 +38,21 @@ from mercer._model_selection.calibration import (
     fit_temperatures,
     label_probabilities,
 )
+from mercer._model_selection.held_out import PENALTY_GAIN
 from mercer._model_selection.intervals import repeated_masses
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.residual_scale import HeldOutResiduals
 from mercer._model_selection.scoring import PredictionScorer, prediction_scorer
 from mercer._search.targets import Target, Task, output_kernel_of_part, response_deviation
 from mercer._solvers.grids import as_grid, first_best, grid_results, warn_at_edge
-from mercer._solvers.left_out import ALPHA_GRID, leave_one_out, losses_downhill
+from mercer._solvers.left_out import (
+    ALPHA_GRID,
+    ALPHAS,
+    MOST_ALPHA,
+    leave_one_out,
+    losses_downhill,
+    losses_from,
+)
 from mercer._solvers.left_out_fits import fitted_left_out
 from mercer._solvers.ridge import (
     check_definite,
@@ -569,9 +577,12 @@ class RidgeStage(ExactStage):
         if start is not None and len(sample) <= _ONE_PENALTY:
             dual, residuals = fitted_left_out(learned.centered, targets, start, **settings)
             return TriedPenalties(np.array([start]), [residuals[None]], [rows], lambda _: dual)
-        many = auto and len(sample) > _EIGENDECOMPOSED and self.scoring is None
-        if start is not None or many:
-            found = losses_downhill(learned.centered, targets, grid, start=start, **settings)
+        if start is not None:
+            limits = float(ALPHAS[0]), MOST_ALPHA * len(sample)
+            settings.update(limits=limits, gain=PENALTY_GAIN)
+            found = losses_from(learned.centered, targets, start, **settings)
+        elif auto and len(sample) > _EIGENDECOMPOSED and self.scoring is None:
+            found = losses_downhill(learned.centered, targets, grid, **settings)
         else:
             found = leave_one_out(learned.centered, targets, grid, extend=auto, **settings)
         left_out = (targets - found.predictions)[::-1]

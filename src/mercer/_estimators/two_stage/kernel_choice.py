@@ -108,9 +108,10 @@ def isotropic_kernels(
     two times the median distance. They are evaluated on half of the rows (200 to 300), starting
     from the median distance and going in the direction in which the errors fall. Then the width at
     the vertex of the parabola through the three lowest errors is evaluated. The best width of each
-    family is evaluated again on three quarters of the rows (300 to 500). Each evaluation starts at the
-    best penalty of the previous kernel, and takes a Cholesky factorization for each of three to
-    five penalties. If folds are given, it takes one eigendecomposition for each fold.
+    family is evaluated again on three quarters of the rows (300 to 500). Each evaluation starts at
+    the best penalty of the previous kernel, and takes a Cholesky factorization for each of three to
+    five penalties, of at least 1e-5. If folds are given, it takes one eigendecomposition for each
+    fold.
     """
     known: dict[str, Any] = {"weights": data.weights, "resampling": data.resampling}
     target = encode_target(data.y, classification=classes, **known)
