@@ -32,9 +32,6 @@ from mercer.kernels._kernel import Kernel, gram_tile
 WIDTH_MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Candidate widths, as multiples of the median distance."""
 
-_FIRST_ALPHA = 1e-2
-"""First penalty to try, for a kernel of unit scale."""
-
 PENALTY_GAIN = 2e-3
 """A search for a penalty ends when a step lowers the error by less than this fraction."""
 
@@ -165,16 +162,11 @@ def best_in_order(
     found : PenaltyLosses
         Losses with the kernel at this index.
     """
-    samples, alphas = Samples(X), dict[float, float]()
+    samples = Samples(X)
 
     def evaluate(index: float) -> PenaltyLosses:
         gram = centered_gram(samples, kernels[int(index)])
-        # The best penalties of similar widths are similar.
-        near = min(alphas, key=lambda other: abs(other - index), default=None)
-        first = _FIRST_ALPHA if near is None else alphas[near]
-        found = losses_from(gram, targets, first, resampling=resampling)
-        alphas[index] = found.alpha
-        return found
+        return leave_one_out(gram, targets, extend=False, resampling=resampling)
 
     best, found = best_width(evaluate, start, (0, len(kernels) - 1))
     return int(best), found

@@ -31,7 +31,7 @@ from mercer._model_selection.held_out import (
 from mercer._search.evidence_search import marginal_likelihood_widths
 from mercer._search.greedy_alignment import Growth, learn_families
 from mercer._search.targets import Target
-from mercer._solvers.left_out import ALPHA_GRID, ALPHAS, PenaltyLosses
+from mercer._solvers.left_out import ALPHA_GRID, ALPHAS, PenaltyLosses, vertex
 from mercer._solvers.svm import WIDER
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, WeightedSum
 from mercer.kernels._distances import median_distance
@@ -159,13 +159,13 @@ def _largest_good(losses: PenaltyLosses) -> tuple[float, float]:
 
 
 def _lowest_between(losses: PenaltyLosses) -> float:
-    """Return the minimum of the parabola through the lowest loss and the losses next to it."""
+    """Return the minimum of the parabola through logarithms of the lowest loss and its neighbors."""
     at = losses.best
     if not 0 < at < len(losses.losses) - 1:
         return losses.loss
-    left, middle, right = losses.losses[at - 1 : at + 2]
-    curvature = left - 2.0 * middle + right
-    return float(middle - (left - right) ** 2 / (8.0 * curvature)) if curvature > 0.0 else middle
+    logs = np.log(np.maximum(losses.losses[at - 1 : at + 2], ROUNDING))
+    step = vertex(logs.tolist())
+    return float(np.exp(logs[1] - 0.25 * step * (logs[0] - logs[2])))
 
 
 @dataclass(frozen=True)
