@@ -23,8 +23,8 @@ from mercer._estimators.kernel_estimator import (
     new_samples,
     training_data,
 )
-from mercer._estimators.two_stage.expansions import of_kernel, second_stage_expansion
 from mercer._estimators.two_stage.kernel_choice import isotropic_kernels
+from mercer._estimators.two_stage.two_stage import of_kernel, second_stage_expansion
 from mercer._gram.dense import UnitScale, to_unit_scale, unit_gram, unit_rows
 from mercer._gram.expansion import KernelExpansion, Scale, of_rows_as_they_are
 from mercer._gram.memory import check_rows_memory

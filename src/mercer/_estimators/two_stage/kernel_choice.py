@@ -159,7 +159,7 @@ def _largest_good(losses: PenaltyLosses) -> tuple[float, float]:
 
 
 def _lowest_between(losses: PenaltyLosses) -> float:
-    """Return the minimum of the parabola through logarithms of the lowest loss and its neighbors."""
+    """Return the minimum of a parabola through logarithms of the lowest loss and its neighbors."""
     at = losses.best
     if not 0 < at < len(losses.losses) - 1:
         return losses.loss

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import singledispatch
 from itertools import chain
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self, TypeAlias
@@ -10,6 +11,7 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, check_array, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, indexable, validate_data
@@ -49,7 +51,6 @@ from mercer._estimators.two_stage.exact_stages import (
     best,
     rows_of,
 )
-from mercer._estimators.two_stage.expansions import second_stage_expansion
 from mercer._estimators.two_stage.feature_stage import FeatureStage
 from mercer._estimators.two_stage.kernel_choice import (
     CandidateKernel,
@@ -57,15 +58,25 @@ from mercer._estimators.two_stage.kernel_choice import (
     comparable,
     isotropic_kernels,
 )
-from mercer._gram.dense import as_stack
+from mercer._gram.dense import UnitScale, as_stack
 from mercer._gram.device_calls import on_device
-from mercer._gram.expansion import KernelExpansion
+from mercer._gram.expansion import (
+    THE_TABLE,
+    KernelExpansion,
+    Scale,
+    class_expansion,
+    of_rows_as_they_are,
+)
+from mercer._gram.sample_expansion import expansion_at_samples, expansion_of_function
+from mercer._model_selection.calibration import calibrated_expansion, label_factors
 from mercer._model_selection.scoring import checked_scorer
 from mercer._model_selection.updates import NOT_SUMS, UpdatesMixin
 from mercer._nystroem.row_sums import row_sums
 from mercer._nystroem.second_stage import NystroemModel
 from mercer._search.records import KernelTermsMixin
 from mercer._search.targets import Target
+from mercer._solvers.ridge import Ridge
+from mercer._solvers.svm import machine_coefficients
 from mercer.kernels import Kernel, WeightedSum
 from mercer.kernels._column_names import with_names
 from mercer.kernels._distances import check_squares
@@ -374,6 +385,152 @@ class TwoStage(
 def chosen(learner: object) -> bool:
     """Return whether the kernel or its form is chosen by the estimator."""
     return learner is None or isinstance(learner, str)
+
+
+# --- expansions of predictions -------------------------------------------------------------------
+
+
+@singledispatch
+def second_stage_expansion(predictor: BaseEstimator, model: BaseEstimator) -> KernelExpansion:
+    """Write the prediction of a second stage as an expansion.
+
+    Parameters
+    ----------
+    predictor : object
+        A second stage that was fitted to a Gram matrix, or to Nyström features. If its type is not
+        known, it is treated as a function of kernel values.
+    model : TwoStage
+        The fitted estimator to which the predictor belongs.
+
+    Returns
+    -------
+    KernelExpansion
+        An expansion of the responses in regression. In classification, an expansion of log-odds or
+        scores of classes if there are probabilities, or else of decision values.
+    """
+    if not is_classifier(predictor):
+        return _of_function(predictor.predict, model, 1, "response")
+    if hasattr(predictor, "decision_function"):
+        n_classes = len(fitted_classes(model))
+        n_values = 1 if n_classes == 2 else n_classes
+        return _of_function(predictor.decision_function, model, n_values, "decision value")
+
+    def logarithms(rows: Array) -> Array:
+        return np.log(np.maximum(predictor.predict_proba(rows), np.finfo(float).tiny))
+
+    found = _of_function(logarithms, model, len(fitted_classes(model)), "logit")
+    return class_expansion(found, fitted_classes(model))
+
+
+@second_stage_expansion.register
+def _(predictor: Ridge, model: BaseEstimator) -> KernelExpansion:
+    coefficients, _ = predictor.linear(_n_fitted(model))
+    # Rounding leaves a sum of coefficients, which the offset of a wide kernel would magnify.
+    rest = getattr(model.kernel_, "offset", 0.0) * coefficients.sum(axis=0)
+    return of_kernel(model, coefficients, np.atleast_1d(predictor.intercept_) - rest, "response")
+
+
+@second_stage_expansion.register
+def _(predictor: NystroemModel, model: BaseEstimator) -> KernelExpansion:
+    term, constant = predictor.term()
+    training = {THE_TABLE: term.centers}
+    found = KernelExpansion([term], constant, "response", training)
+    if predictor.calibration is None:
+        return found.decoded(predictor.encoding)
+    return calibrated_expansion(found, predictor.calibration, fitted_classes(model))
+
+
+@second_stage_expansion.register
+def _(predictor: LabelMachines, model: BaseEstimator) -> KernelExpansion:
+    """Return the expansion of the log-odds of each label."""
+    n = _n_fitted(model)
+    parts = [
+        (np.zeros(n), machine) if isinstance(machine, float) else machine_coefficients(machine, n)
+        for machine in predictor.machines
+    ]
+    factors = label_factors(predictor.temperatures)
+    coefficients = np.column_stack([part for part, _ in parts]) * factors
+    intercept = np.array([level for _, level in parts]) * factors
+    return of_kernel(model, coefficients, intercept, "log-odds")
+
+
+@second_stage_expansion.register
+def _(predictor: Pipeline, model: BaseEstimator) -> KernelExpansion:
+    """Return the expansion of a support vector machine on the centered kernel."""
+    if list(predictor.named_steps) != ["center", "svc"]:
+        return second_stage_expansion.dispatch(object)(predictor, model)
+    center, machine = predictor
+    if len(fitted_classes(model)) == 2:
+        dual, intercept = machine_coefficients(machine, len(center.K_fit_rows_))
+        unit = UnitScale(center.K_fit_rows_, 1.0)
+        coefficients, constant = of_rows_as_they_are(unit, dual[:, None])
+        found = of_kernel(model, coefficients, constant + intercept, "decision value")
+    else:
+        votes = predictor.decision_function
+        n_classes = len(fitted_classes(model))
+        found = _of_function(votes, model, n_classes, "decision value", "votes of machines")
+    if hasattr(model, "temperature_"):
+        return calibrated_expansion(found, model.temperature_, fitted_classes(model))
+    return found
+
+
+def _n_fitted(model: BaseEstimator) -> int:
+    """Return the number of samples to which the second stage was fitted."""
+    learner = model.learner_
+    return int(learner.n_features_in_ if learner.X_fit_ is None else learner.X_fit_.shape[0])
+
+
+def of_kernel(
+    model: BaseEstimator, coefficients: Array, intercept: Array, scale: Scale
+) -> KernelExpansion:
+    """Return an expansion in the kernel at the training samples with nonzero coefficients.
+
+    Parameters
+    ----------
+    model : TwoStage
+    coefficients : ndarray of shape (n_samples, n_outputs)
+    intercept : ndarray of shape (n_outputs,)
+    scale : str
+        See :class:`KernelExpansion`.
+    """
+    # The coefficients of support vector machines sum to zero only up to rounding.
+    used = np.abs(coefficients).max(axis=1, keepdims=True) > _rounding(coefficients)
+    found = expansion_at_samples(
+        model.learner_,
+        np.where(used, coefficients, 0.0),
+        intercept,
+        scale,
+        samples=model._samples_of_learner,
+    )
+    names = tuple(map(str, fitted_classes(model))) if is_classifier(model) else ()
+    outputs = names[1:] if len(names) == 2 and len(intercept) == 1 else names
+    return replace(found, outputs=outputs)
+
+
+def _rounding(coefficients: Array) -> float:
+    """Return the rounding error of the mean coefficient, which centering subtracts from each."""
+    return float(np.finfo(float).eps * np.abs(coefficients).max(initial=0.0))
+
+
+def _of_function(
+    function: Callable[[Array], Array],
+    model: BaseEstimator,
+    n_values: int,
+    scale: Scale,
+    name: str = "a function",
+) -> KernelExpansion:
+    """Return an expansion of a function of the learned kernel at the training samples."""
+
+    def evaluated(rows: Array) -> Array:
+        return np.asarray(function(rows))
+
+    if n_values == 1:
+        n_values = evaluated(np.zeros((1, _n_fitted(model)))).reshape(1, -1).shape[1]
+    found = expansion_of_function(
+        model.learner_, evaluated, n_values, scale, name=name, samples=model._samples_of_learner
+    )
+    names = tuple(map(str, fitted_classes(model))) if is_classifier(model) else ()
+    return replace(found, outputs=names[1:] if len(names) == 2 else names)
 
 
 # --- checks of settings -------------------------------------------------------------------------
