@@ -568,7 +568,11 @@ class RidgeStage(ExactStage):
         if not splits and anew:
             splits = folds_of(None, sample, sample)
         if splits:
-            path = partial(_fold_residuals, grid=grid[::-1])
+
+            def path(K: Array, y: Array, rows: Array, known: Array, weights: Any) -> Array:
+                settings: dict[str, Any] = {"alphas": grid[::-1], "weights": weights[0]}
+                return held_out_residuals(K, y, rows, known, **settings)
+
             parts = learned.along_folds(path, splits, targets, anew=anew)
             return TriedPenalties(grid[::-1], parts, [test for _, test in splits])
         settings: dict[str, Any] = {"weights": sample.weights, "resampling": sample.resampling}
@@ -636,19 +640,6 @@ class TriedPenalties:
 def _shaped(values: Array, y: Array) -> Array:
     """Reshape the values of some samples to the shape of their responses."""
     return values.reshape(len(values), *y.shape[1:])
-
-
-def _fold_residuals(
-    gram: Array,
-    targets: Array,
-    rows: Array,
-    held_out: Array,
-    weights: tuple[SampleWeights, SampleWeights],
-    *,
-    grid: Array,
-) -> Array:
-    """Return the residuals of the held-out samples of a fold for each penalty of the grid."""
-    return held_out_residuals(gram, targets, rows, held_out, alphas=grid, weights=weights[0])
 
 
 @dataclass(frozen=True)

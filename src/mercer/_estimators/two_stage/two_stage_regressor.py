@@ -62,6 +62,8 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         from 1e-6 to 1e5, in steps of half a power of ten. If alpha is chosen by leave-one-out
         errors, further values are tried if the best one is at an end. With more than 2,000 samples,
         the search starts at the best value for 1,000 of them, and continues while the error falls.
+        Without a learner and a scorer, the value with which the kernels were compared is taken, or
+        with more than 600 samples, the search starts there.
         A sequence lists the values to try. If several values are equally good, the largest is
         chosen. A number is used as it is.
     cv : int, cross-validation generator, iterable or None, default=None
@@ -139,9 +141,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     ``learner=None`` compares the Gaussian kernel and the product Laplacian, exp(-|x - x'|_1 / s),
     each with the width that has the lowest leave-one-out error. Learned kernels are at unit scale,
     which means that the centered training Gram matrix has a mean diagonal of one, so that one grid
-    of alpha suits every kernel. The leave-one-out residuals for all values of alpha are computed
-    from one eigendecomposition. A fit takes O(n^3) time, or O(n m^2 + m^3) on m Nyström features.
-    On Nyström features, alpha is chosen in five folds, and `cv` is not allowed.
+    of alpha suits every kernel. The leave-one-out residuals of a given learner for all values of
+    alpha are computed from one eigendecomposition. A fit takes O(n^3) time, or O(n m^2 + m^3) on m
+    Nyström features. On Nyström features, alpha is chosen in five folds, and `cv` is not allowed.
     ``joblib.parallel_config(n_jobs=...)`` sets the number of folds that are evaluated at the same
     time, in threads. :doc:`/guide/fits` describes how ``learner="auto"`` and `scoring` make their
     choices.
