@@ -12,6 +12,8 @@ from sklearn.linear_model import Ridge
 from sklearn.preprocessing import KernelCenterer
 from two_stage_cases import centered
 
+from mercer._data.resampling import as_resampling
+from mercer._data.weights import as_weights
 from mercer._solvers.left_out_fits import fitted_left_out, left_out_fits, left_out_residuals
 from mercer._solvers.ridge import fit_ridge, ridge_path
 from mercer._solvers.sparse_ridge import ridge_on_sparse_features
@@ -72,7 +74,8 @@ def test_coefficients_are_those_of_one_fit(weighted: bool) -> None:
     gram = gram - np.average(gram, axis=1, weights=weights)[:, None]
     expected = fit_ridge(gram, Y, 0.1, weights).dual_coef_
     assert_allclose(ridge_path(gram, Y, weights).dual(0.1), expected, atol=1e-10)
-    dual, residuals = fitted_left_out(gram, Y, 0.1, weights)
+    known = as_weights(weights, 30), as_resampling(None, 30)
+    dual, residuals = fitted_left_out(gram, Y, 0.1, *known)
     assert_allclose(dual, expected, atol=1e-10)
     assert_allclose(residuals, left_out_residuals(gram, Y, 0.1, weights))
 

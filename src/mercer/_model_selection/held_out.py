@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from mercer._search.targets import Target
 from mercer._solvers.grids import TIE
 from mercer._solvers.left_out import (
     ALPHAS,
+    GAIN,
     MOST_ALPHA,
     PenaltyLosses,
     descended,
@@ -26,14 +26,12 @@ from mercer._solvers.left_out import (
     losses_in_folds,
     vertex,
 )
+from mercer._solvers.left_out_fits import left_out_residuals
 from mercer._solvers.ridge import held_out_residuals
 from mercer.kernels._kernel import Kernel, gram_tile
 
 WIDTH_MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Candidate widths, as multiples of the median distance."""
-
-PENALTY_GAIN = 2e-3
-"""A search for a penalty ends when a step lowers the error by less than this fraction."""
 
 _DRAWN = 1000
 """Random splits train on this many samples, and hold out at most as many others. They replace
@@ -76,12 +74,18 @@ def kernel_error(
     gram = centered_gram(samples, kernel)
     if splits is not None:
         return losses_in_folds(gram, target.values, splits, alphas, target.weights)
-    settings: dict[str, Any] = {"weights": target.weights, "resampling": target.resampling}
+    values, known = target.values, (target.weights, target.resampling)
     if start is None:
-        return leave_one_out(gram, target.values, alphas, **settings)
-    limits = float(ALPHAS[0]), MOST_ALPHA * len(gram)
-    settings.update(grid=(1.0, ratio), limits=limits, gain=PENALTY_GAIN)
-    return losses_from(gram, target.values, start, **settings)
+        return leave_one_out(gram, values, alphas, weights=known[0], resampling=known[1])
+    return losses_from(
+        lambda alpha: left_out_residuals(gram, values, alpha, *known),
+        values,
+        start,
+        *known,
+        grid=(1.0, ratio),
+        limits=(float(ALPHAS[0]), MOST_ALPHA * len(gram)),
+        gain=GAIN,
+    )
 
 
 def centered_gram(samples: Samples, kernel: Kernel) -> Array:

@@ -22,8 +22,10 @@ ALPHA_GRID: Array = 10.0 ** np.arange(-6, 5.25, 0.5)
 """Values of alpha that ``alpha="auto"`` of a two-stage estimator tries."""
 
 LEAST_ALPHA = 1e-9
-"""Below this penalty, leave-one-out residuals on a kernel of unit scale may be rounding errors, and
-predictions of a row alone and among others differ by more than 1e-9 standard deviations."""
+"""Below this penalty, leave-one-out residuals on a kernel of unit scale may be rounding errors."""
+
+GAIN = 2e-3
+"""A step to another penalty must lower the error by this fraction."""
 
 MOST_ALPHA = 1e3
 """If the penalty exceeds this value times the number of samples, predictions with a kernel of unit
@@ -229,7 +231,7 @@ def losses_downhill(
     *,
     resampling: Resampling | None = None,
     n_first: int = 1000,
-    gain: float = 2e-3,
+    gain: float = GAIN,
     least: float = LEAST_ALPHA,
 ) -> LeaveOneOut:
     """Return leave-one-out predictions at penalties downhill from the best one of a subsample.
@@ -247,7 +249,7 @@ def losses_downhill(
         Which samples are left out together; by default each is left out alone.
     n_first : int, default=1000
         The search starts at the best penalty for at most this many samples.
-    gain : float, default=2e-3
+    gain : float, default=GAIN
         The search ends when a step lowers the error by less than this fraction.
     least : float, default=LEAST_ALPHA
         Smallest penalty to try.
@@ -281,53 +283,83 @@ def losses_downhill(
     weights = as_weights(weights, len(gram))
     resampling = as_resampling(resampling, len(gram))
     rows = sample_rows(len(gram), n_first, None, 0, resampling.ranks)
-    part = weights.take(rows)
-    some, _ = to_unit_scale(gram[np.ix_(rows, rows)], part.given)
-    inside = resampling.take(rows)
-    few = leave_one_out(some, targets[rows], alphas, least=least, weights=part, resampling=inside)
-    grid = float(alphas[0]), float(alphas[1] / alphas[0])
-    limits = least, MOST_ALPHA * len(gram)
     settings = weights, resampling
-    return losses_from(gram, targets, few.alpha, *settings, grid=grid, limits=limits, gain=gain)
+    start = first_alpha(gram, targets, rows, *settings, alphas=alphas, least=least, gain=gain)
+    return losses_from(
+        lambda alpha: left_out_residuals(gram, targets, alpha, weights, resampling),
+        targets,
+        start,
+        weights,
+        resampling,
+        grid=(float(alphas[0]), float(alphas[1] / alphas[0])),
+        limits=(least, MOST_ALPHA * len(gram)),
+        gain=gain,
+    )
 
 
-def losses_from(
+def first_alpha(
     gram: Array,
     targets: Array,
-    start: float,
-    weights: SampleWeights | Array | None = None,
-    resampling: Resampling | None = None,
+    rows: Array,
+    weights: SampleWeights,
+    resampling: Resampling,
     *,
-    grid: tuple[float, float] = (1.0, float(np.sqrt(10.0))),
-    limits: tuple[float, float] = (float(ALPHAS[0]), float(ALPHAS[-1])),
-    gain: float = 0.0,
-) -> LeaveOneOut:
-    """Return leave-one-out predictions at penalties downhill from a first one.
+    alphas: Array = ALPHAS,
+    least: float = LEAST_ALPHA,
+    gain: float = GAIN,
+) -> float:
+    """Return the best penalty for some of the samples, from which a search may start.
+
+    Where losses hardly depend on the penalty, it is the largest of these penalties.
 
     Parameters
     ----------
     gram : ndarray of shape (n_samples, n_samples)
         Centered Gram matrix of unit scale.
     targets : ndarray of shape (n_samples, n_outputs)
+    rows : ndarray of int
+    weights : SampleWeights
+    resampling : Resampling
+    alphas : ndarray of shape (n_alphas,), default=ALPHAS
+    least : float, default=LEAST_ALPHA
+    gain : float, default=GAIN
+    """
+    part, inside = weights.take(rows), resampling.take(rows)
+    some, _ = to_unit_scale(gram[np.ix_(rows, rows)], part.given)
+    few = leave_one_out(some, targets[rows], alphas, least=least, weights=part, resampling=inside)
+    return float(few.alphas[np.flatnonzero(few.losses <= (1.0 + gain) * few.loss)[-1]])
+
+
+def losses_from(
+    residuals: Callable[[float], Array],
+    targets: Array,
+    start: float,
+    weights: SampleWeights,
+    resampling: Resampling,
+    *,
+    grid: tuple[float, float] = (1.0, float(np.sqrt(10.0))),
+    limits: tuple[float, float] = (float(ALPHAS[0]), float(ALPHAS[-1])),
+    gain: float = 0.0,
+) -> LeaveOneOut:
+    """Return left-out predictions at penalties downhill from a first one.
+
+    Parameters
+    ----------
+    residuals : callable
+        Function from a penalty to left-out residuals, shape (n_samples, n_outputs).
+    targets : ndarray of shape (n_samples, n_outputs)
     start : float
         The first penalty, which is rounded to the grid.
-    weights : SampleWeights or ndarray of shape (n_samples,), default=None
-    resampling : Resampling, default=None
-        Which samples are left out together; by default each is left out alone.
+    weights : SampleWeights
+    resampling : Resampling
+        Which samples are left out together.
     grid : (float, float), default=(1, sqrt(10))
         A penalty of the grid, and the ratio of neighbors.
     limits : (float, float), default=the ends of `ALPHAS`
         The smallest and the largest penalty to try.
     gain : float, default=0.0
         The search ends when a step lowers the error by less than this fraction.
-
-    Notes
-    -----
-    Each penalty takes a Cholesky factorization and an inverse of the factor, about a fifth of the
-    time of an eigendecomposition.
     """
-    weights = as_weights(weights, len(gram))
-    resampling = as_resampling(resampling, len(gram))
     reference, (first, ratio) = _error_of_mean(targets, weights, resampling), grid
     begin, lowest, most = (
         float(np.log(alpha / first) / np.log(ratio)) for alpha in (start, *limits)
@@ -336,10 +368,9 @@ def losses_from(
 
     def loss(step: float) -> float:
         if step not in tried:
-            alpha = float(first * ratio**step)
-            residuals = left_out_residuals(gram, targets, alpha, weights, resampling)
-            found = _relative(residuals[None], reference, weights, resampling)
-            tried[step] = residuals, float(found[0])
+            found = residuals(float(first * ratio**step))
+            error = float(_relative(found[None], reference, weights, resampling)[0])
+            tried[step] = found, error
         return tried[step][1]
 
     ends = int(np.ceil(lowest - 1e-9)), int(np.floor(most + 1e-9))

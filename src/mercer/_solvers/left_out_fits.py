@@ -59,28 +59,14 @@ def left_out_residuals(
            [-1.5],
            [ 3. ]])
     """
-    return fitted_left_out(gram, targets, alpha, weights, resampling)[1]
-
-
-def fitted_left_out(
-    gram: Array,
-    targets: Array,
-    alpha: float,
-    weights: SampleWeights | Array | None = None,
-    resampling: Resampling | None = None,
-) -> tuple[Array, Array]:
-    """Return the coefficients of the fit to all samples, and the leave-one-out residuals.
-
-    Both arrays have shape (n_samples, n_outputs); see :func:`left_out_residuals`.
-    """
     weights = as_weights(weights, len(gram))
     resampling = as_resampling(resampling, len(gram))
     factor, alpha = penalized_factor(gram, alpha, weights, constant=1.0)
     scaled = cho_solve((factor, True), weights.centered(targets), check_finite=False)
-    dual, inverse = weights.scaled(scaled), inverse_factor(factor)
+    inverse = inverse_factor(factor)
     if resampling.one_at_a_time:
         diagonal = np.einsum("ij,ij->j", inverse, inverse)
-        return dual, _left_out(diagonal, dual, alpha, weights)
+        return _left_out(diagonal, weights.scaled(scaled), alpha, weights)
 
     def of_batches(batches: Sequence[Indices]) -> Iterator[Array]:
         for removed in batches:
@@ -92,7 +78,7 @@ def fitted_left_out(
                 blocks = columns @ columns.transpose(0, 2, 1)
                 yield _left_out_together(blocks, scaled[removed], removed, alpha, weights)
 
-    return dual, resampling.assembled(of_batches)
+    return resampling.assembled(of_batches)
 
 
 @dataclass(frozen=True)
@@ -191,6 +177,32 @@ def left_out_fits(
     resampling = as_resampling(resampling, len(gram))
     factor, _ = penalized_factor(gram, ridge.alpha, weights, constant=1.0)
     return LeftOutFits(ridge, inverted(factor), weights, resampling)
+
+
+def fitted_left_out(
+    gram: Array, targets: Array, alpha: float, weights: SampleWeights, resampling: Resampling
+) -> tuple[Array, Array]:
+    """Return the coefficients of the fit to all samples, and the leave-one-out residuals.
+
+    Both arrays have shape (n_samples, n_outputs), and are computed from one factorization; see
+    :func:`left_out_residuals`.
+    """
+    factor, alpha = penalized_factor(gram, alpha, weights, constant=1.0)
+    scaled = cho_solve((factor, True), weights.centered(targets), check_finite=False)
+    ridge = Ridge(weights.scaled(scaled), weights.mean(targets), alpha)
+    fits = LeftOutFits(ridge, inverted(factor), weights, resampling)
+    if resampling.one_at_a_time:
+        return ridge.dual_coef_, fits.residuals
+
+    def of_batches(batches: Sequence[Indices]) -> Iterator[Array]:
+        for removed in batches:
+            if 2 * removed.shape[1] > len(gram):
+                anew = gram, targets, np.array([alpha]), weights
+                yield np.concatenate([refitted_residuals(*anew, part) for part in removed])
+            else:
+                yield fits._without(removed)
+
+    return ridge.dual_coef_, resampling.assembled(of_batches)
 
 
 def _left_out(diagonal: Array, dual: Array, alpha: float, weights: SampleWeights) -> Array:

@@ -38,7 +38,6 @@ from mercer._model_selection.calibration import (
     fit_temperatures,
     label_probabilities,
 )
-from mercer._model_selection.held_out import PENALTY_GAIN
 from mercer._model_selection.intervals import repeated_masses
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.residual_scale import HeldOutResiduals
@@ -48,12 +47,13 @@ from mercer._solvers.grids import as_grid, first_best, grid_results, warn_at_edg
 from mercer._solvers.left_out import (
     ALPHA_GRID,
     ALPHAS,
+    GAIN,
     MOST_ALPHA,
     leave_one_out,
     losses_downhill,
     losses_from,
 )
-from mercer._solvers.left_out_fits import fitted_left_out
+from mercer._solvers.left_out_fits import fitted_left_out, left_out_residuals
 from mercer._solvers.ridge import (
     check_definite,
     fit_ridge,
@@ -582,9 +582,14 @@ class RidgeStage(ExactStage):
             dual, residuals = fitted_left_out(learned.centered, targets, start, **settings)
             return TriedPenalties(np.array([start]), [residuals[None]], [rows], lambda _: dual)
         if start is not None:
-            limits = float(ALPHAS[0]), MOST_ALPHA * len(sample)
-            settings.update(limits=limits, gain=PENALTY_GAIN)
-            found = losses_from(learned.centered, targets, start, **settings)
+            found = losses_from(
+                lambda alpha: left_out_residuals(learned.centered, targets, alpha, **settings),
+                targets,
+                start,
+                **settings,
+                limits=(float(ALPHAS[0]), MOST_ALPHA * len(sample)),
+                gain=GAIN,
+            )
         elif auto and len(sample) > _EIGENDECOMPOSED and self.scoring is None:
             found = losses_downhill(learned.centered, targets, grid, **settings)
         else:

@@ -124,7 +124,7 @@ def isotropic_kernels(
 
         def evaluate(at: float, family: _Family = family) -> PenaltyLosses:
             nonlocal alpha
-            losses = searched.error(family(at), alpha)
+            losses = searched.error(family(at), alpha, ratio=10.0**0.5 if classes else 10.0)
             alpha, _ = _largest_good(losses)
             return PenaltyLosses(np.array([alpha]), np.array([_lowest_between(losses)]))
 
