@@ -161,9 +161,10 @@ def _largest_good(losses: PenaltyLosses) -> tuple[float, float]:
 def _lowest_between(losses: PenaltyLosses) -> float:
     """Return the minimum of a parabola through logarithms of the lowest loss and its neighbors."""
     at = losses.best
-    if not 0 < at < len(losses.losses) - 1:
+    near = losses.losses[at - 1 : at + 2]
+    if not 0 < at < len(losses.losses) - 1 or not np.isfinite(near).all():
         return losses.loss
-    logs = np.log(np.maximum(losses.losses[at - 1 : at + 2], ROUNDING))
+    logs = np.log(np.maximum(near, ROUNDING))
     step = vertex(logs.tolist())
     return float(np.exp(logs[1] - 0.25 * step * (logs[0] - logs[2])))
 
