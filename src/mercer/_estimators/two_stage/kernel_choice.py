@@ -119,17 +119,19 @@ def isotropic_kernels(
         _Part.drawn(data.samples(), target, int(np.clip(share * len(data), *limits)), splits)
         for share, limits in ((0.5, SEARCH_ROWS), (0.75, FAMILY_ROWS))
     )
+    # One penalty of several outputs is a compromise, which a coarse search misses.
+    ratio = 10.0 if target.values.shape[1] == 1 else 10.0**0.5
     found, alpha = [], _FIRST_PENALTY
     for family, svm_octave in _families(searched.samples.repeated):
 
         def evaluate(at: float, family: _Family = family) -> PenaltyLosses:
             nonlocal alpha
-            losses = searched.error(family(at), alpha, ratio=10.0**0.5 if classes else 10.0)
+            losses = searched.error(family(at), alpha, ratio)
             alpha, _ = _largest_good(losses)
             return PenaltyLosses(np.array([alpha]), np.array([_lowest_between(losses)]))
 
         octave, losses = best_width(evaluate, 0, (-4, 5), refine=True)
-        losses = compared.error(family(octave), losses.alpha, ratio=10.0**0.5)
+        losses = compared.error(family(octave), losses.alpha, 10.0**0.5)
         best, error = _largest_good(losses)
         kernel = family(octave + (svm_octave if machines else 0.0))
         found.append(CandidateKernel(kernel.describe(), kernel, max(error, ROUNDING), best))
@@ -189,7 +191,7 @@ class _Part:
             rows, splits = (rows, inside) if inside else (np.arange(n), splits)
         return cls(samples.take(rows), target.take(rows), splits)
 
-    def error(self, kernel: Kernel, start: float, ratio: float = 10.0) -> PenaltyLosses:
+    def error(self, kernel: Kernel, start: float, ratio: float) -> PenaltyLosses:
         """Return the held-out errors of a kernel; see :func:`kernel_error`."""
         alphas = ALPHAS if self.splits is None else ALPHA_GRID
         known = self.samples, self.target, self.splits
