@@ -10,7 +10,13 @@ from mercer._data.resampling import OneAtATime
 from mercer._data.weights import as_weights
 from mercer._estimators.stacking.candidates import Candidate
 from mercer._estimators.stacking.evaluation import Evaluation, RidgeSolver, ViewedSample
+from mercer._estimators.stacking.selection import SelectionRule
 from mercer.kernels import Kernel
+
+RULE, CLASS_RULE = (
+    SelectionRule(max_samples=1000, scoring=None, random_state=0, classifies=classifies)
+    for classifies in (False, True)
+)
 
 ESTIMATORS = [KernelStackingRegressor, KernelStackingClassifier]
 

@@ -177,6 +177,7 @@ def refit(trial: Trial, given: Fit, costs: Costs | None = None) -> TableModel:
     assert trial.training is not None
     training = trial.training
     rows = np.sort(np.concatenate([training.train, training.test]))
+    given = replace(given, metric=trial.model.metric_)
     return _fitted(replace(training, train=rows), given, costs)
 
 

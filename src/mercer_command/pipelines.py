@@ -19,10 +19,11 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import TargetEncoder
 from sklearn.utils.fixes import parse_version
 
-from mercer import centered_alignment
+from mercer import KernelStackingRegressor, centered_alignment
 from mercer.inspection import default_metric
 from mercer.preprocessing import SoftClippingScaler, TextScores, column_encoders
 from mercer_command.columns import DATES, MANY_LEVELS, Role
+from mercer_command.logarithms import LogarithmicStack
 from mercer_command.methods import METHODS, takes
 from mercer_command.names import KINDS
 from mercer_command.problem import Problem
@@ -33,11 +34,6 @@ from mercer_command.values import Array
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_SCORING = {"mae": "neg_mean_absolute_error", "log_rmse": "neg_mean_absolute_error"}
-"""Scorers by which stacks rank candidates, and choose between responses and their logarithms, for
-scores that are shown first. Logarithms of left-out predictions are not always defined, and absolute
-errors choose logarithms for nearly all responses with heavy tails."""
 
 
 def fit_arguments(model: Pipeline, problem: Problem, rows: Rows) -> dict[str, Array]:
@@ -91,7 +87,12 @@ def make_model(
     if problem.task == "classification":
         # The number of stratified folds cannot exceed the size of the largest class.
         largest = int(np.unique(problem.target[rows], return_counts=True)[1].max())
+    kind = name if name in KINDS else ""
+    metric = metric or default_metric(problem.target[rows], problem.task, kind)
     estimator = METHODS[name].estimator(problem.task, max(2, min(5, largest)))
+    # Responses of a table that is read in parts are not in memory.
+    if isinstance(estimator, KernelStackingRegressor) and problem.n_rows is None:
+        estimator = _stack_for(metric, problem.target[rows])
     if problem.times is not None and takes(estimator, "cv"):
         estimator = estimator.set_params(cv=TimeSeriesSplit(max(2, min(5, len(rows) - 1))))
     settings: dict[str, Any] = {
@@ -117,11 +118,16 @@ def make_model(
         limits=limits_of(problem.target[rows]) if is_number else None,
         decimals=decimals_of(problem.target[rows]) if is_number else None,
     )
-    kind = name if name in KINDS else ""
-    model.metric_ = metric or default_metric(problem.target[rows], problem.task, kind)
-    if name == "stacking" and problem.task == "regression" and problem.n_rows is None:
-        model.set_params(model__scoring=_SCORING.get(model.metric_))
+    model.metric_ = metric
     return model
+
+
+def _stack_for(metric: str, y: Array) -> KernelStackingRegressor:
+    """Return the unfitted stack for responses and the score that is shown first."""
+    is_heavy = default_metric(y, "regression") == "log_rmse"
+    if (metric == "log_rmse" or (metric == "mae" and is_heavy)) and y.min() > 0.0:
+        return LogarithmicStack()
+    return KernelStackingRegressor(scoring="neg_mean_absolute_error" if metric == "mae" else None)
 
 
 def learned_alignment(model: Pipeline, X: pd.DataFrame, y: Array, task: Task) -> float:

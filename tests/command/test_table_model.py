@@ -7,10 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_cases import Elements, Run, class_table, pd
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
+from onnx_cases import compared
 from sklearn.base import clone
+from sklearn.datasets import make_friedman1
 
 import mercer
+from mercer import KernelStackingRegressor
+from mercer.inspection import default_metric, shapley_values
+from mercer_command.logarithms import LogarithmicStack
 from mercer_command.pipelines import make_model
 from mercer_command.problem import as_problem
 from mercer_command.table_model import TableModel, limits_of
@@ -172,19 +177,36 @@ def test_stacks_are_fitted_for_the_score_that_is_shown_first() -> None:
     frame = heavy(120)
     problem = as_problem(frame, "y")
     rows = np.arange(len(frame))
-    for metric, scoring in (
-        (None, "neg_mean_absolute_error"),
-        ("log_rmse", "neg_mean_absolute_error"),
-        ("mae", "neg_mean_absolute_error"),
-        ("rmse", None),
+    for metric, kind in (
+        (None, LogarithmicStack),
+        ("log_rmse", LogarithmicStack),
+        ("mae", LogarithmicStack),
+        ("rmse", KernelStackingRegressor),
     ):
-        model = make_model("stacking", problem, rows, metric=metric)
-        assert model[-1].scoring == scoring
+        assert type(make_model("stacking", problem, rows, metric=metric)[-1]) is kind
     even = as_problem(frame.assign(y=np.log(frame["y"])), "y")
-    assert make_model("stacking", even, rows).metric_ == "rmse"
-    assert make_model("stacking", even, rows)[-1].scoring is None
-    # The scorers of a table that is read in parts would need all responses in memory.
-    assert make_model("stacking", replace(problem, n_rows=10**6), rows)[-1].scoring is None
+    for metric, shown, scoring in (
+        (None, "rmse", None),
+        ("mae", "mae", "neg_mean_absolute_error"),
+    ):
+        model = make_model("stacking", even, rows, metric=metric)
+        assert (model.metric_, model[-1].scoring) == (shown, scoring)
+        assert type(model[-1]) is KernelStackingRegressor
+    assert type(make_model("stacking", even, rows, metric="log_rmse")[-1]) is LogarithmicStack
+    # The responses of a table that is read in parts are not in memory.
+    in_parts = make_model("stacking", replace(problem, n_rows=10**6), rows)
+    assert type(in_parts[-1]) is KernelStackingRegressor
+
+
+def test_the_model_of_all_rows_is_like_the_one_that_was_tested(run: Run) -> None:
+    """The training rows alone have no heavy tail."""
+    frame = heavy(60, 1)
+    assert default_metric(frame["y"], "regression") == "log_rmse"
+    frame.to_csv("t.csv", index=False)
+    assert "Error (RMSE) of" in run("fit", "t.csv", "--target", "y", "--out", "m.skops").stdout
+    model = mercer.load("m.skops")
+    assert model.metric_ == "rmse"
+    assert type(model[-1]) is KernelStackingRegressor
 
 
 def test_intervals_of_heavy_tails_cover_small_and_large_predictions(run: Run) -> None:
@@ -192,7 +214,7 @@ def test_intervals_of_heavy_tails_cover_small_and_large_predictions(run: Run) ->
     new = heavy(600, 1)
     new.to_csv("new.csv", index=False)
     assert run("fit", "t.csv", "--target", "y", "--out", "m.skops").exit_code == 0
-    assert mercer.load("m.skops")[-1].log_response_
+    assert isinstance(mercer.load("m.skops")[-1], LogarithmicStack)
     assert run("predict", "m.skops", "new.csv", "--out", "p.csv", "--intervals").exit_code == 0
     found = pd.read_csv("p.csv")
     inside = new["y"].between(found["lower"], found["upper"])
@@ -201,3 +223,57 @@ def test_intervals_of_heavy_tails_cover_small_and_large_predictions(run: Run) ->
     width = np.log(found["upper"] / found["lower"])
     # The true interval of the noise has a width of 2 * 1.645 * 0.3 in logarithms.
     assert width.median() < 1.3
+
+
+@pytest.fixture(scope="module")
+def logarithmic() -> tuple[LogarithmicStack, np.ndarray, np.ndarray]:
+    X, f = make_friedman1(200, n_features=5, random_state=0)
+    y = np.exp(0.2 * f + 0.8 * np.random.default_rng(0).normal(size=200))
+    return LogarithmicStack().fit(X, y), X, y
+
+
+def test_a_stack_of_logarithms_predicts_responses(
+    logarithmic: tuple[LogarithmicStack, np.ndarray, np.ndarray],
+) -> None:
+    model, X, y = logarithmic
+    plain = KernelStackingRegressor().fit(X, np.log(y))
+    assert_allclose(model.predict(X), np.exp(plain.predict(X)))
+    assert_allclose(model.predict_interval(X, 0.8), np.exp(plain.predict_interval(X, 0.8)))
+    assert_allclose(model.loo_predictions_, np.exp(plain.loo_predictions_))
+    assert model.loo_score_ == plain.loo_score_
+    far = np.full((1, 5), 1e6)
+    assert_allclose(model.predict(far), np.exp(np.log(y).mean()))
+
+
+def test_explanations_are_of_the_logarithm(
+    logarithmic: tuple[LogarithmicStack, np.ndarray, np.ndarray],
+) -> None:
+    model, X, _ = logarithmic
+    found = shapley_values(model, X[:4], background=X[:20])
+    assert found.scale == "log response"
+    assert_allclose(
+        np.exp(found.values.sum(axis=1) + found.base_value), model.predict(X[:4]), rtol=1e-6
+    )
+    assert "multiplies the prediction by" in found.in_words(0)[0]
+    told = re.fullmatch(
+        r"Prediction ([\d.,]+) EUR, average row ([\d.,]+) EUR", found.headline(0, unit="EUR")
+    )
+    assert told is not None
+    numbers = [float(number.replace(",", "")) for number in told.groups()]
+    expected = [model.predict(X[:1])[0], np.exp(found.base_value)]
+    assert_allclose(numbers, expected, rtol=5e-3)
+
+
+def test_files_onnx_and_compression_predict_responses(
+    logarithmic: tuple[LogarithmicStack, np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    model, X, _ = logarithmic
+    new = make_friedman1(50, n_features=5, random_state=2)[0]
+    mercer.save(model, tmp_path / "model.skops")
+    loaded = mercer.load(tmp_path / "model.skops")
+    assert_array_equal(loaded.predict(new), model.predict(new))
+    assert_array_equal(loaded.predict_interval(new), model.predict_interval(new))
+    compared(model, mercer.to_onnx(model, X, dtype="float64"), new, 1e-9)
+    small = mercer.compress(model, X)
+    differences = np.log(small.predict(new) / model.predict(new))
+    assert np.sqrt(np.mean(differences**2)) < 0.2

@@ -38,7 +38,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Any:
         return default if isinstance(given, str) else given
 
     monkeypatch.setattr(tables, "drawn_rows", partial(tables.drawn_rows, max_rows=N_DRAWN))
-    for module in ("two_stage.feature_stage", "stacking.drawn_views", "stacking.stack_left_out"):
+    for module in ("two_stage.feature_stage", "stacking.drawn_views", "stacking.kernel_stacking"):
         monkeypatch.setattr(f"mercer._estimators.{module}.number_of_components", number)
     monkeypatch.setattr("mercer._blocks.approximation.EXACT_ROWS", N_FEW)
     monkeypatch.setattr("mercer._estimators.two_stage.two_stage.EXACT_ROWS", 60)

@@ -6,10 +6,22 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import left_out_kernel_ridge, ridge_with_intercept
+from sklearn.datasets import make_friedman1
 
 from mercer._data.encoded_targets import encode_target
-from mercer._gram.dense import to_unit_scale
-from mercer._solvers.left_out import MOST_ALPHA, LeaveOneOut, leave_one_out, losses_downhill
+from mercer._data.resampling import as_resampling
+from mercer._data.weights import as_weights
+from mercer._gram.dense import to_unit_scale, unit_gram
+from mercer._solvers.left_out import (
+    MOST_ALPHA,
+    LeaveOneOut,
+    first_alpha,
+    leave_one_out,
+    losses_downhill,
+    losses_from,
+)
+from mercer._solvers.left_out_fits import left_out_residuals
+from mercer._solvers.ridge import SAFE_ALPHA, fit_ridge, ridge_path
 from mercer.kernels import Gaussian, Linear
 
 
@@ -150,3 +162,36 @@ def test_samples_of_little_weight_have_little_say() -> None:
     assert_allclose(found.alphas[found.losses.argmin()], best, rtol=1e-9)
     # Both neighbors were tried, and no others.
     assert_allclose(found.alphas, best * (GRID[1] / GRID[0]) ** np.arange(-1.0, 2.0))
+
+
+@pytest.mark.parametrize("width", [4.0, 16.0])
+@pytest.mark.parametrize("n", [499, 500])
+@pytest.mark.parametrize("factor", [0.99, 1.01, 100.0])
+def test_single_precision_keeps_left_out_residuals(width: float, n: int, factor: float) -> None:
+    """Below the boundaries, they are those of double precision."""
+    X, y = make_friedman1(n, n_features=8, noise=0.3, random_state=0)
+    targets = np.column_stack([y - y.mean(), np.sin(y)])
+    gram, _ = unit_gram(Gaussian(width), (X - X.mean(axis=0)) / X.std(axis=0))
+    alpha = factor * SAFE_ALPHA * n
+    found = left_out_residuals(gram, targets, alpha)
+    expected = ridge_path(gram, targets).left_out_residuals(np.array([alpha]))[0]
+    fit, path = fit_ridge(gram, targets, alpha), ridge_path(gram, targets)
+    assert_allclose(fit.predict(gram), path.predict(gram, np.array([alpha]))[0], atol=1e-9)
+    in_single = n >= 500 and factor > 1.0
+    assert_allclose(found, expected, rtol=3e-4 if in_single else 1e-7)
+    assert (np.median(np.abs(found / expected - 1.0)) > 1e-9) == in_single
+
+
+def test_learned_kernels_have_the_penalty_that_suits_rows_they_were_not_learned_from() -> None:
+    """The search descends along the errors of all rows from the best penalty of some rows."""
+    x = np.linspace(0.0, 3.0, 90)
+    targets = (np.sin(3.0 * x) + 0.2 * np.cos(40.0 * x))[:, None]
+    gram, _ = to_unit_scale(Gaussian(0.4)(x[:, None]))
+    weights, resampling = as_weights(None, 90), as_resampling(None, 90)
+    first = first_alpha(gram, targets, np.arange(0, 90, 3), weights, resampling)
+    found = losses_from(
+        lambda alpha: left_out_residuals(gram, targets, alpha), targets, first, weights, resampling
+    )
+    expected = leave_one_out(gram, targets, found.alphas)
+    assert_allclose(found.losses, expected.losses, rtol=1e-8)
+    assert found.alphas[0] < found.alpha < found.alphas[-1]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import log_loss
-from stacking_cases import labels, outputs, problem, viewed
+from stacking_cases import CLASS_RULE, labels, outputs, problem, viewed
 
 from mercer import KernelStackingClassifier
 from mercer._data.encoded_targets import encode_target
@@ -87,7 +87,8 @@ def test_the_combination_is_that_of_the_samples_that_candidates_were_compared_on
     target = encode_target(y, classification=True, resampling=one)
     rows = sample_rows(90, 40, target.codes, 0, one.ranks)
     # A fit to these rows alone would put them in another order, and draw other folds.
-    few = model._select(given_candidates(KERNELS, X), viewed(X, y, target).take(rows)).combination
+    found = CLASS_RULE.select(given_candidates(KERNELS, X), viewed(X, y, target).take(rows))
+    few = found.combination
     assert_allclose(model._combination.slopes, few.slopes, rtol=1e-6, atol=1e-9)
     assert_allclose(model._combination.intercepts, few.intercepts, atol=1e-9)
 
@@ -101,7 +102,7 @@ def test_left_out_probabilities_are_of_stacks_that_were_chosen_without_the_fold(
     target = encode_target(y, classification=True, resampling=one)
     table = viewed(X, y, target)
     for train, test in shuffled_folds(60, 2, target.codes, 0, one.ranks):
-        found = model._select(given_candidates(KERNELS, X), table.take(train))
+        found = CLASS_RULE.select(given_candidates(KERNELS, X), table.take(train))
         deviations = [e.left_out_deviations(table)[test] for e in found.kept]
         expected = found.combination.combine(deviations, target.mean)
         assert_allclose(model.loo_predictions_[test], expected, rtol=1e-9)

@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from stacking_cases import (
     ESTIMATORS,
+    RULE,
     labels,
     outputs,
     problem,
@@ -356,26 +357,25 @@ def test_kernels_of_a_small_part_of_the_weights_are_left_out_of_large_tables() -
         replace(ridge_evaluation(Gaussian(), 0.1, part), description=str(k))
         for k, part in enumerate(parts)
     ]
-    model = KernelStackingRegressor()
     large = drawn_views(table.X, y, y, target, TableViews(y))
-    kept = model._choose(found, large)
+    kept = RULE.choose(found, large)
     assert [e.description for e in kept.kept] == ["0", "1"]
     # The responses are without the same means as the deviations: those of the other samples.
     assert_allclose(kept.combination.weights, np.array([0.8, 0.1]) * 200 / 199, rtol=1e-6)
-    assert len(model._choose(found, table).kept) == 3
+    assert len(RULE.choose(found, table).kept) == 3
 
 
 def test_left_out_predictions_are_combined_by_other_rows() -> None:
     rng = np.random.default_rng(0)
     parts, train = rng.normal(size=(2, 60, 1)), np.arange(40)
     y = parts[0] + 0.3 * rng.normal(size=(60, 1))
-    model, kept = KernelStackingRegressor(), [ridge_evaluation(Gaussian(), 0.1, p) for p in parts]
+    kept = [ridge_evaluation(Gaussian(), 0.1, p) for p in parts]
     other = np.vstack([y[:40], -y[40:]])
     predicted = []
     for target in (values_target(y), values_target(other)):
         table = drawn_views({"given": y}, y, y, target, TableViews(y))
         found = Selection(kept, kept, LinearCombination(np.ones(2)), table.weights)
-        choose = table.without(found, model._select, model._combined)
+        choose = table.without(found, RULE.select, RULE.combine)
         combination, deviations = choose(train)
         assert [len(part) for part in deviations] == [60, 60]
         predicted.append(combination.combine(parts, np.zeros(1)))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mercer._data.folds import Split
 from mercer._data.resampling import Resampling, as_resampling
 from mercer._data.types import Array, RandomState
-from mercer._data.validation import LARGEST_LOGARITHM
 from mercer._data.weights import SampleWeights, as_weights
 
 
@@ -21,22 +19,14 @@ class TargetEncoding:
     Attributes
     ----------
     offset, scale : ndarray of shape (n_outputs,)
-        Responses, or their logarithms, are ``offset + scale * values``. For classes, zeros and
-        ones.
+        Responses are ``offset + scale * values``. For classes, zeros and ones.
     classes : ndarray of shape (n_classes,), or None
         The labels, sorted; None for responses.
-    logarithms : bool, default=False
-        Whether logarithms of responses are standardized in place of the responses.
-    smearing : float or ndarray of shape (n_outputs,), default=1.0
-        Factor of predicted responses on the logarithmic scale. The exponential of a predicted mean
-        is a median rather than a mean.
     """
 
     offset: Array
     scale: Array
     classes: Array | None
-    logarithms: bool = field(default=False, kw_only=True)
-    smearing: Any = field(default=1.0, kw_only=True)
 
     @property
     def n_outputs(self) -> int:
@@ -75,10 +65,9 @@ class TargetEncoding:
         if self.classes is not None:
             return np.eye(len(self.classes))[self.codes_of(y)]
         responses = np.asarray(y, dtype=float).reshape(len(y), self.n_outputs)
-        responses = np.log(responses) if self.logarithms else responses
         return np.asarray((responses - self.offset) / self.scale)
 
-    def restored(self, values: Array) -> Array:
+    def decode(self, values: Array) -> Array:
         """Return the responses or labels that are encoded as some values.
 
         Parameters
@@ -91,18 +80,7 @@ class TargetEncoding:
         """
         if self.classes is not None:
             return np.asarray(self.classes[values.argmax(axis=-1)])
-        found = self.offset + self.scale * values
-        return np.exp(np.minimum(found, LARGEST_LOGARITHM)) if self.logarithms else found
-
-    def decode(self, predictions: Array) -> Array:
-        """Return :meth:`restored` responses times the smearing factor, or labels.
-
-        Parameters
-        ----------
-        predictions : ndarray of shape (..., n_outputs)
-        """
-        found = self.restored(predictions)
-        return found * self.smearing if self.logarithms else found
+        return np.asarray(self.offset + self.scale * values)
 
 
 @dataclass(frozen=True)
@@ -131,8 +109,7 @@ class EncodedTarget(TargetEncoding):
     @property
     def encoding(self) -> TargetEncoding:
         """The encoding, without the samples."""
-        settings: Any = {"logarithms": self.logarithms, "smearing": self.smearing}
-        return TargetEncoding(self.offset, self.scale, self.classes, **settings)
+        return TargetEncoding(self.offset, self.scale, self.classes)
 
     def take(self, rows: Array) -> EncodedTarget:
         """Return the target of some of the samples, in the same encoding.
@@ -167,7 +144,6 @@ def encode_target(
     classification: bool,
     weights: SampleWeights | Array | None = None,
     resampling: Resampling | None = None,
-    logarithms: bool = False,
 ) -> EncodedTarget:
     """Standardize responses, or turn classes into indicators; given indicators are unchanged.
 
@@ -180,8 +156,6 @@ def encode_target(
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
     resampling : Resampling, default=None
         Which samples are left out together; by default each is left out alone.
-    logarithms : bool, default=False
-        Whether logarithms of responses, which must be positive, are standardized.
 
     Examples
     --------
@@ -204,7 +178,6 @@ def encode_target(
         return EncodedTarget(*scale, classes, np.eye(k)[codes], codes, weights, resampling)
     responses = np.asarray(y, dtype=float)
     responses = responses.reshape(len(responses), -1)
-    responses = np.log(responses) if logarithms else responses
     # Division by the largest magnitude keeps sums of squares from overflowing.
     unit = np.abs(responses).max(axis=0)
     unit = np.where(unit > 0.0, unit, 1.0)
@@ -215,5 +188,4 @@ def encode_target(
     varies = deviation > len(values) * np.finfo(float).eps
     deviation = np.where(varies, deviation, 1.0)
     values = np.where(varies, values, 0.0) / deviation
-    known = mean * unit, deviation * unit, None, values, None, weights, resampling
-    return EncodedTarget(*known, logarithms=logarithms)
+    return EncodedTarget(mean * unit, deviation * unit, None, values, None, weights, resampling)

@@ -43,15 +43,15 @@ _OF_MERCER = {
     "KernelOrdinalClassifier": "classes_ dual_coef_ thresholds_",
     "KernelPoissonRegressor": "dual_coef_ intercept_ loo_predictions_",
     "KernelStacking": (
-        "candidates_ kernels_ relevance_ weights_ _combination _members _stored_rows "
-        "_training _views"
+        "candidates_ kernels_ relevance_ weights_ _combination _fall_back _left_out _members "
+        "_sums _target _training _views"
     ),
-    "KernelStackingClassifier": "classes_ _frequencies _is_multilabel _target",
-    "KernelStackingRegressor": "log_response_ _one_output _target _without",
+    "KernelStackingClassifier": "classes_ _is_multilabel",
+    "KernelStackingRegressor": "_one_output",
+    "LeftOutPredictions": "_fits _found",
     "LetterCodes": "length_",
     "MachineClassifier": "temperature_ _held_out",
     "MultipleKernelClustering": "shares_ weights_",
-    "Once": "compute results",
     "OneStage": (
         "X_fit_ alignment_ dual_coef_ dual_gap_ history_ kernel_ n_iter_ objective_ shares_ "
         "weights_"
@@ -59,9 +59,6 @@ _OF_MERCER = {
     "Regressor": "_is_response_flat",
     "SampleWeights": "values",
     "SoftClippingScaler": "center_ mean_ scale_ std_ thresholds_",
-    "StackExpansionMixin": "_fall_back",
-    "StackLeftOutMixin": "_without",
-    "StackUpdatesMixin": "_members _sums",
     "TableEncoder": "reader_",
     "TableModel": "metric_",
     "TableReader": "ranges_ row_hashes_ spellings_ words_",

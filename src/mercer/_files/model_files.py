@@ -14,7 +14,7 @@ from zipfile import ZIP_STORED, ZipFile, is_zipfile
 from sklearn.base import BaseEstimator
 
 from mercer._data.validation import check_bool, warn
-from mercer._estimators.stacking.deferred import Once, without_inputs
+from mercer._estimators.stacking.left_out import LeftOutPredictions, without_fits
 from mercer._files.model_archives import SCHEMA, Members, check_arrays, end_of, members_of
 from mercer._files.model_objects import MadeObjects
 from mercer._files.model_schema import Description, UntrustedTypesError, read_schema
@@ -68,9 +68,10 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = Tr
     from skops.io import dumps
 
     check_bool("complete", complete)
-    for found in [one for one in objects_in(model) if complete and isinstance(one, Once)]:
+    known = objects_in(model) if complete else ()
+    for found in [one for one in known if isinstance(one, LeftOutPredictions)]:
         found()
-    with without_inputs():
+    with without_fits():
         content = dumps(model)
     with replacing(Path(path)) as temporary:
         _write_compactly(content, temporary)

@@ -51,7 +51,7 @@ _NOT_IN_MODELS = ("mercer._blocks", "mercer._files.deployment.onnx", "mercer.dat
 _WITHOUT_FIELDS = frozenset(
     {
         *("mercer._data.weights.SampleWeights", "mercer._data.weights.UnitWeights"),
-        *("mercer._estimators.stacking.deferred.Once",),
+        *("mercer._estimators.stacking.left_out.LeftOutPredictions",),
         *("mercer._estimators.stacking.table_views.TableViews",),
     }
 )
@@ -59,6 +59,7 @@ _WITHOUT_FIELDS = frozenset(
 
 _OF_COMMAND = frozenset(
     {
+        "mercer_command.logarithms.LogarithmicStack",
         "mercer_command.table_model.TableModel",
         "mercer_command.table_reader.ColumnEncoder",
         "mercer_command.table_reader.TableReader",

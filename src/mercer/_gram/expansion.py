@@ -315,23 +315,19 @@ class KernelExpansion(NotebookResult):
         return self.of_views(views) + self.shrinkage(views)
 
     def decoded(self, encoding: TargetEncoding) -> KernelExpansion:
-        """Return the function in the unit of the responses, or the logarithm of their predictions.
+        """Return the function in the unit of the responses.
 
         Parameters
         ----------
         encoding : TargetEncoding
         """
         offset, size, far = encoding.offset, np.diag(encoding.scale), self.fall_back
-        scale = self.scale
-        if encoding.logarithms:
-            offset, scale = offset + np.log(encoding.smearing), "log response"
         if far is not None:
             far = replace(far, level=offset + encoding.scale * far.level)
         return replace(
             self,
             terms=[term.mapped(size) for term in self.terms],
             intercept=offset + self.intercept @ size,
-            scale=scale,
             fall_back=far,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Self
 
@@ -57,14 +57,6 @@ class ResidualScale:
         values = self.ridge.predict(unit_rows(self.kernel, self.unit, X, self.X))
         found = np.exp(self.encoding.decode(values)[:, 0])
         return np.clip(found, self.left_out.min(), self.left_out.max())
-
-    def without_extremes(self, share: float = 0.01) -> ResidualScale:
-        """Return the scale clipped to the range of `left_out` without a share at either end.
-
-        Intervals of logarithms grow exponentially with a scale that is too large for single rows.
-        """
-        ends = np.quantile(self.left_out, [share, 1.0 - share])
-        return replace(self, left_out=np.clip(self.left_out, *ends))
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ class UpdatesMixin:
         if self._sums is None:
             raise ValueError(SUMS_NEEDED)
         rows = self._new_rows(X, y, sample_weight)
-        units, known = self._units(), self._known_losses()
+        units, known = self._of_fit()
         new = self._losses(X, y, units)[rows.numbers]
         self._add_rows(rows)
         self._losses_of_fit, self._units_of_fit = known, units
@@ -209,16 +209,6 @@ class UpdatesMixin:
             _check_known(found.y, fitted_classes(self))
         return found
 
-    def _units(self) -> Array:
-        """Return the median absolute residual of left-out rows of the fit for each response."""
-        if hasattr(self, "_units_of_fit"):
-            return self._units_of_fit
-        residuals = None if is_classifier(self) else self._left_out_residuals()
-        if residuals is None:
-            return np.ones(1)
-        found = np.median(np.abs(residuals.reshape(len(residuals), -1)), axis=0)
-        return np.where(found > 0.0, found, 1.0)
-
     def _losses(self, X: Table, y: npt.ArrayLike, units: Array) -> Array:
         """Return the sizes of the residuals of responses, or the log-losses of labels."""
         model: BaseEstimator = self
@@ -230,17 +220,24 @@ class UpdatesMixin:
             raise ValueError(f"y must have shape {predicted.shape}; got {given.shape}.")
         return _sizes(given - predicted, units)
 
-    def _known_losses(self) -> Array | None:
-        """Return the sizes of residuals, or the log-losses, of left-out rows of the fit."""
-        if hasattr(self, "_losses_of_fit"):
-            return self._losses_of_fit
-        if not is_classifier(self):
-            residuals = self._left_out_residuals()
-            return None if residuals is None else _sizes(residuals, self._units())
-        held_out = getattr(self, "_held_out", None)
-        if not isinstance(held_out, HeldOutProbabilities):
-            return None
-        return _logarithmic(held_out.probabilities, held_out.codes)
+    def _of_fit(self) -> tuple[Array, Array | None]:
+        """Return the units of the responses, and the losses of left-out rows of the fit, if any.
+
+        The unit of a response is the median absolute residual.
+        """
+        if hasattr(self, "_units_of_fit"):
+            return self._units_of_fit, self._losses_of_fit
+        none = np.ones(1)
+        if is_classifier(self):
+            held_out = getattr(self, "_held_out", None)
+            if not isinstance(held_out, HeldOutProbabilities):
+                return none, None
+            return none, _logarithmic(held_out.probabilities, held_out.codes)
+        if (residuals := self._left_out_residuals()) is None:
+            return none, None
+        units = np.median(np.abs(residuals.reshape(len(residuals), -1)), axis=0)
+        units = np.where(units > 0.0, units, 1.0)
+        return units, _sizes(residuals, units)
 
 
 def _check_known(labels: Array, classes: Array) -> None:

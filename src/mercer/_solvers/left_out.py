@@ -284,7 +284,7 @@ def losses_downhill(
     resampling = as_resampling(resampling, len(gram))
     rows = sample_rows(len(gram), n_first, None, 0, resampling.ranks)
     settings = weights, resampling
-    start = first_alpha(gram, targets, rows, *settings, alphas=alphas, least=least)
+    start = first_alpha(gram, targets, rows, *settings, alphas=alphas, least=least, gain=gain)
     return losses_from(
         lambda alpha: left_out_residuals(gram, targets, alpha, weights, resampling),
         targets,
@@ -306,8 +306,11 @@ def first_alpha(
     *,
     alphas: Array = ALPHAS,
     least: float = LEAST_ALPHA,
+    gain: float = GAIN,
 ) -> float:
     """Return the best penalty for some of the samples, from which a search may start.
+
+    Where losses hardly depend on the penalty, it is the largest of these penalties.
 
     Parameters
     ----------
@@ -319,11 +322,12 @@ def first_alpha(
     resampling : Resampling
     alphas : ndarray of shape (n_alphas,), default=ALPHAS
     least : float, default=LEAST_ALPHA
+    gain : float, default=GAIN
     """
     part, inside = weights.take(rows), resampling.take(rows)
     some, _ = to_unit_scale(gram[np.ix_(rows, rows)], part.given)
     few = leave_one_out(some, targets[rows], alphas, least=least, weights=part, resampling=inside)
-    return few.alpha
+    return float(few.alphas[np.flatnonzero(few.losses <= (1.0 + gain) * few.loss)[-1]])
 
 
 def losses_from(

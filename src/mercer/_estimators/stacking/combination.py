@@ -8,12 +8,12 @@ target rises, so that weights of any sign could recover the target from it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.optimize import lsq_linear, minimize
-from scipy.special import log_softmax, softmax
+from scipy.special import expit, log_softmax, logit, softmax
 
 from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.folds import N_FOLDS, Split, Splits
@@ -25,53 +25,6 @@ _PENALTIES = (0.1, 0.25, 0.3)
 """Penalties of a logistic combination: on the square of the sum of its weights, on the squares of
 their differences from the mean weight, and on the squares of the entries of the mixing matrix.
 Among values from .02 to 4, they had the lowest log-loss on tables of 100 and 400 rows."""
-
-
-class Combination(Protocol):
-    """A function of the deviations predicted by several members."""
-
-    @property
-    def used(self) -> Array:
-        """Indices of the members on which the combination depends."""
-        ...
-
-    def take(self, members: Array) -> Self:
-        """Return the same function, restricted to a subset of members that has all used ones."""
-        ...
-
-    def combine(self, deviations: Sequence[Array], means: Array) -> Array:
-        """Return the combined predictions of some samples.
-
-        Parameters
-        ----------
-        deviations : sequence of ndarray of shape (n_samples, n_outputs)
-            Deviations of the predictions of each member from the means.
-        means : ndarray of shape (n_outputs,) or (n_samples, n_outputs)
-            Predictions without any member.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_outputs)
-        """
-        ...
-
-    def linear(self, means: Array) -> tuple[Sequence[Array], Array]:
-        """Return matrices by which deviations are multiplied in a sum, and the sum's intercept.
-
-        Parameters
-        ----------
-        means : ndarray of shape (n_outputs,)
-
-        Returns
-        -------
-        matrices : sequence of ndarray of shape (n_outputs, n_outputs)
-        intercept : ndarray of shape (n_outputs,)
-        """
-        ...
-
-    def shares(self, deviations: Sequence[Array], weights: SampleWeights) -> Array:
-        """Return the share of each member in the combination, shape (n_members,)."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -92,38 +45,64 @@ class LinearCombination:
         return np.flatnonzero(self.weights)
 
     def take(self, members: Array) -> LinearCombination:
-        """Return the sum, restricted to a subset of the members."""
+        """Return the sum, restricted to a subset of the members that has all used ones."""
         return LinearCombination(self.weights[members])
 
     def combine(self, deviations: Sequence[Array], means: Array) -> Array:
-        """Return the combined predictions; see :class:`Combination`."""
+        """Return the combined predictions of some samples.
+
+        Parameters
+        ----------
+        deviations : sequence of ndarray of shape (n_samples, n_outputs)
+            Deviations of the predictions of each member from the means.
+        means : ndarray of shape (n_outputs,) or (n_samples, n_outputs)
+            Predictions without any member.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_outputs)
+        """
         pairs = zip(self.weights, deviations, strict=True)
         return np.asarray(means + sum((weight * found for weight, found in pairs), 0.0))
 
     def linear(self, means: Array) -> tuple[Sequence[Array], Array]:
-        """Return the matrices and intercept of the sum; see :class:`Combination`."""
+        """Return matrices by which deviations are multiplied in a sum, and the sum's intercept.
+
+        Parameters
+        ----------
+        means : ndarray of shape (n_outputs,)
+
+        Returns
+        -------
+        matrices : sequence of ndarray of shape (n_outputs, n_outputs)
+        intercept : ndarray of shape (n_outputs,)
+        """
         return [weight * np.eye(len(means)) for weight in self.weights], means
 
     def shares(self, deviations: Sequence[Array], weights: SampleWeights) -> Array:
-        """Return the weights."""
+        """Return the share of each member in the combination, shape (n_members,): its weight."""
         return self.weights
 
 
 @dataclass(frozen=True)
 class LogisticCombination:
-    """Probabilities of classes from predicted deviations of class indicators.
+    """Probabilities of classes, or of several labels, from predicted deviations of indicators.
 
     Attributes
     ----------
     slopes : ndarray of shape (n_members, n_classes, n_classes)
         Matrices by which deviations are multiplied in the sum that is added to the logarithms of
-        the class frequencies.
+        the class frequencies, or to the log-odds of the labels; diagonal for labels.
     intercepts : ndarray of shape (n_classes,)
         Intercepts that are added to this sum.
+    least_frequency : float, default=None
+        Frequencies of labels are at least this number, and at most one minus it. None if each
+        sample has one class.
     """
 
     slopes: Array
     intercepts: Array
+    least_frequency: float | None = None
 
     @property
     def used(self) -> Array:
@@ -132,16 +111,21 @@ class LogisticCombination:
 
     def take(self, members: Array) -> LogisticCombination:
         """Return the same function, restricted to a subset of the members."""
-        return LogisticCombination(self.slopes[members], self.intercepts)
+        return replace(self, slopes=self.slopes[members])
 
     def combine(self, deviations: Sequence[Array], means: Array) -> Array:
-        """Return the probabilities of the classes; see :class:`Combination`."""
+        """Return the probabilities of the classes or labels; see :class:`LinearCombination`."""
         pairs = zip(deviations, self.slopes, strict=True)
-        logits = self.linear(means)[1] + sum((d @ s for d, s in pairs), 0.0)
-        return np.asarray(softmax(logits, axis=1))
+        values = self.linear(means)[1] + sum((d @ s for d, s in pairs), 0.0)
+        return np.asarray(
+            softmax(values, axis=1) if self.least_frequency is None else expit(values)
+        )
 
     def linear(self, means: Array) -> tuple[Sequence[Array], Array]:
-        """Return the sum whose softmax gives the probabilities; see :class:`Combination`."""
+        """Return the sum whose softmax, or logistic function, gives the probabilities."""
+        if self.least_frequency is not None:
+            base = logit(np.clip(means, self.least_frequency, 1.0 - self.least_frequency))
+            return list(self.slopes), base + self.intercepts
         with np.errstate(divide="ignore"):
             return list(self.slopes), np.log(means) + self.intercepts
 
@@ -154,6 +138,10 @@ class LogisticCombination:
             ]
         )
         return sizes / (sizes.sum() or 1.0)
+
+
+Combination: TypeAlias = LinearCombination | LogisticCombination
+"""A function of the deviations predicted by several members."""
 
 
 def linear_combination(
@@ -270,6 +258,46 @@ def logistic_combination(
     slopes[:, present[:, None], present] = w[:, None, None] * np.eye(c) + mixed
     intercepts[present] = b - b.mean()
     return LogisticCombination(slopes, intercepts)
+
+
+def label_combination(
+    deviations: Sequence[Array], indicators: Array, weights: SampleWeights
+) -> LogisticCombination:
+    """Combine members for each of several labels on its own, as for two classes.
+
+    Parameters
+    ----------
+    deviations : sequence of ndarray of shape (n_samples, n_labels)
+        Deviations of left-out predictions of the indicators from the frequencies among all other
+        samples.
+    indicators : ndarray of shape (n_samples, n_labels)
+    weights : SampleWeights
+        Weights with a mean of one.
+
+    Notes
+    -----
+    Frequencies of labels among n samples are at least 1 / (n + 2), by the rule of succession.
+
+    Examples
+    --------
+    >>> Y = np.array([[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [1.0, 0.0]])
+    >>> found = label_combination([Y - 0.5, 0.5 - Y], Y, as_weights(None, 4))
+    >>> found.used
+    array([0])
+    >>> found.combine([Y - 0.5, 0.5 - Y], Y.mean(axis=0))[0] > 0.5
+    array([False,  True])
+    """
+    n_samples, n_labels = indicators.shape
+    slopes, intercepts = np.zeros((len(deviations), n_labels, n_labels)), np.zeros(n_labels)
+    for label, own in enumerate(indicators.T):
+        both = [np.column_stack([-d[:, label], d[:, label]]) for d in deviations]
+        frequency = float(weights.mean(own))
+        frequencies = np.array([1.0 - frequency, frequency])
+        found = logistic_combination(both, own.astype(int), frequencies, weights)
+        # The difference of v and -v is twice v.
+        slopes[:, label, label] = 2.0 * found.slopes[:, 1, 1]
+        intercepts[label] = found.intercepts[1] - found.intercepts[0]
+    return LogisticCombination(slopes, intercepts, 1.0 / (n_samples + 2.0))
 
 
 @dataclass(frozen=True)

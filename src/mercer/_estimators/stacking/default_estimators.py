@@ -17,6 +17,7 @@ from mercer._estimators.stacking.table_views import ViewName
 from mercer._gram.tiles import serial_algebra
 from mercer._solvers.grids import TIE
 from mercer._solvers.svm import WIDER
+from mercer.kernels import Kernel
 
 _FEWEST_ROWS = 1000
 """With 400 rows, trees would lower the log-loss by a hundredth, on nine tables, and take a third of
@@ -50,8 +51,8 @@ def default_estimators(
     # without regard to groups, and fails on classes of one row.
     few = len(target) < _FEW_ROWS
     trees = HistGradientBoostingClassifier(
-        learning_rate=0.05 if few else 0.1,
-        max_iter=100 if few else 150,
+        learning_rate=0.1,
+        max_iter=50 if few else 150,
         max_leaf_nodes=15 if few else 31,
         max_features=0.5,
         min_samples_leaf=5,
@@ -84,13 +85,18 @@ def best_machine(
     splits = target.folds(N_FOLDS, random_state)
     candidate = _on_kernel(found)
     assert found.kernel is not None
-    for factor in (1.0, WIDER):
-        kernel = found.kernel.with_theta(found.kernel.theta + np.log(factor))
+
+    def add(kernel: Kernel, Cs: Sequence[float]) -> None:
         gram = table.inputs(kernel, candidate.view)
-        for C in _C_GRID:
+        for C in Cs:
             solver = OutOfFold(SVC(C=C, kernel="precomputed", max_iter=20_000), random_state)
             scores = solver.scores(gram, target, gram, splits)
             tried.append(estimated(candidate, solver, kernel, scores, target))
+
+    add(found.kernel, _C_GRID)
+    [best] = _first_best(tried)
+    wider = found.kernel.with_theta(found.kernel.theta + np.log(WIDER))
+    add(wider, [1.0 / best.solver.alpha])
     if score is not None:
         tried = scored(tried, score, lambda message: None)
     return [best for best in _first_best(tried) if best.solver.slope]

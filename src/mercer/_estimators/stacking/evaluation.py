@@ -20,8 +20,8 @@ from mercer._estimators.stacking.combination import (
     CombinedWithout,
     slope_to_indicators,
 )
+from mercer._estimators.stacking.members import Member, gram_term
 from mercer._estimators.stacking.out_of_fold import OutOfFold
-from mercer._estimators.stacking.stack_expansion import Member, gram_term
 from mercer._estimators.stacking.table_views import ViewName
 from mercer._gram.dense import UnitScale, unit_gram, unit_rows
 from mercer._gram.expansion import Term
@@ -334,7 +334,7 @@ class RidgeSolver:
         return np.asarray(target.values - residuals - target.left_out_means)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evaluation:
     """A kernel of a candidate, with its solver and left-out predictions.
 
@@ -460,7 +460,7 @@ def estimated(
     return replace(found, unscaled=deviations)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FittedApart(Evaluation):
     """A member that is not a ridge regression on a kernel, with predictions of all drawn rows.
 

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._blocks import tables
-from mercer._blocks.approximation import check_approximation, fits_exactly
+from mercer._blocks.approximation import (
+    check_approximation,
+    fits_exactly,
+    number_of_components,
+)
 from mercer._blocks.tables import DrawnSample, TableSample
-from mercer._data.cross_validation import check_folds
+from mercer._data.cross_validation import check_folds, resampling_of, resampling_of_rows
 from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.folds import evenly_spaced
+from mercer._data.resampling import Resampling
+from mercer._data.sample import Sample
 from mercer._data.types import (
     Array,
     CrossValidator,
@@ -36,8 +44,6 @@ from mercer._estimators.stacking.candidates import (
     first_candidates,
     given_estimators,
     has_default,
-    learns_relevance,
-    relevance_candidates,
     takes_missing,
     views_of,
     with_own_names,
@@ -45,16 +51,18 @@ from mercer._estimators.stacking.candidates import (
 from mercer._estimators.stacking.combination import Combination
 from mercer._estimators.stacking.default_estimators import default_estimators
 from mercer._estimators.stacking.drawn_views import DrawnViews
-from mercer._estimators.stacking.evaluation import Evaluation, Selection, ViewedSample
-from mercer._estimators.stacking.ridges import evaluate
-from mercer._estimators.stacking.scores import StackScore, check_scoring_of
-from mercer._estimators.stacking.stack_expansion import Member, StackExpansionMixin
-from mercer._estimators.stacking.stack_left_out import LeftOutFits, StackLeftOutMixin
-from mercer._estimators.stacking.stack_updates import StackUpdatesMixin
+from mercer._estimators.stacking.evaluation import Selection, ViewedSample
+from mercer._estimators.stacking.left_out import LeftOut, LeftOutFits, LeftOutPredictions
+from mercer._estimators.stacking.members import Member, fall_back_of
+from mercer._estimators.stacking.selection import SelectionRule
 from mercer._estimators.stacking.table_views import SeveralViews, TableViews, ViewName
 from mercer._gram.dense import unit_gram
+from mercer._gram.expansion import KernelExpansion, Scale, Views
+from mercer._gram.fall_back import FallBack
 from mercer._gram.new_rows import fitting_rows
-from mercer._model_selection.scoring import prediction_scorer
+from mercer._model_selection.scoring import checked_scorer
+from mercer._model_selection.updates import NOT_SUMS, UpdatesMixin
+from mercer._nystroem.second_stage import all_rows_are_centers
 from mercer._search.records import KernelTerms, KernelTermsMixin
 from mercer.kernels import Kernel
 from mercer.kernels._leaves import total_effects
@@ -91,10 +99,13 @@ class EvaluatedCandidate:
     score: float | None = None
 
 
+_LEFT_OUT = {"loo_predictions_", "loo_score_", "_held_out"}
+"""Attributes that `dir` omits before they are computed, because displaying all attributes would
+compute them."""
+
+
 class KernelStacking(
-    StackLeftOutMixin,
-    StackUpdatesMixin,
-    StackExpansionMixin,
+    UpdatesMixin,
     KernelTermsMixin,
     FittedAttributesMixin,
     CallbackSupportMixin,
@@ -105,7 +116,13 @@ class KernelStacking(
     candidates_: list[EvaluatedCandidate]
     relevance_: Array
     weights_: Array
-    _members: Sequence[Member]
+    _members: Sequence[Any]
+    _combination: Combination
+    _fall_back: FallBack
+    _left_out: LeftOutPredictions
+    _target: EncodedTarget
+    _training: Views
+    _views: TableViews
 
     def __init__(
         self,
@@ -144,7 +161,14 @@ class KernelStacking(
         check_bool("verbose", self.verbose)
 
     def _training_rows(
-        self, X: Table, y: PerSample, sample_weight: PerSample, groups: PerSample, **checks: Any
+        self,
+        X: Table,
+        y: PerSample,
+        sample_weight: PerSample,
+        groups: PerSample,
+        *,
+        multi_output: bool = False,
+        y_numeric: bool = False,
     ) -> TableSample:
         """Validate all training rows, or a sample of them if there are too many for an exact fit.
 
@@ -157,55 +181,117 @@ class KernelStacking(
             divided by their mean, because the penalties of machines and of their combination are
             fixed.
         groups : array-like of shape (n_samples,), or None
-        **checks : object
-            Arguments of scikit-learn's `validate_data` for the target.
+        multi_output, y_numeric : bool, default=False
+            Arguments of scikit-learn's `validate_data`.
         """
         X, y = tables.as_source(X, y)
+        given = self, X, y, sample_weight, groups
         data: TableSample
         if fits_exactly(self, X, sample_weight, self.approximation):
-            data = tables.validated_rows(self, X, y, sample_weight, groups, **checks)
+            data = tables.validated_rows(*given, multi_output=multi_output, y_numeric=y_numeric)
         else:
-            checks["random_state"] = self.random_state
-            if self.cv is not None:
-                checks["divide"] = partial(self._divided, X=X, y=y, groups=groups)
-            data = tables.drawn_rows(self, X, y, sample_weight, groups, **checks)
+            data = tables.drawn_rows(
+                *given,
+                divide=None if self.cv is None else partial(self._divided, given=(X, y, groups)),
+                random_state=self.random_state,
+                multi_output=multi_output,
+                y_numeric=y_numeric,
+            )
         return replace(data, weights=data.weights.relative())
 
-    def _fit_stack(self, data: TableSample, target: EncodedTarget, means: Array, X: Table) -> None:
+    def _divided(self, data: TableSample, given: tuple[Table, PerSample, PerSample]) -> Resampling:
+        """Return the resampling of the rows of a table in memory, for fits on Nyström features."""
+        codes = None
+        if is_classifier(self):
+            check_classification_targets(data.y)
+            codes = np.unique(data.y, return_inverse=True)[1]
+        return resampling_of_rows(self.cv, data, given, codes)
+
+    def _resampled(
+        self,
+        target: EncodedTarget,
+        data: TableSample,
+        given: tuple[Table, PerSample, PerSample],
+    ) -> EncodedTarget:
+        """Return the target with the resampling, which determines the samples left out together.
+
+        Parameters
+        ----------
+        target : EncodedTarget
+        data : TableSample
+        given : (X, y, groups)
+            Arguments as given, including samples of weight zero, to which listed folds refer.
+        """
+        if not isinstance(data, DrawnSample):
+            found = resampling_of_rows(self.cv, data, given, target.codes)
+        elif data.all_resampling is None:
+            rows = data if given[2] is not None else replace(data, groups=None)
+            found = resampling_of(None, data, rows, target.codes)
+        else:
+            if data.listed is not None:
+                n_rows = data.source.count_rows()
+                n_centers = number_of_components(self.n_components, n_rows, listed=True)
+                if not all_rows_are_centers(data, n_centers):
+                    data.listed.check_memory(n_centers)
+            found = data.all_resampling.take(data.positions)
+        return replace(target, resampling=found)
+
+    def _fit_stack(
+        self,
+        data: TableSample,
+        target: EncodedTarget,
+        given: tuple[Table, PerSample, PerSample],
+    ) -> None:
         """Choose, fit and combine the members, and set the attributes that all stacks have.
 
         Parameters
         ----------
         data : TableSample
         target : EncodedTarget
-        means : ndarray of shape (n_samples, n_outputs)
-            Predictions for the left-out samples by a stack without any member.
-        X : object
-            The table as given, including the samples of weight zero.
+        given : (X, y, groups)
+            Arguments as given, including the samples of weight zero.
         """
-        check_scoring_of(self.scoring, data.y, target)
+        target = self._resampled(target, data, given)
+        classifies = is_classifier(self)
+        rule = SelectionRule(self.max_samples, self.scoring, self.random_state, classifies)
+        if self.scoring is not None:
+            known = target.resampling.covered
+            weights = target.weights.take(known)
+            checked_scorer(self.scoring, np.asarray(data.y)[known], weights, target.classes)
         candidates, table = self._candidates(data), self._viewed(data, target)
         rows = table.evaluated_rows(self.max_samples, self.random_state)
         others = table.others(rows)
         with reported_steps(self) as report:
-            settings = {"others": others, "on_step": report}
-            chosen = self._select(candidates, table.take(rows), **settings)
-        chosen = table.revised(chosen, rows, self._combined, warn)
+            chosen = rule.select(candidates, table.take(rows), others=others, on_step=report)
+        chosen = table.revised(chosen, rows, rule.combine, warn)
         if not chosen.evaluations:
             raise ValueError("No candidate could be evaluated on this table; see the warnings.")
         members = table.fitted(chosen.kept, rows)
-        found = table.refined(chosen, members, self._combined, rows)
-        self._training, self._stored_rows = table.stored(rows)
+        found = table.refined(chosen, members, rule.combine, rows)
+        self._target = target
         self._report(chosen, members, found)
-        self._find_reach(target)
-        # Parameters may be changed before left-out predictions are read.
-        stack = type(self)(**self.get_params(deep=False))
+        self._set_training(*table.stored(rows))
         is_drawn = isinstance(data, DrawnSample)
-        predict = self.predict_proba if is_classifier(self) else self.predict
-        all_given = data.numbers, None if is_drawn else of_weightless(data, predict, X)
-        learned = candidates, table, chosen, found, rows, others is not None
-        # Fits to more rows than are stored have left-out predictions already.
-        self._keep_left_out(LeftOutFits(stack, *learned, *all_given, means), now=is_drawn)
+        predict = self.predict_proba if classifies else self.predict
+        fits = LeftOutFits(
+            rule,
+            candidates,
+            table,
+            chosen,
+            found,
+            rows,
+            learned_apart=others is not None,
+            numbers=data.numbers,
+            weightless=None if is_drawn else of_weightless(data, predict, given[0]),
+            seen=getattr(self, "_seen", None),
+            device=self.device,
+        )
+        self._left_out = LeftOutPredictions(fits)
+        # Fits to more rows than are stored have left-out predictions already; a scorer may warn;
+        # the state of a generator may change.
+        repeats = isinstance(self.random_state, Integral)
+        if is_drawn or self.scoring is not None or not repeats:
+            self._left_out()
 
     def _candidates(self, data: TableSample) -> list[Candidate]:
         """Set the views of the training samples, and return the candidates to evaluate first."""
@@ -218,13 +304,22 @@ class KernelStacking(
         if (far := self._views.of_distances) not in names:
             names = [*names, far]
         views = self._views.transforms(data.X, names)
-        settings: Any = {"target": target, "random_state": self.random_state}
-        settings["estimators"] = self._estimators(target, next(iter(views)))
+        given = views, data.y, target.weights
+        estimators = self._estimators(target, next(iter(views)))
         if not isinstance(data, DrawnSample):
-            return ViewedSample(views, data.y, target.weights, **settings)
-        settings["grows_leaves"] = has_default(self.candidates) and not self._views.is_sparse
-        settings.update(drawn=data, views=self._views, n_components=self.n_components)
-        return DrawnViews(views, data.y, target.weights, **settings)
+            return ViewedSample(
+                *given, target=target, estimators=estimators, random_state=self.random_state
+            )
+        return DrawnViews(
+            *given,
+            target=target,
+            estimators=estimators,
+            random_state=self.random_state,
+            drawn=data,
+            views=self._views,
+            n_components=self.n_components,
+            grows_leaves=has_default(self.candidates) and not self._views.is_sparse,
+        )
 
     def _estimators(self, target: EncodedTarget, view: ViewName) -> list[Candidate]:
         """Return the candidates that are fitted out of fold: the default ones, and given ones."""
@@ -233,70 +328,60 @@ class KernelStacking(
             found += default_estimators(target, view, self.random_state)
         return with_own_names(found)
 
-    def _choose(self, found: list[Evaluation], table: ViewedSample) -> Selection:
-        """Choose the evaluated candidates that are kept, and combine them."""
-        raise NotImplementedError
-
-    def _score_on(self, table: ViewedSample) -> StackScore | None:
-        """Return the scorer of candidates and combinations on a table; None without `scoring`."""
-        if self.scoring is None:
-            return None
-        return StackScore(prediction_scorer(self.scoring), self._combined, table)
-
-    def _combined(self, deviations: Sequence[Array], target: EncodedTarget) -> Combination:
-        """Learn the combination of members from their left-out predictions."""
-        covered = target.resampling.covered
-        if len(covered) < len(target):
-            deviations = [found[covered] for found in deviations]
-        return self._combination_of(deviations, target, covered)
-
-    def _combination_of(
-        self, deviations: Sequence[Array], target: EncodedTarget, covered: Array
-    ) -> Combination:
-        """Learn the combination from the deviations of the samples that are left out."""
-        raise NotImplementedError
-
-    def _select(
-        self, candidates: Sequence[Candidate], table: ViewedSample, **settings: Any
-    ) -> Selection:
-        """Evaluate candidates, add those of learned relevance on the better view, combine the best.
-
-        Parameters
-        ----------
-        candidates : sequence of Candidate
-        table : ViewedSample
-        **settings : object
-            Arguments of `evaluate`.
-        """
-        settings["random_state"] = self.random_state
-        if (score := self._score_on(table)) is not None:
-            settings["score"] = score.alone
-        found = evaluate(candidates, table, **settings)
-        usual = [one for one in found if one.candidate.view != "given"]
-        if usual and learns_relevance(table.X["scaled"]):
-            best = min(usual, key=lambda evaluation: evaluation.cost)
-            found += evaluate(relevance_candidates(best.candidate.view), table, **settings)
-        return self._choose(found, table)
-
     def _report(self, chosen: Selection, members: Sequence[Member], found: Selection) -> None:
-        """Set the candidates, the members that are used, their weights and their relevance."""
+        """Set the candidates, the members that are used, and their weights."""
         shares, used = found.shares, found.combination.used
-        fitted = {
-            id(e): (m.kernel, w) for e, m, w in zip(chosen.kept, members, shares, strict=True)
-        }
+        kept = dict(zip(chosen.kept, zip(members, shares, strict=True), strict=True))
         self.candidates_ = []
         for e in chosen.evaluations:
-            kernel, share = fitted.get(id(e), (e.kernel, 0.0))
+            kernel, share = e.kernel, 0.0
+            if e in kept:
+                kernel, share = kept[e][0].kernel, float(kept[e][1])
             self.candidates_.append(
                 EvaluatedCandidate(
-                    e.description, kernel, e.solver.alpha, e.loo_error, float(share), e.score
+                    e.description, kernel, e.solver.alpha, e.loo_error, share, e.score
                 )
             )
         self._members = [members[k] for k in used]
         self._combination = found.combination.take(used)
         self.kernels_ = [member.kernel for member in self._members]
         self.weights_ = shares[used]
+
+    def _set_training(self, views: Views, stored: Array) -> None:
+        """Set the rows that predictions need, the relevance, and where predictions fall back.
+
+        Parameters
+        ----------
+        views : mapping from names of views to ndarray or sparse matrix of shape (n_stored, ...)
+        stored : ndarray of int of shape (n_stored,)
+            Indices of these samples.
+        """
+        self._training = views
         self.relevance_ = self._relevance(self._members, self.weights_)
+        view = self._views.of_distances
+        groups = self._target.resampling.take(stored).groups
+        found = fall_back_of(self._members, self.weights_, views, view, groups)
+        self._fall_back = FallBack(view, views[view], *found, self._target.mean)
+
+    @property
+    def loo_predictions_(self) -> Array:
+        """Predictions of the training samples by fits that did not use their targets."""
+        return self._left_out_result("loo_predictions_").predictions
+
+    @property
+    def loo_score_(self) -> float:
+        """Score of the left-out predictions, which estimates the score on new samples."""
+        return self._left_out_result("loo_score_").score
+
+    def _left_out_result(self, name: str) -> LeftOut:
+        if "_left_out" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return self._left_out()
+
+    def __dir__(self) -> Iterable[str]:
+        known = "_left_out" in vars(self) and self._left_out.are_known
+        names = {*object.__dir__(self)} - (set() if known else _LEFT_OUT)
+        return [name for name in names if hasattr(self, name)]
 
     def _for_rows(self, X: Table, function: Callable[[dict[ViewName, Features]], Array]) -> Array:
         """Apply a function to the views of new samples; a source is processed block by block."""
@@ -384,3 +469,37 @@ class KernelStacking(
             )
 
         return np.asarray(self._for_rows(X, combined))
+
+    def _stack_expansion(self, scale: Scale) -> KernelExpansion:
+        """Return the expansion of the combined members; for classes, of the sum before the softmax.
+
+        Parameters
+        ----------
+        scale : {"response", "logit", "log-odds"}
+        """
+        far = self._fall_back
+        matrices, total = self._combination.linear(far.level)
+        terms, intercept = [], np.array(total, dtype=float)
+        for member, matrix in zip(self._members, matrices, strict=True):
+            term, constant = member.term(self._training[member.view], len(far.level))
+            terms.append(term.mapped(matrix))
+            intercept += constant @ matrix
+        return KernelExpansion(terms, intercept, scale, self._training, self._views_of, (), far)
+
+    def _check_updates(self) -> None:
+        if not all(member.adds_rows for member in self._members):
+            raise TypeError(NOT_SUMS.format(type(self).__name__))
+
+    def _sum_rows(self, rows: Sample) -> None:
+        known = self._target.encoding, self.random_state
+        self._sums = [m.row_sums(self._in_view(rows, m), *known) for m in self._members]
+
+    def _in_view(self, rows: Sample, member: Member) -> Sample:
+        """Return rows in the view of a member."""
+        return replace(rows, X=self._views.transform(rows.X, member.view))
+
+    def _add_rows(self, rows: Sample) -> None:
+        pairs = list(zip(self._members, self._sums, strict=True))
+        sums = [found.plus(self._in_view(rows, member)) for member, found in pairs]
+        members = [m.fitted_to(found) for m, found in zip(self._members, sums, strict=True)]
+        self._members, self._sums = members, sums

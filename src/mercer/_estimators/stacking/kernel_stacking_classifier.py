@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Self
 
@@ -11,9 +10,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 
-from mercer._blocks.tables import TableSample
 from mercer._data.classes import all_labels
-from mercer._data.encoded_targets import EncodedTarget, encode_target
+from mercer._data.encoded_targets import encode_target
 from mercer._data.labels import LabelSet, label_indicators, refuse_class_weight
 from mercer._data.types import (
     Array,
@@ -23,16 +21,10 @@ from mercer._data.types import (
     PerSample,
     RandomState,
     Scoring,
-    Table,
 )
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.stacking.candidates import CandidateSources
-from mercer._estimators.stacking.combination import Combination, logistic_combination
-from mercer._estimators.stacking.default_estimators import best_machine
-from mercer._estimators.stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._estimators.stacking.kernel_stacking import KernelStacking
-from mercer._estimators.stacking.label_combination import label_combination
-from mercer._estimators.stacking.stack_left_out import LeftOut, LeftOutFits
 from mercer._estimators.stacking.table_views import ViewName
 from mercer._gram.device_calls import on_device
 from mercer._gram.expansion import KernelExpansion, class_expansion
@@ -234,47 +226,26 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         """
         self._check_settings()
         labels = None if y is None else label_indicators(y)
+        self._is_multilabel = labels is not None
         if labels is not None:
-            return self._fit_labels(X, labels, sample_weight, groups)
-        self._is_multilabel = False
-        data = self._training_rows(X, y, sample_weight, groups)
+            refuse_class_weight(self.class_weight)
+            if self.scoring is not None:
+                raise ValueError("scoring has no effect if samples have several labels.")
+        y = y if labels is None else labels
+        data = self._training_rows(X, y, sample_weight, groups, multi_output=self._is_multilabel)
         check_classification_targets(data.y)
         target = encode_target(data.y, classification=True, weights=data.weights)
-        assert target.classes is not None
-        self._set_classes(all_labels(data), target.classes)
-        if len(target.classes) < 2:
-            raise ValueError("The number of classes has to be greater than one; got 1 class")
-        self._fit_target(target, data, (X, y, groups))
-        return self
-
-    def _fit_target(
-        self, target: EncodedTarget, data: TableSample, given: tuple[Table, PerSample, PerSample]
-    ) -> None:
-        """Fit the members."""
-        target = self._left_out(target, data, *given)
-        self._frequencies = target.mean
-        means = np.tile(self._frequencies, (len(data.y), 1))
-        self._fit_stack(data, target, means, given[0])
-        self._target = target.take(np.arange(0))
-
-    def _left_out_of(self, values: Array, score: float | None, fits: LeftOutFits) -> LeftOut:
-        target, held_out = fits.table.target, None
-        covered, groups = target.resampling.covered, target.resampling.groups
-        known, weights = values[covered], target.weights.take(covered)
-        if target.codes is None:
-            right = ((known > 0.5) == fits.table.y[covered]).all(axis=1)
+        if labels is not None:
+            LabelSet.of(data.y)
+            self._set_classes(*[np.arange(labels.shape[1])] * 2)
         else:
-            codes, groups = target.codes[covered], groups if groups is None else groups[covered]
-            right = known.argmax(axis=1) == codes
-            held_out = HeldOutProbabilities(known, codes, weights, groups, fits.numbers[covered])
-            held_out = held_out.of_all(self._seen)
-        accuracy = float(weights.mean(right)) if score is None else score
-        completed = fits.completed(self._probabilities(values))
-        return LeftOut(values, completed, accuracy, held_out=held_out)
-
-    def _keep_left_out(self, fits: LeftOutFits, *, now: bool) -> None:
-        fits.stack._seen = self._seen
-        super()._keep_left_out(fits, now=now)
+            assert target.classes is not None
+            self._set_classes(all_labels(data), target.classes)
+            if len(target.classes) < 2:
+                raise ValueError("The number of classes has to be greater than one; got 1 class")
+        self._fit_stack(data, target, (X, y, groups))
+        self._target = self._target.take(np.arange(0))
+        return self
 
     @property
     def _held_out(self) -> HeldOutProbabilities:  # type: ignore[override]
@@ -283,18 +254,10 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
             raise AttributeError("Prediction sets are of one label.")
         return found
 
-    def _fit_labels(self, X: Table, Y: Array, sample_weight: PerSample, groups: PerSample) -> Self:
-        """Fit the members to a multilabel indicator matrix."""
-        refuse_class_weight(self.class_weight)
-        if self.scoring is not None:
-            raise ValueError("scoring has no effect if samples have several labels.")
-        data = self._training_rows(X, Y, sample_weight, groups, multi_output=True)
-        LabelSet.of(data.y)
-        self._set_classes(np.arange(Y.shape[1]), np.arange(Y.shape[1]))
-        self._is_multilabel = True
-        target = encode_target(data.y, classification=True, weights=data.weights)
-        self._fit_target(target, data, (X, Y, groups))
-        return self
+    def _check_updates(self) -> None:
+        if self._is_multilabel:
+            raise TypeError("A stack of several labels cannot be updated: fit it again.")
+        super()._check_updates()
 
     @on_device
     def predict_proba(self, X: Features) -> Array:
@@ -316,11 +279,11 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         return self._probabilities(self._probabilities_of(views))
 
     def _probabilities_of(self, views: dict[ViewName, Features]) -> Array:
-        deviations = self._deviations(views)
-        means = np.tile(self._frequencies, (next(iter(views.values())).shape[0], 1))
+        deviations, frequencies = self._deviations(views), self._fall_back.level
+        means = np.tile(frequencies, (next(iter(views.values())).shape[0], 1))
         probabilities = self._combination.combine(deviations, means)
         closeness = self._fall_back.closeness(views)
-        return np.asarray(closeness * probabilities + (1.0 - closeness) * self._frequencies)
+        return np.asarray(closeness * probabilities + (1.0 - closeness) * frequencies)
 
     @on_device
     def predict(self, X: Features) -> Array:
@@ -349,28 +312,3 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         if self._is_multilabel:
             return (probabilities > 0.5).astype(int)
         return np.asarray(self._fitted_classes[probabilities.argmax(axis=1)])
-
-    def _choose(self, found: list[Evaluation], table: ViewedSample) -> Selection:
-        found, score = sorted(found, key=lambda e: e.cost), self._score_on(table)
-        others = list[Evaluation]()
-        # The machine uses a kernel whose parameters were not learned from labels.
-        kernels = [e for e in found if not e.candidate.uses_labels]
-        if kernels and table.has_machine and table.target.codes is not None:
-            alone = None if score is None else score.alone
-            others = best_machine(kernels[0], table, self.random_state, alone)
-        kept = [*found[:_N_RIDGE], *others]
-        combination = self._combined([e.deviations for e in kept], table.target)
-        chosen = Selection([*found, *others], kept, combination, table.weights)
-        if not table.least_share:
-            return chosen
-        kept = [kept[k] for k in np.flatnonzero(chosen.shares > table.least_share)]
-        combination = self._combined([e.deviations for e in kept], table.target)
-        return replace(chosen, kept=kept, combination=combination)
-
-    def _combination_of(
-        self, deviations: Sequence[Array], target: EncodedTarget, covered: Array
-    ) -> Combination:
-        target = target.take(covered) if len(covered) < len(target) else target
-        if target.codes is None:
-            return label_combination(deviations, target)
-        return logistic_combination(deviations, target.codes, target.mean, target.weights)

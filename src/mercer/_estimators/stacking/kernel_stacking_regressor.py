@@ -2,39 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from copy import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._blocks.tables import TableSample
-from mercer._data.encoded_targets import EncodedTarget, encode_target
-from mercer._data.sample import Sample
-from mercer._data.types import Array, Features, PerSample, Table
+from mercer._data.encoded_targets import encode_target
+from mercer._data.types import Array, Features, PerSample
 from mercer._data.validation import check_choice, check_coverage
 from mercer._estimators.fits import with_callbacks
-from mercer._estimators.stacking.combination import LinearCombination, linear_combination
-from mercer._estimators.stacking.deferred import Once
-from mercer._estimators.stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._estimators.stacking.kernel_stacking import KernelStacking
-from mercer._estimators.stacking.scores import left_out_r2
-from mercer._estimators.stacking.stack_intervals import (
-    JACKKNIFE_SAMPLES,
-    LeftOutSamples,
-    predictions_without_each,
-    scaled_residuals,
-)
-from mercer._estimators.stacking.stack_left_out import LeftOut, LeftOutFits, smeared
 from mercer._estimators.stacking.table_views import ViewName
 from mercer._gram.device_calls import on_device
-from mercer._gram.expansion import KernelExpansion
-from mercer._model_selection.residual_scale import ResidualScale
+from mercer._gram.expansion import KernelExpansion, Views
+from mercer._model_selection.intervals import interval_masses, jackknife_plus, upper_quantiles
+from mercer._model_selection.residual_scale import HeldOutResiduals, ResidualScale
+
+_JACKKNIFE_SAMPLES = 500
+"""Intervals of fits to more samples are centered at the prediction of the fit to all of them:
+leaving one out changes the intervals by less than a percent of their width."""
+
+
+@dataclass(frozen=True)
+class _LeftOutErrors:
+    """Left-out errors of training samples, which bound the encoded intervals of one output.
+
+    Attributes
+    ----------
+    targets, deviations : ndarray of shape (n_samples,)
+        Targets, and predictions by fits without the sample, minus predictions without any member.
+    sizes : ndarray of shape (n_samples,)
+        Scales of the residuals; ones if no scale is used.
+    masses : ndarray of shape (n_samples,), or None
+        Weights in quantiles; see :func:`mercer._model_selection.intervals.upper_quantiles`.
+    """
+
+    targets: Array
+    deviations: Array
+    sizes: Array
+    masses: Array | None
+
+    def relative(self, closeness: Array) -> Array:
+        """Return absolute residuals relative to their scales, shape (n_rows, n_samples).
+
+        Parameters
+        ----------
+        closeness : ndarray of shape (n_rows, 1)
+            Weight of the fit. With weight one, residuals are the left-out ones; with weight zero,
+            they are those of the mean where these are larger.
+        """
+        own = np.abs(self.targets - self.deviations)
+        far = np.abs(self.targets - closeness * self.deviations)
+        return np.asarray(np.maximum(far, own) / self.sizes)
+
+    def quantiles(self, closeness: Array, coverage: float, blocks: Sequence[slice]) -> Array:
+        """Return half-widths of intervals relative to the scales of new samples, shape (n_rows,).
+
+        Parameters
+        ----------
+        closeness : ndarray of shape (n_rows, 1)
+        coverage : float
+        blocks : sequence of slice
+            Rows whose residuals fit in memory.
+        """
+        # Most new samples are close to the training samples and share one quantile.
+        one = upper_quantiles(self.relative(np.ones((1, 1))), coverage, self.masses)
+        found, far = np.repeat(one, len(closeness)), np.flatnonzero(closeness[:, 0] < 1.0)
+        for block in blocks:
+            rows = far[block]
+            found[rows] = upper_quantiles(self.relative(closeness[rows]), coverage, self.masses)
+        return found
 
 
 class KernelStackingRegressor(RegressorMixin, KernelStacking):
@@ -81,9 +123,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         sample, its predictions are averaged. See Notes for Nyström features.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn or its name, such as "neg_mean_absolute_error", by which candidates
-        are ranked. None ranks them by the squared error. With a scorer, and if all responses are
-        positive, a stack is also fitted to their logarithms. It is kept if its left-out predictions
-        have a higher score; intervals then use logarithms, too. See Notes.
+        are ranked. None ranks them by the squared error. See Notes.
     random_state : int, RandomState instance or None, default=0
         Seed or generator that draws samples and centers, and divides samples into folds.
     verbose : bool, default=False
@@ -111,8 +151,6 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         Coefficient of determination (R^2) of `loo_predictions_` with the unbiased variance, or
         their score by `scoring`. It is an estimate for new samples or, if groups were given, for
         new groups, with the variance between samples of different groups.
-    log_response_ : bool
-        Whether the stack is fitted to logarithms of the responses; see `scoring`.
     relevance_ : ndarray of shape (n_features_in_,)
         How strongly the kernels depend on each feature. The values sum to one. They are NaN if the
         formula of a kernel of nonzero weight is unknown, and zero if the prediction is constant.
@@ -130,18 +168,17 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     Features are scaled internally, and rows that are copies of one another are left out together.
     Columns of sparse tables are only divided by standard deviations, unlike those of dense copies.
     Exact fits compute left-out scores and intervals when they are first read (also by `hasattr`),
-    or before `mercer.save`. Far from all training samples, the prediction is the mean response, or
-    the geometric mean if `log_response_` is true. A fit takes O(s^3) time for the s samples on
-    which candidates are compared, and O(n^3 / 3), or O(n m^2 + m^3) on m Nyström features, for each
-    kernel that is kept. The page :doc:`/guide/tables` describes what is combined, and
-    :doc:`/guide/fits` how, including `scoring` and folds of `cv` on Nyström features.
+    or before `mercer.save`. Far from all training samples, the prediction is the mean response. A
+    fit takes O(s^3) time for the s samples on which candidates are compared, and O(n^3 / 3), or
+    O(n m^2 + m^3) on m Nyström features, for each kernel that is kept. The page
+    :doc:`/guide/tables` describes what is combined, and :doc:`/guide/fits` how, including `scoring`
+    and folds of `cv` on Nyström features.
 
     References
     ----------
     .. [1] L. Breiman (1996). Stacked regressions. Machine Learning 24.
     .. [2] R. F. Barber, E. J. Candes, A. Ramdas, R. J. Tibshirani (2021). Predictive inference with
        the jackknife+. Annals of Statistics 49.
-    .. [3] N. Duan (1983). Smearing estimate: a nonparametric retransformation method. JASA 78.
 
     Examples
     --------
@@ -196,39 +233,11 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
             evaluated.
         """
         self._check_settings()
-        checks = {"multi_output": True, "y_numeric": True}
-        data = self._training_rows(X, y, sample_weight, groups, **checks)
-        self._fit_responses(data, X, y, groups, logarithms=False)
-        if self.scoring is not None and y is not None and (np.asarray(y, dtype=float) > 0.0).all():
-            other = copy(self)._fit_responses(data, X, y, groups, logarithms=True)
-            if other.loo_score_ > self.loo_score_:
-                self.__dict__.update(other.__dict__)
+        data = self._training_rows(X, y, sample_weight, groups, multi_output=True, y_numeric=True)
+        target = encode_target(data.y, classification=False, weights=data.weights)
+        self._one_output = data.y.ndim == 1
+        self._fit_stack(data, target, (X, y, groups))
         return self
-
-    def _fit_responses(
-        self, data: TableSample, X: Table, y: PerSample, groups: PerSample, *, logarithms: bool
-    ) -> Self:
-        """Fit to the responses of the validated rows of a table, or to their logarithms."""
-        settings: Any = {"classification": False, "logarithms": logarithms}
-        target = encode_target(data.y, weights=data.weights, **settings)
-        target = self._left_out(target, data, X, y, groups)
-        self._target, self._one_output = target, data.y.ndim == 1
-        self.log_response_ = logarithms
-        self._fit_stack(data, target, target.left_out_means, X)
-        if logarithms:
-            self._target, found = smeared(target, data.y, self._without(), self.scoring)
-            self._without = Once.of(found)
-        return self
-
-    def _left_out_of(self, values: Array, score: float | None, fits: LeftOutFits) -> LeftOut:
-        target, decoded = fits.table.target, fits.table.target.decode(values)
-        predictions = decoded[:, 0] if fits.table.y.ndim == 1 else decoded
-        return LeftOut(
-            values,
-            fits.completed(predictions),
-            left_out_r2(target, values) if score is None else score,
-            scaled=scaled_residuals(target, values, *fits.table.stored(fits.rows)),
-        )
 
     @on_device
     def predict(self, X: Features) -> Array:
@@ -252,7 +261,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         """Return predictions in the target's encoding; `near` is the rows' closeness, if known."""
         deviations = self._combination.combine(self._deviations(views), np.zeros(1))
         near = self._fall_back.closeness(views) if near is None else near
-        return np.asarray(self._target.mean + near * deviations)
+        return np.asarray(self._fall_back.level + near * deviations)
 
     @on_device
     def predict_interval(
@@ -269,7 +278,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
             Whether widths depend on the sample through a learned scale of the residuals. "auto"
             learns a scale, and uses it if it clearly lowers the interval score of left-out samples,
             so that intervals are narrower or cover more evenly. With None, all intervals have
-            nearly the same width, or the same ratio of their ends if `log_response_` is true.
+            nearly the same width.
 
         Returns
         -------
@@ -306,17 +315,17 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         check_coverage(coverage)
         check_choice("scale", scale, ("auto", None))
         check_is_fitted(self)
-        none: list[ResidualScale | None] = [None] * self._target.n_outputs
-        scales = none if scale is None else self._scaled[1].scales(coverage)
-        if self.log_response_:
-            scales = [one and one.without_extremes() for one in scales]
+        scales: list[ResidualScale | None] = [None] * self._target.n_outputs
+        if scale is not None:
+            scales = self._residuals()[1].scales(coverage)
         found: Array = self._for_rows(X, partial(self._intervals, coverage=coverage, scales=scales))
         return found
 
-    @property
-    def _scaled(self) -> Any:
-        """Residuals from which the scales of intervals are learned; see :class:`LeftOut`."""
-        return self._without().scaled
+    def _residuals(self) -> tuple[Array, HeldOutResiduals]:
+        """Return the samples from whose left-out residuals scales are learned, and these."""
+        found = self._left_out_result("predict_interval").scaled
+        assert found is not None
+        return found
 
     def _intervals(
         self,
@@ -327,58 +336,71 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         """Return the intervals of all outputs."""
         squared = self._fall_back.squared_distances(views)
         near, sure = self._fall_back.closeness_at(squared), self._fall_back.sureness_at(squared)
-        values, ends = self._values(views, near), list[Array]()
+        values, blocks = self._values(views, near), self._blocks(views, len(self._target))
+        ends = list[Array]()
         for output, scale in enumerate(scales):
-            known = self._target.resampling.covered if scale is None else self._scaled[0]
-            samples = LeftOutSamples.of(self._target, self._without().values, known, output, scale)
-            sizes = np.ones(len(near))
-            if scale is not None:
-                sizes = scale.of(next(iter(views.values())))
-            blocks = self._blocks(views, len(self._target))
-            if len(self._target) > JACKKNIFE_SAMPLES:
-                width = sizes * samples.widths(sure, coverage, blocks)
-                ends.append(values[:, [output]] + np.outer(width, [-1.0, 1.0]))
-            else:
-                fitted = self._members, self.weights_, self._training, self._target
-                without = predictions_without_each(*fitted, output)
-                parts = (without(views, near, rows)[:, known] for rows in blocks)
-                ends.append(samples.jackknife(parts, sure, sizes, coverage, blocks))
-        found = self._target.restored(np.stack(ends, axis=-1)).swapaxes(1, 2)
+            rows = self._target.resampling.covered if scale is None else self._residuals()[0]
+            errors = self._errors(output, rows, scale)
+            sizes = np.ones(len(near)) if scale is None else scale.of(next(iter(views.values())))
+            if len(self._target) > _JACKKNIFE_SAMPLES:
+                widths = sizes * errors.quantiles(sure, coverage, blocks)
+                ends.append(values[:, [output]] + np.outer(widths, [-1.0, 1.0]))
+                continue
+            without = self._without_each(output)
+            bounds = [
+                jackknife_plus(
+                    without(views, near, block)[:, rows],
+                    errors.relative(sure[block]) * sizes[block, None],
+                    coverage,
+                    errors.masses,
+                )
+                for block in blocks
+            ]
+            ends.append(np.concatenate(bounds))
+        found = self._target.decode(np.stack(ends, axis=-1)).swapaxes(1, 2)
         return np.asarray(found[:, 0] if self._one_output else found)
+
+    def _errors(self, output: int, rows: Array, scale: ResidualScale | None) -> _LeftOutErrors:
+        """Return the left-out errors of some samples in one output, relative to their scale."""
+        target = self._target
+        means = target.left_out_means[rows, output]
+        predicted = self._left_out_result("predict_interval").values[rows, output]
+        return _LeftOutErrors(
+            target.values[rows, output] - means,
+            predicted - means,
+            np.ones(len(rows)) if scale is None else scale.left_out,
+            interval_masses(target.resampling.take(rows).groups, target.weights.take(rows)),
+        )
+
+    def _without_each(self, output: int) -> Callable[[Views, Array, slice], Array]:
+        """Return a function that predicts new samples by fits without each training sample.
+
+        It takes views of new samples, their closeness and a slice of them, and returns an array of
+        shape (n_rows, n_samples).
+        """
+        target, means = self._target, self._target.left_out_means[:, output]
+        changes = float(target.mean[output]) - means
+        found = [
+            m.left_out(self._training[m.view], target.resampling, output) for m in self._members
+        ]
+
+        def predict(views: Views, near: Array, rows: slice) -> Array:
+            deviations = np.zeros((len(near[rows]), len(target)))
+            for weight, member, without in zip(self.weights_, self._members, found, strict=True):
+                deviations += weight * (without(views[member.view][rows]) + changes)
+            return np.asarray(means + near[rows] * deviations)
+
+        return predict
 
     def _expansion(self) -> KernelExpansion:
         return self._stack_expansion("response").decoded(self._target)
 
     def _left_out_residuals(self) -> Array:
         rows = self._target.resampling.covered
-        predicted = self._without().values[rows]
-        found = self._target.restored(self._target.values[rows]) - self._target.decode(predicted)
+        residuals = self._target.values[rows] - self._left_out().values[rows]
+        found = self._target.scale * residuals
         return found[:, 0] if self._one_output else found
-
-    def _new_rows(self, X: Table, y: ArrayLike, sample_weight: PerSample) -> Sample:
-        rows = super()._new_rows(X, y, sample_weight)
-        if self._target.logarithms and not (rows.y > 0.0).all():
-            raise ValueError(
-                "y must be positive: the stack is fitted to logarithms of responses, whose "
-                "left-out score is higher."
-            )
-        return rows
 
     def _decoded(self, values: Array) -> Array:
         decoded = self._target.decode(values)
         return decoded[:, 0] if self._one_output else decoded
-
-    def _choose(self, found: list[Evaluation], table: ViewedSample) -> Selection:
-        score = self._score_on(table)
-        best = found if score is None else score.best_few(found)
-        deviations = [e.deviations for e in best]
-        weights = self._combined(deviations, table.target).shares(deviations, table.weights)
-        used = np.flatnonzero(weights > table.least_share * weights.sum())
-        combination = LinearCombination(weights[used])
-        return Selection(found, [best[k] for k in used], combination, table.weights)
-
-    def _combination_of(
-        self, deviations: Sequence[Array], target: EncodedTarget, covered: Array
-    ) -> LinearCombination:
-        known, weights = target.values - target.left_out_means, target.weights.take(covered)
-        return linear_combination(deviations, known[covered], weights)

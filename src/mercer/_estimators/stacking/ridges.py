@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mercer._data.arrays import is_out_of_memory
-from mercer._data.folds import Split
+from mercer._data.folds import Split, sample_rows
 from mercer._data.types import Array, RandomState
 from mercer._data.validation import warn
 from mercer._estimators.stacking.candidates import Candidate, left_out_message
@@ -18,8 +18,12 @@ from mercer._gram.tiles import map_tiles, serial_algebra
 from mercer._solvers.left_out import (
     ALPHA_GRID,
     ALPHAS,
+    GAIN,
+    MOST_ALPHA,
+    first_alpha,
     leave_one_out,
     losses_downhill,
+    losses_from,
     relative_loss,
 )
 from mercer._solvers.left_out_fits import left_out_residuals
@@ -38,10 +42,10 @@ _SHARP = 0.2
 """If the left-out error of indicators of classes is lower than this, widths are learned from all
 rows: small differences in widths then matter."""
 
-_ROWS_DOWNHILL = 500
-"""With fewer rows, an eigendecomposition takes at most as long as fits at a few penalties. Errors
-on kernels that were learned from labels may have several minima, and are compared at all
-penalties."""
+_NOT_FINITE = "its predictions are not finite"
+
+_ROWS_DOWNHILL = 300
+"""With fewer rows, an eigendecomposition takes at most as long as fits at a few penalties."""
 
 
 @serial_algebra()
@@ -232,7 +236,7 @@ def evaluated_kernel(
     residuals = target.values - predictions
     error = relative_loss(residuals, target.values, table.weights, target.resampling)
     if not np.isfinite(error):
-        raise ValueError("its predictions are not finite")
+        raise ValueError(_NOT_FINITE)
     deviations = predictions - target.left_out_means
     solver = RidgeSolver(alpha)
     return Evaluation(description, kernel, solver, deviations, error, candidate, unseen=unseen)
@@ -251,20 +255,31 @@ def _left_out_alone(
     1e-8, apart from rounding, the Gram matrix of all samples may not be definite.
     """
     Y, weights, resampling = table.target.values, table.weights, table.target.resampling
-    gram, _ = table.gram(kernel, candidate.view)
-    settings: Any = {"least": least, "weights": weights, "resampling": resampling}
-    alone = resampling.one_at_a_time and not candidate.uses_labels
-    if len(gram) >= _ROWS_DOWNHILL and alone:
-        fit = losses_downhill(gram, Y, ALPHAS, n_first=len(gram) // 4, gain=0.0, **settings)
-    else:
-        fit = leave_one_out(gram, Y, **settings)
-    predictions = np.array(fit.best_predictions)
-    for (_, part), other in unseen:
-        # Unlike the kernel, ridge regression is fitted to all samples but those left out together.
-        gram, _ = table.gram(other, candidate.view)
-        residuals = left_out_residuals(gram, Y, fit.alpha, weights, resampling)
-        predictions[part] = (Y - residuals)[part]
-    return fit.alpha, predictions
+    limits, is_large = (least, MOST_ALPHA * len(Y)), len(Y) >= _ROWS_DOWNHILL
+    if not unseen:
+        gram, _ = table.gram(kernel, candidate.view)
+        settings: Any = {"least": least, "weights": weights, "resampling": resampling}
+        if is_large and resampling.one_at_a_time:
+            fit = losses_downhill(gram, Y, ALPHAS, n_first=len(gram) // 4, **settings)
+        else:
+            fit = leave_one_out(gram, Y, **settings)
+        return fit.alpha, np.array(fit.best_predictions)
+    # Unlike its kernel, each ridge regression is fitted to all samples but those left out.
+    grams = [(part, table.gram(other, candidate.view)[0]) for (_, part), other in unseen]
+    if not all(np.isfinite(gram.sum()) for _, gram in grams):
+        raise ValueError(_NOT_FINITE)
+
+    def residuals(alpha: float) -> Array:
+        found = np.full(Y.shape, np.nan)
+        for part, gram in grams:
+            found[part] = left_out_residuals(gram, Y, alpha, weights, resampling)[part]
+        return found
+
+    part, gram = grams[0]
+    some = part[sample_rows(len(part), max(len(Y) // 4, 2), None, 0)]
+    first = first_alpha(gram, Y, some, weights, resampling, least=least)
+    fit = losses_from(residuals, Y, first, weights, resampling, limits=limits, gain=GAIN)
+    return fit.alpha, np.array(fit.best_predictions)
 
 
 def _held_out(

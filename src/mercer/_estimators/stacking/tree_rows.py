@@ -142,5 +142,4 @@ def sample_target(sample: DrawnSample, encoding: TargetEncoding) -> EncodedTarge
     values = sample.all_weights.of(sample.y, sample.positions).values.astype(float)
     weights = as_weights(values, len(sample)).relative()
     known = encoding.encode(sample.y), codes, weights, as_resampling(None, len(sample))
-    settings: Any = {"logarithms": encoding.logarithms, "smearing": encoding.smearing}
-    return EncodedTarget(encoding.offset, encoding.scale, encoding.classes, *known, **settings)
+    return EncodedTarget(encoding.offset, encoding.scale, encoding.classes, *known)

@@ -20,7 +20,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from mercer._data.cross_validation import folds_of, group_params
 from mercer._data.encoded_targets import encode_target
-from mercer._data.folds import N_FOLDS, Split, Splits
+from mercer._data.folds import N_FOLDS, Split, Splits, sample_rows
 from mercer._data.resampling import Resampling, left_out_together
 from mercer._data.sample import Sample
 from mercer._data.types import Array, Penalties, Scoring, Table
@@ -48,9 +48,10 @@ from mercer._solvers.left_out import (
     ALPHA_GRID,
     ALPHAS,
     GAIN,
+    LEAST_ALPHA,
     MOST_ALPHA,
+    first_alpha,
     leave_one_out,
-    losses_downhill,
     losses_from,
 )
 from mercer._solvers.left_out_fits import fitted_left_out, left_out_residuals
@@ -581,17 +582,19 @@ class RidgeStage(ExactStage):
         if start is not None and len(sample) <= _ONE_PENALTY:
             dual, residuals = fitted_left_out(learned.centered, targets, start, **settings)
             return TriedPenalties(np.array([start]), [residuals[None]], [rows], lambda _: dual)
+        least = LEAST_ALPHA if start is None else float(ALPHAS[0])
+        if start is None and auto and len(sample) > _EIGENDECOMPOSED and self.scoring is None:
+            some = sample_rows(len(sample), 1000, None, 0, sample.resampling.ranks)
+            start = first_alpha(learned.centered, targets, some, **settings, alphas=grid, gain=0.0)
         if start is not None:
             found = losses_from(
                 lambda alpha: left_out_residuals(learned.centered, targets, alpha, **settings),
                 targets,
                 start,
                 **settings,
-                limits=(float(ALPHAS[0]), MOST_ALPHA * len(sample)),
+                limits=(least, MOST_ALPHA * len(sample)),
                 gain=GAIN,
             )
-        elif auto and len(sample) > _EIGENDECOMPOSED and self.scoring is None:
-            found = losses_downhill(learned.centered, targets, grid, **settings)
         else:
             found = leave_one_out(learned.centered, targets, grid, extend=auto, **settings)
         left_out = (targets - found.predictions)[::-1]

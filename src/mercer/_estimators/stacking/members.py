@@ -1,4 +1,4 @@
-"""The function learned by a fitted stack, as a sum of terms of its members."""
+"""Members of a stack, their terms in its function, and where predictions fall back to the mean."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -6,21 +6,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.resampling import Resampling
 from mercer._data.types import Array, Features
-from mercer._estimators.stacking.combination import Combination
-from mercer._estimators.stacking.table_views import TableViews, ViewName
+from mercer._estimators.stacking.table_views import ViewName
 from mercer._gram.expansion import (
     FunctionTerm,
-    KernelExpansion,
     KernelTerm,
-    Scale,
     Term,
     Views,
     of_rows_as_they_are,
 )
-from mercer._gram.fall_back import FallBack
 from mercer._gram.new_rows import known_values, largest_gap
 from mercer._gram.tree_terms import TreeTerm
 from mercer.kernels import Forest, Kernel
@@ -112,51 +107,34 @@ def _typical_in_widths(members: Sequence[Member], weights: Array, training: View
     return float(np.sqrt(np.average(np.square(found), weights=shares))) if found else 1.0
 
 
-class StackExpansionMixin:
-    """Expansion of the function learned by a stack."""
+def fall_back_of(
+    members: Sequence[Member], weights: Array, training: Views, view: str, groups: Array | None
+) -> tuple[float, tuple[float, float]]:
+    """Return the distances of the fallback for rows far from all training rows.
 
-    _members: Sequence[Member]
-    _combination: Combination
-    _training: Views
-    _stored_rows: Array
-    _views: TableViews
-    weights_: Array
-    _fall_back: FallBack
+    Parameters
+    ----------
+    members : sequence of Member
+    weights : ndarray of shape (n_members,)
+    training : mapping from names of views to ndarray or sparse matrix
+        The training rows.
+    view : str
+        Name of the view in which distances are measured.
+    groups : ndarray of int of shape (n_rows,), or None
 
-    def _find_reach(self, target: EncodedTarget) -> None:
-        """Set the fallback for rows far from all training rows, and the distances where it applies.
+    Returns
+    -------
+    reach : float
+    sure : tuple of float
+        See :class:`FallBack`.
 
-        Within a few widths of the data, functions in the space of a kernel approach limits of their
-        own. If the width exceeds the typical distance between rows, they are nearly polynomials in
-        the data, which grow far outside. The width is then replaced by the typical distance.
-        """
-        view = self._views.of_distances
-        rows = known_values(self._training[view])
-        gap = largest_gap(rows, target.resampling.take(self._stored_rows).groups)
-        typical = median_distance(rows)
-        in_widths = _typical_in_widths(self._members, self.weights_, self._training)
-        width = typical / max(in_widths, 1.0)
-        reach, sure = max(gap, _REACH * width), (gap, 2.0 * max(gap, width))
-        self._fall_back = FallBack(view, self._training[view], reach, sure, target.mean)
-
-    def _stack_expansion(self, scale: Scale) -> KernelExpansion:
-        """Return the expansion of the combined members; for classes, of the sum before the softmax.
-
-        Parameters
-        ----------
-        scale : {"response", "logit"}
-        """
-        means = self._fall_back.level
-        matrices, total = self._combination.linear(means)
-        terms, intercept = [], np.array(total, dtype=float)
-        for member, matrix in zip(self._members, matrices, strict=True):
-            term, constant = member.term(self._training[member.view], len(means))
-            terms.append(term.mapped(matrix))
-            intercept += constant @ matrix
-        far = self._fall_back
-        return KernelExpansion(terms, intercept, scale, self._training, self._views_of, (), far)
-
-    @property
-    def _views_of(self) -> Callable[[Features], Views]:
-        """Function from validated samples to their views."""
-        raise NotImplementedError
+    Notes
+    -----
+    Within a few widths of the data, functions in the space of a kernel approach limits of their
+    own. If the width exceeds the typical distance between rows, they are nearly polynomials in the
+    data, which grow far outside. The width is then replaced by the typical distance.
+    """
+    rows = known_values(training[view])
+    gap, typical = largest_gap(rows, groups), median_distance(rows)
+    width = typical / max(_typical_in_widths(members, weights, training), 1.0)
+    return max(gap, _REACH * width), (gap, 2.0 * max(gap, width))
