@@ -167,7 +167,7 @@ def test_the_code_on_reading_a_model_runs() -> None:
     namespace, _ = executed("guide/reading.md")
     found, many = namespace["found"], namespace["many"]
     assert_allclose(found.predictions, namespace["model"].predict(namespace["X"][300:]), atol=1e-5)
-    assert many.importances.argmax() == many.feature_names.index("s5")
+    assert many.importances.argmax() == many.feature_names.index("bmi")
     text = (ROOT / "docs" / "guide" / "reading.md").read_text(encoding="utf-8")
     without = shapley_values(namespace["model"], namespace["X"][302:303])
     alone = dict(zip(without.feature_names, without.values[0], strict=True))

@@ -7,7 +7,7 @@ from sklearn.preprocessing import KernelCenterer
 from mercer import UniformCombination
 from mercer._data.row_order import content_ranks
 from mercer._estimators.kernel_estimator import training_data
-from mercer._estimators.two_stage.learner_choice import isotropic_learners
+from mercer._estimators.two_stage.kernel_choice import isotropic_kernels
 from mercer.kernels import Gaussian
 
 
@@ -31,4 +31,5 @@ def shuffled(n_folds, X, y, kind=StratifiedKFold):
 def isotropic(X, y, task, sample_weight=None, **settings):
     """The kernels that are compared where no learner is given."""
     data = training_data(UniformCombination(), X, y, sample_weight)
-    return isotropic_learners(data, task, **settings)
+    classes = task == "classification"
+    return isotropic_kernels(data, classes=classes, machines=classes, **settings)

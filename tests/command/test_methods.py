@@ -18,7 +18,7 @@ from command_cases import (
 from sklearn.exceptions import FitFailedWarning
 
 from mercer import GradientOuterProduct
-from mercer._estimators.two_stage.learner_choice import FORMS
+from mercer._estimators.two_stage.kernel_choice import FORMS
 from mercer._search.records import MixingStep, WeightStep
 from mercer_command.comparison import comparison_table
 from mercer_command.files import load_model

@@ -16,6 +16,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 import mercer._model_selection.held_out
 from mercer._data.encoded_targets import encode_target
+from mercer._data.resampling import left_out_together
 from mercer._data.weights import SampleWeights
 from mercer._gram.dense import to_unit_scale
 from mercer._gram.samples import Samples
@@ -280,6 +281,20 @@ def test_errors_are_those_of_the_gram_matrix() -> None:
     # Rounding errors of the Gram matrix count as often as its largest eigenvalue exceeds alpha.
     rounding = np.finfo(float).eps * np.trace(gram) / expected.alphas
     assert np.all(np.abs(every.losses / expected.losses - 1.0) <= 1e-12 + 10.0 * rounding)
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(120) // 3])
+def test_penalties_downhill_have_the_losses_of_all_penalties(groups: Any) -> None:
+    X = some_rows(120)
+    y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(1).normal(size=120)
+    together = left_out_together(120, groups)
+    target = encode_target(y, classification=False, resampling=together)
+    found = kernel_error(Gaussian(2.0), Samples(X), target, start=10.0)
+    every = kernel_error(Gaussian(2.0), Samples(X), target, alphas=found.alphas)
+    at = np.searchsorted(every.alphas, found.alphas * (1.0 - 1e-9))
+    assert_allclose(found.losses, every.losses[at], rtol=1e-6)
+    assert found.alpha < 1.0
+    assert found.loss == pytest.approx(every.loss, rel=0.02)
 
 
 def test_a_linear_kernel_has_the_error_of_ridge_regression() -> None:

@@ -200,7 +200,7 @@ def test_what_is_reported_is_of_the_fit_that_is_taken(small: None) -> None:
     centers = {tuple(row) for row in model.predictor_.columns.centers}
     assert {tuple(row) for row in model._held_out.X} <= centers <= {tuple(row) for row in X}
     assert model.kernel_ == model.predictor_.columns.kernel
-    assert model.candidates_[0].learner is not None
+    assert model.candidates_[0].kernel is not None
     # Errors out of fold are those for new rows.
     new, response = problem(TwoStageRegressor, noise=0.02, seed=1)
     error = np.sqrt(np.mean((model.predict(new) - response) ** 2))

@@ -110,7 +110,7 @@ def test_a_race_chooses_what_the_full_grid_does(monkeypatch, seed, n, n_jobs):
     X, y = overlapping(seed, n)
     grid = 2.0 ** np.arange(-5, 12, 4)
     monkeypatch.setattr("mercer._solvers.svm.C_GRID", grid)
-    monkeypatch.setattr("mercer._estimators.two_stage.machine_stage.FIRST_TRIED", grid)
+    monkeypatch.setattr("mercer._estimators.two_stage.exact_stages.FIRST_TRIED", grid)
     learner = UniformCombination([Gaussian(1.5)])
     with joblib.parallel_config(n_jobs=n_jobs):
         model = TwoStageClassifier(learner, cv=3).fit(X, y)

@@ -15,7 +15,7 @@ from mercer._estimators.learners import ContinuousAlignment, UniformCombination
 from mercer._estimators.two_stage import (
     TwoStageClassifier,
     TwoStageRegressor,
-    learner_choice,
+    kernel_choice,
     two_stage,
 )
 from mercer.kernels import Gaussian
@@ -94,7 +94,9 @@ def test_losses_are_those_of_refits(cv: Any, weighted: bool) -> None:
             found = model.cv_results_[f"split{fold}_test_score"][place]
             assert_allclose(found, 1.0 - error / variance, rtol=1e-7)
     for candidate in isotropic(X, y, "regression", sample_weight, splits=splits):
-        kernel = candidate.learner.fit(X, y, sample_weight=sample_weight).kernel_
+        kernel = (
+            UniformCombination([candidate.kernel]).fit(X, y, sample_weight=sample_weight).kernel_
+        )
         errors, of_mean = refitted(kernel(X), y, candidate.alpha, splits, weights)
         assert_allclose(candidate.loo_error, sum(errors) / sum(of_mean), rtol=1e-7)
 
@@ -107,8 +109,8 @@ def test_all_rows_are_compared_where_those_drawn_are_in_no_fold(
     row = int(np.delete(np.arange(60), sample_rows(60, 12, None, 0))[0])
     splits = [(np.delete(np.arange(60), row), np.array([row]))]
     expected = isotropic(X, y, "regression", splits=splits)
-    monkeypatch.setattr(learner_choice, "SEARCH_ROWS", (12, 12))
-    monkeypatch.setattr(learner_choice, "FAMILY_ROWS", 12)
+    monkeypatch.setattr(kernel_choice, "SEARCH_ROWS", (12, 12))
+    monkeypatch.setattr(kernel_choice, "FAMILY_ROWS", (12, 12))
     found = isotropic(X, y, "regression", splits=splits)
     assert [candidate.loo_error for candidate in found] == [
         candidate.loo_error for candidate in expected

@@ -131,7 +131,10 @@ def test_the_scorer_chooses_the_kernel(estimator: Any) -> None:
     for greater in (True, False):
         scorer = make_scorer(metric, greater_is_better=greater, **ways)
         fit = estimator(scoring=scorer).fit(X, y)
-        others = [estimator(c.learner, scoring=scorer).fit(X, y) for c in fit.candidates_]
+        others = [
+            estimator(UniformCombination([c.kernel]), scoring=scorer).fit(X, y)
+            for c in fit.candidates_
+        ]
         assert_allclose(best_score(fit), max(map(best_score, others)))
         chosen.add(type(fit.kernel_.kernels[0]))
     assert len(chosen) == 2

@@ -101,7 +101,8 @@ def test_the_first_candidate_is_the_kernel_that_predicts(monkeypatch: pytest.Mon
     (kernel,) = found.learner_.kernels_
     first = found.candidates_[0]
     assert first.description == kernel.describe()
-    assert first.learner.kernels == found.learner_.kernels == [kernel]
+    assert first.kernel == kernel
+    assert found.learner_.kernels == [kernel]
 
 
 @pytest.mark.parametrize("widest", [80.0, 2.0])

@@ -40,9 +40,9 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*args: Any, **kwargs: Any) -> None:
         raise AssertionError("learners were compared")
 
-    for name in ("isotropic_learners", "choose_form"):
+    for name in ("isotropic_kernels", "choose_form"):
         monkeypatch.setattr(two_stage, name, refuse)
-    monkeypatch.setattr(two_stage_classifier, "isotropic_learners", refuse)
+    monkeypatch.setattr(two_stage_classifier, "isotropic_kernels", refuse)
 
 
 OF_CLASSES: list[tuple[dict[str, Any], str]] = [

@@ -14,8 +14,8 @@ from sklearn.svm import SVR
 
 from mercer import ContinuousAlignment, TwoStageClassifier, TwoStageRegressor, UniformCombination
 from mercer._data.resampling import left_out_together
-from mercer._estimators.two_stage import ridge_stage
-from mercer._estimators.two_stage.ridge_stage import LeftOutChoice
+from mercer._estimators.two_stage import exact_stages
+from mercer._estimators.two_stage.exact_stages import LeftOutChoice
 from mercer._gram.dense import unit_gram
 from mercer._solvers.left_out import ALPHA_GRID, leave_one_out
 from mercer.kernels import Gaussian
@@ -70,7 +70,7 @@ def test_edge_of_the_alphas_is_reported(regression):
 def test_alpha_of_many_samples_is_found_downhill(regression, monkeypatch):
     X, y = regression
     whole = TwoStageRegressor(UniformCombination()).fit(X, y)
-    monkeypatch.setattr(ridge_stage, "_EIGENDECOMPOSED", len(y) - 1)
+    monkeypatch.setattr(exact_stages, "_EIGENDECOMPOSED", len(y) - 1)
     found = TwoStageRegressor(UniformCombination()).fit(X, y)
     assert found.alpha_ == pytest.approx(whole.alpha_, rel=1e-9)
     np.testing.assert_allclose(found.predict(X), whole.predict(X), rtol=1e-7)
@@ -116,7 +116,7 @@ def test_intervals_hold_as_many_responses_as_they_say(learner, learned_in_folds)
 
 
 def test_residuals_of_many_samples_are_those_of_the_selected_alpha(monkeypatch):
-    monkeypatch.setattr(ridge_stage, "_EIGENDECOMPOSED", 50)
+    monkeypatch.setattr(exact_stages, "_EIGENDECOMPOSED", 50)
     X, y = noisy(300)
     learner = UniformCombination([Gaussian(2.0)])
     model = TwoStageRegressor(learner).fit(X, y)

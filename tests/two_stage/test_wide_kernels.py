@@ -40,3 +40,19 @@ def test_predictions_are_those_of_long_doubles(wide: tuple) -> None:
     expected = weight * np.expm1(-distances / np.longdouble(14.0) ** 2) @ dual
     found = model.predict(X[250:])
     assert np.abs(found - found.mean() - (expected - expected.mean())).max() < 2e-6 * y.std()
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_default_predictions_of_a_row_alone_have_nine_digits(noise: float) -> None:
+    for seed in range(3):
+        X, y = make_friedman1(430, 5, noise=noise, random_state=seed)
+        model = TwoStageRegressor().fit(X[:400], y[:400])
+        together = model.predict(X[400:])
+        alone = np.concatenate([model.predict(X[[row]]) for row in range(400, 430)])
+        assert np.abs(together - alone).max() < 1e-9 * y.std()
+
+
+def test_smallest_penalty_is_a_billionth() -> None:
+    x = np.linspace(0.0, 3.0, 60)[:, None]
+    model = TwoStageRegressor(UniformCombination([Gaussian(4.0)])).fit(x, np.sin(x[:, 0]))
+    assert model.cv_results_["param_alpha"].min() == pytest.approx(1e-9)

@@ -1,6 +1,6 @@
 """Base class of estimators that learn a kernel, and the validated data of a fit."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -118,6 +118,17 @@ class TrainingData(Sample):
     table: Features | None = None
     stored: Features | None = None
     observations: SampleWeights | None = None
+
+    @classmethod
+    def of_numbers(cls, sample: Sample) -> Self:
+        """Return the samples of a table of validated numbers.
+
+        Parameters
+        ----------
+        sample : Sample
+        """
+        known = {one.name: getattr(sample, one.name) for one in fields(Sample)}
+        return cls(**known, table=sample.X, stored=sample.X)
 
     def take(self, rows: Array) -> Self:
         """Return some of the samples; see :meth:`Sample.take`.

@@ -34,6 +34,7 @@ from mercer.kernels import Kernel, WeightedSum
 from mercer.kernels._column_names import with_names
 from mercer.kernels._composition import trace_shares
 from mercer.kernels._conversion import OutputKernelSource
+from mercer.kernels._distances import inner
 
 
 @serial_algebra()
@@ -69,6 +70,27 @@ def weighted_kernels(kernels: list[Kernel], weights: Array, found: Moments) -> L
     alignment, n_used = found.alignment(weights), int(np.count_nonzero(weights))
     step = Step(WeightedSum(kernels, weights), n_used, alignment, alignment, None)
     return LearnedKernel(kernels, weights, found.traces, alignment, [step])
+
+
+def uniform_kernel(kernel: Kernel, centered: Array, scale: float, target: Target) -> LearnedKernel:
+    """Return the record of one kernel, given its centered Gram matrix at unit scale.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    centered : ndarray of shape (n_samples, n_samples)
+        Zeros if the kernel is constant.
+    scale : float
+        Mean diagonal entry of the centered Gram matrix before it was scaled.
+    target : Target
+    """
+    gram, Y = target.weights.scaled_gram(centered), target.centered
+    norms = float(np.linalg.norm(gram)) * float(np.linalg.norm(Y.T @ Y))
+    alignment = inner(gram @ Y, Y) / norms if norms > 0.0 else 0.0
+    weights = np.ones(1)
+    step = Step(WeightedSum([kernel], weights), 1, alignment, alignment, None)
+    traces = weights * scale * float(np.trace(gram))
+    return LearnedKernel([kernel], weights, traces, alignment, [step])
 
 
 class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):

@@ -152,11 +152,28 @@ def unit_gram(kernel: Kernel, X: Features, weights: Array | None = None) -> tupl
     ValueError
         If the kernel has values that are not finite.
     """
+    return to_unit_scale(gram_less_offset(kernel, X), weights)
+
+
+def gram_less_offset(kernel: Kernel, X: Features) -> Array:
+    """Return the Gram matrix of a kernel less its offset.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A kernel bound to the table.
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+
+    Raises
+    ------
+    ValueError
+        If the kernel has values that are not finite.
+    """
     n, (same, table) = X.shape[0], kernel._evaluated_on(X)
     gram = assembled(tile_plan(n), n, lambda t: gram_tile(same, table, t.rows, t.columns))
     if not np.isfinite(gram).all():
         raise ValueError("its Gram matrix holds NaN or infinities")
-    return to_unit_scale(gram, weights)
+    return gram
 
 
 def unit_rows(kernel: Kernel, unit: UnitScale, X: Features, Z: Features) -> Array:

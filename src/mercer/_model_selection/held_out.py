@@ -17,12 +17,16 @@ from mercer._search.targets import Target
 from mercer._solvers.grids import TIE
 from mercer._solvers.left_out import (
     ALPHAS,
+    GAIN,
+    MOST_ALPHA,
     PenaltyLosses,
     descended,
     leave_one_out,
+    losses_from,
     losses_in_folds,
     vertex,
 )
+from mercer._solvers.left_out_fits import left_out_residuals
 from mercer._solvers.ridge import held_out_residuals
 from mercer.kernels._kernel import Kernel, gram_tile
 
@@ -46,7 +50,8 @@ def kernel_error(
     splits: Splits | None = None,
     alphas: Array = ALPHAS,
     *,
-    extend: bool = True,
+    start: float | None = None,
+    ratio: float = 10.0,
 ) -> PenaltyLosses:
     """Compute losses of ridge regression on a kernel that was not learned from the labels.
 
@@ -60,19 +65,26 @@ def kernel_error(
     splits : list of (ndarray, ndarray), default=None
         Training and held-out samples; by default, one sample is left out at a time.
     alphas : ndarray of shape (n_alphas,), default=ALPHAS
-    extend : bool, default=True
-        Whether leave-one-out errors may extend the grid of penalties.
+    start : float, default=None
+        The best penalty of a similar kernel. Only this penalty and those downhill from it are
+        tried, which takes less time.
+    ratio : float, default=10.0
+        Ratio of successive penalties downhill.
     """
     gram = centered_gram(samples, kernel)
     if splits is not None:
         return losses_in_folds(gram, target.values, splits, alphas, target.weights)
-    return leave_one_out(
-        gram,
-        target.values,
-        alphas,
-        extend=extend,
-        weights=target.weights,
-        resampling=target.resampling,
+    values, known = target.values, (target.weights, target.resampling)
+    if start is None:
+        return leave_one_out(gram, values, alphas, weights=known[0], resampling=known[1])
+    return losses_from(
+        lambda alpha: left_out_residuals(gram, values, alpha, *known),
+        values,
+        start,
+        *known,
+        grid=(1.0, ratio),
+        limits=(float(ALPHAS[0]), MOST_ALPHA * len(gram)),
+        gain=GAIN,
     )
 
 

@@ -121,7 +121,8 @@ def continued(grid: Array, side: int, limits: tuple[float, float], n_steps: int 
     """
     last, before = grid[[0, 1]] if side < 0 else grid[[-1, -2]]
     values = last * (last / before) ** np.arange(1, n_steps + 1)
-    return np.sort(values[(values >= limits[0]) & (values <= limits[1])])
+    low, high = limits[0] * (1.0 - TIE), limits[1] * (1.0 + TIE)
+    return np.sort(values[(values >= low) & (values <= high)])
 
 
 def extension(

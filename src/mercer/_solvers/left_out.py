@@ -13,7 +13,7 @@ from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.dense import to_unit_scale
 from mercer._solvers.grids import TIE, continued
 from mercer._solvers.left_out_fits import left_out_residuals
-from mercer._solvers.ridge import held_out_residuals, ridge_path
+from mercer._solvers.ridge import RidgePath, held_out_residuals, ridge_path
 
 ALPHAS: Array = 10.0 ** np.arange(-5, 1.5, 0.5)
 """Penalties of ridge regression to try on kernels of unit scale."""
@@ -21,7 +21,7 @@ ALPHAS: Array = 10.0 ** np.arange(-5, 1.5, 0.5)
 ALPHA_GRID: Array = 10.0 ** np.arange(-6, 5.25, 0.5)
 """Values of alpha that ``alpha="auto"`` of a two-stage estimator tries."""
 
-LEAST_ALPHA = 1e-10
+LEAST_ALPHA = 1e-9
 """Below this penalty, leave-one-out residuals on a kernel of unit scale may be rounding errors."""
 
 GAIN = 2e-3
@@ -72,9 +72,12 @@ class LeaveOneOut(PenaltyLosses):
     ----------
     predictions : ndarray of shape (n_alphas, n_samples, n_outputs)
         Predictions for each sample by the fit to all others.
+    path : RidgePath, default=None
+        The fit to all samples at every penalty, if there is one.
     """
 
     predictions: Array
+    path: RidgePath | None = None
 
     @property
     def best_predictions(self) -> Array:
@@ -157,7 +160,7 @@ def leave_one_out(
         side = {0: -1, alphas.size - 1: 1}.get(_lowest(losses), 0) if alphas.size > 1 else 0
         limits = (least, MOST_ALPHA * n)
         further = continued(alphas, side, limits, 4) if extend and side else alphas[:0]
-    return LeaveOneOut(alphas, losses, targets - residuals)
+    return LeaveOneOut(alphas, losses, targets - residuals, path)
 
 
 def losses_in_folds(

@@ -74,8 +74,8 @@ def left_out_residuals(
                 anew = gram, targets, np.array([alpha]), weights
                 yield np.concatenate([refitted_residuals(*anew, part) for part in removed])
             else:
-                columns = (inverse[:, part] for part in removed)
-                blocks = np.array([part.T @ part for part in columns])
+                columns = inverse.T[removed]
+                blocks = columns @ columns.transpose(0, 2, 1)
                 yield _left_out_together(blocks, scaled[removed], removed, alpha, weights)
 
     return resampling.assembled(of_batches)
@@ -177,6 +177,32 @@ def left_out_fits(
     resampling = as_resampling(resampling, len(gram))
     factor, _ = penalized_factor(gram, ridge.alpha, weights, constant=1.0)
     return LeftOutFits(ridge, inverted(factor), weights, resampling)
+
+
+def fitted_left_out(
+    gram: Array, targets: Array, alpha: float, weights: SampleWeights, resampling: Resampling
+) -> tuple[Array, Array]:
+    """Return the coefficients of the fit to all samples, and the leave-one-out residuals.
+
+    Both arrays have shape (n_samples, n_outputs), and are computed from one factorization; see
+    :func:`left_out_residuals`.
+    """
+    scaled, factor, alpha = solved_ridge(gram, targets, alpha, weights, constant=1.0)
+    ridge = Ridge(weights.scaled(scaled), weights.mean(targets), alpha)
+    inverse = inverted(factor).astype(float, copy=False)
+    fits = LeftOutFits(ridge, inverse, weights, resampling)
+    if resampling.one_at_a_time:
+        return ridge.dual_coef_, fits.residuals
+
+    def of_batches(batches: Sequence[Indices]) -> Iterator[Array]:
+        for removed in batches:
+            if 2 * removed.shape[1] > len(gram):
+                anew = gram, targets, np.array([alpha]), weights
+                yield np.concatenate([refitted_residuals(*anew, part) for part in removed])
+            else:
+                yield fits._without(removed)
+
+    return ridge.dual_coef_, resampling.assembled(of_batches)
 
 
 def _left_out(diagonal: Array, dual: Array, alpha: float, weights: SampleWeights) -> Array:

@@ -120,6 +120,23 @@ def fit_ridge(
     weights, targets = as_weights(weights, len(gram)), y.reshape(len(y), -1)
     scaled, _, alpha = solved_ridge(gram, targets, alpha, weights)
     dual = weights.scaled(scaled)
+    return ridge_of(dual, y, alpha, weights, means)
+
+
+def ridge_of(
+    dual: Array, y: Array, alpha: float, weights: SampleWeights, means: Array | None = None
+) -> Ridge:
+    """Return kernel ridge regression with an intercept, given its coefficients.
+
+    Parameters
+    ----------
+    dual : ndarray of shape (n_samples, n_outputs)
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+    alpha : float
+    weights : SampleWeights
+    means : ndarray of shape (n_samples,), default=None
+        See :func:`fit_ridge`.
+    """
     # Remove the rounding error of the sum in proportion to the weights.
     dual = dual - np.outer(weights.values, dual.sum(axis=0)) / weights.total
     dual = dual.reshape(y.shape)
@@ -223,6 +240,11 @@ class RidgePath:
                     yield solved / self.weights.roots[removed, None]
 
         return self.resampling.assembled(of_batches)
+
+    def dual(self, alpha: float) -> Array:
+        """Return the coefficients of the samples at one penalty, (n_samples, n_outputs)."""
+        solved = self.projected / (self.values + alpha)[:, None]
+        return self.weights.scaled(self.vectors @ solved)
 
     def predict(self, rows: Array, alphas: Array) -> Array:
         """Predict new samples at each penalty.

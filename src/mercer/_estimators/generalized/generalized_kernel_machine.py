@@ -23,8 +23,8 @@ from mercer._estimators.kernel_estimator import (
     new_samples,
     training_data,
 )
-from mercer._estimators.two_stage.learner_choice import isotropic_learners
-from mercer._estimators.two_stage.second_stage_expansion import of_kernel, second_stage_expansion
+from mercer._estimators.two_stage.kernel_choice import isotropic_kernels
+from mercer._estimators.two_stage.two_stage import of_kernel, second_stage_expansion
 from mercer._gram.dense import UnitScale, to_unit_scale, unit_gram, unit_rows
 from mercer._gram.expansion import KernelExpansion, Scale, of_rows_as_they_are
 from mercer._gram.memory import check_rows_memory
@@ -186,8 +186,8 @@ class GeneralizedKernelMachine(KernelEstimator):
             return data.dictionary(self.kernels)
         if self._isotropic_task == "regression" and not np.ptp(data.y):
             return data.families(Gaussian("median"))
-        found = isotropic_learners(data, self._isotropic_task, machines=False)
-        return [candidate.learner.kernels[0] for candidate in found]
+        classes = self._isotropic_task == "classification"
+        return [found.kernel for found in isotropic_kernels(data, classes=classes)]
 
     def _store(
         self, data: TrainingData, found: GLMFit, kernel: Kernel, unit: UnitScale, varies: bool

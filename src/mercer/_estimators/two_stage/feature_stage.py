@@ -9,19 +9,25 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from mercer._blocks.approximation import number_of_components, number_of_paired_rows
 from mercer._blocks.tables import DrawnSample
 from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.folds import N_FOLDS, evenly_spaced, sample_rows
 from mercer._data.resampling import left_out_together
-from mercer._data.sample import Sample
 from mercer._data.types import Array, RandomState, Scoring
-from mercer._estimators.kernel_learner import KernelLearner
-from mercer._estimators.two_stage.learned_gram import fitted, for_task
-from mercer._estimators.two_stage.learner_choice import EvaluatedLearner, comparable
-from mercer._estimators.two_stage.second_stages import Evaluation, HeldOut, Penalty, of_residuals
+from mercer._estimators.kernel_estimator import TrainingData
+from mercer._estimators.kernel_learner import KernelLearner, weighted_kernels
+from mercer._estimators.learners import UniformCombination
+from mercer._estimators.two_stage.exact_stages import (
+    Evaluation,
+    HeldOut,
+    fitted,
+    for_task,
+    of_residuals,
+)
+from mercer._estimators.two_stage.kernel_choice import CandidateKernel, comparable
+from mercer._gram.moments import moments
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.scoring import prediction_scorer
 from mercer._nystroem.second_stage import (
@@ -37,6 +43,7 @@ from mercer._nystroem.some_rows import (
     of_some_rows,
 )
 from mercer._nystroem.width_factors import with_suitable_widths
+from mercer._search.targets import Target, Task
 from mercer._solvers.grids import grid_results
 from mercer.kernels import Kernel
 
@@ -59,7 +66,7 @@ class FeatureStage:
     n_components : int or "auto"
     random_state : int, RandomState instance or None
     task : {"classification", "regression"}
-    candidates : sequence of EvaluatedLearner, default=()
+    candidates : sequence of CandidateKernel, default=()
         The learners that were compared; empty if the learner was given.
     all_pairs : bool, default=False
         Whether all drawn rows are centers.
@@ -72,18 +79,27 @@ class FeatureStage:
     scoring: Scoring
     n_components: int | str
     random_state: RandomState
-    task: str
-    candidates: Sequence[EvaluatedLearner] = ()
+    task: Task
+    candidates: Sequence[CandidateKernel] = ()
     all_pairs: bool = False
 
     @property
-    def sample(self) -> Sample:
+    def sample(self) -> TrainingData:
         """The rows from which the kernel is learned."""
-        return self.drawn.take(self.part)
+        return TrainingData.of_numbers(self.drawn.take(self.part))
 
-    def learn(self, learner: KernelLearner) -> KernelLearner:
-        """Learn a kernel from the rows of `part`."""
-        return fitted(for_task(learner, self.task), self.drawn.frame(self.part), self.sample)
+    def learn(
+        self, first: CandidateKernel | KernelLearner, target: Target | None = None
+    ) -> KernelLearner:
+        """Return the record of a kernel on the rows of `part`, or learn a kernel from them."""
+        data = self.sample
+        if not isinstance(first, CandidateKernel):
+            return fitted(for_task(first, self.task), self.drawn.frame(self.part), data)
+        target = data.target(self.task) if target is None else target
+        kernels = [first.kernel]
+        found = moments(data.samples(), kernels, target.centered)
+        learner = UniformCombination(kernels, task=self.task)
+        return learner._store(data, weighted_kernels(kernels, np.ones(1), found))
 
     def evaluate(self, learner: KernelLearner) -> Evaluation:
         """Fit to all rows, with widths adapted to their number and a penalty chosen in five folds.
@@ -109,12 +125,15 @@ class FeatureStage:
         choice = predictor.choice
         scores = 1.0 - choice.losses if choice.scores is None else choice.scores
         results = grid_results("alpha", choice.alphas, scores[None])
-        penalty, held_out = Penalty("alpha", choice.alpha, results), self._held_out(predictor)
+        held_out = self._held_out(predictor)
         candidates = list(self.candidates)
         if candidates:
-            used = {"description": learner.kernels_[0].describe(), "learner": clone(learner)}
-            candidates[best] = replace(candidates[best], **used)
-        return Evaluation(learner, predictor, penalty, held_out=held_out, candidates=candidates)
+            [kernel] = learner.kernels_
+            candidates[best] = replace(
+                candidates[best], description=kernel.describe(), kernel=kernel
+            )
+        found = Evaluation(learner, predictor, choice.alpha, results, held_out=held_out)
+        return replace(found, candidates=candidates)
 
     @property
     def _number(self) -> int:
@@ -164,7 +183,7 @@ class FeatureStage:
         learners, n_components = [learner], self._number
         if self.candidates and all_rows_are_centers(self.drawn, n_components):
             near = comparable(list(self.candidates))[1:]
-            learners += [self.learn(candidate.learner) for candidate in near]
+            learners += [self.learn(candidate) for candidate in near]
         suitable = [
             with_suitable_widths(
                 each.kernel_,
@@ -188,11 +207,11 @@ class FeatureStage:
         """Return the learner with its kernel replaced by a kernel with other widths."""
         if kernel == learner.kernel_:
             return learner
-        sample, table = self.sample, self.drawn.frame(self.part)
-        changed = copy(learner)
         if self.candidates:
-            changed.set_params(kernels=kernel.kernels)
-        return changed._refitted(kernel.kernels, table, sample.y, sample.weights.given)
+            [only] = kernel.kernels
+            return self.learn(replace(self.candidates[0], kernel=only))
+        sample, table = self.sample, self.drawn.frame(self.part)
+        return copy(learner)._refitted(kernel.kernels, table, sample.y, sample.weights.given)
 
     def _held_out(self, predictor: NystroemModel) -> HeldOut:
         """Return the out-of-fold probabilities or residuals of at most 5,000 rows."""

@@ -3,11 +3,15 @@
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import singledispatch
+from itertools import chain
+from numbers import Real
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, check_array, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, indexable, validate_data
@@ -20,6 +24,7 @@ from mercer._data.copies import with_copies
 from mercer._data.cross_validation import check_folds
 from mercer._data.encoded_targets import encode_target
 from mercer._data.folds import Split, sample_rows
+from mercer._data.owned import owned
 from mercer._data.sample import Sample
 from mercer._data.types import (
     Array,
@@ -39,35 +44,44 @@ from mercer._estimators.fits import (
 from mercer._estimators.kernel_estimator import TrainingData, new_samples
 from mercer._estimators.kernel_learner import KernelLearner
 from mercer._estimators.learners import ContinuousAlignment
-from mercer._estimators.two_stage.checks import (
-    check_in_use,
-    check_learner,
-    check_predictor,
-    first_stage,
-    split_by_rows,
+from mercer._estimators.two_stage.exact_stages import (
+    Evaluation,
+    ExactStage,
+    LabelMachines,
+    best,
+    rows_of,
 )
 from mercer._estimators.two_stage.feature_stage import FeatureStage
-from mercer._estimators.two_stage.learned_gram import rows_of
-from mercer._estimators.two_stage.learner_choice import (
-    EvaluatedLearner,
+from mercer._estimators.two_stage.kernel_choice import (
+    CandidateKernel,
     choose_form,
     comparable,
-    isotropic_learners,
+    isotropic_kernels,
 )
-from mercer._estimators.two_stage.second_stage_expansion import second_stage_expansion
-from mercer._estimators.two_stage.second_stages import Evaluation, ExactStage, best
-from mercer._gram.dense import as_stack
+from mercer._gram.dense import UnitScale, as_stack
 from mercer._gram.device_calls import on_device
-from mercer._gram.expansion import KernelExpansion
+from mercer._gram.expansion import (
+    THE_TABLE,
+    KernelExpansion,
+    Scale,
+    class_expansion,
+    of_rows_as_they_are,
+)
+from mercer._gram.sample_expansion import expansion_at_samples, expansion_of_function
+from mercer._model_selection.calibration import calibrated_expansion, label_factors
 from mercer._model_selection.scoring import checked_scorer
 from mercer._model_selection.updates import NOT_SUMS, UpdatesMixin
 from mercer._nystroem.second_stage import NystroemModel, row_sums
 from mercer._search.records import KernelTermsMixin
+from mercer._search.targets import Target
 from mercer._solvers.ridge import Ridge
-from mercer.kernels import WeightedSum
+from mercer._solvers.svm import machine_coefficients
+from mercer.kernels import Kernel, WeightedSum
+from mercer.kernels._column_names import with_names
 from mercer.kernels._distances import check_squares
 
-Candidates: TypeAlias = list[EvaluatedLearner]
+FirstStage: TypeAlias = CandidateKernel | KernelLearner
+"""A kernel, or a learner that is fitted."""
 
 
 class TwoStage(
@@ -99,7 +113,7 @@ class TwoStage(
     n_features_in_: int
     kernel_: WeightedSum
     predictor_: Any
-    candidates_: list[EvaluatedLearner]
+    candidates_: list[CandidateKernel]
     _kept: NDArray[np.intp] | None = None
     """Columns of stacks that belong to samples of positive weight; None for all columns."""
     _held_out: Any
@@ -169,21 +183,23 @@ class TwoStage(
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        learner = first_stage(self.learner)
         # An invalid learner may have no tags; `fit` raises an error for it.
-        if hasattr(learner, "__sklearn_tags__") and not isinstance(learner, type):
-            tags.input_tags = get_tags(learner).input_tags
+        if chosen(self.learner) or not hasattr(self.learner, "__sklearn_tags__"):
+            tags.input_tags.sparse = True
+        elif not isinstance(self.learner, type):
+            tags.input_tags = get_tags(self.learner).input_tags
         return tags
 
     def _kernel_rows(self, X: Features) -> Array:
-        """Evaluate the learned kernel at new samples, less its offset for ridge regression."""
+        """Evaluate the kernel at new samples, less its offset unless a predictor is given."""
         # The learner checks input that is not a table, and stacks, whose layout depends on it.
         is_table = len(getattr(X, "shape", ())) == 2
         if is_table and not get_tags(self).input_tags.three_d_array:
             with table_advice(self):
                 validate_data(self, X, reset=False, skip_check_array=True)
-        samples, is_ridge = self._kept_columns(X), isinstance(self.predictor_, Ridge)
-        return np.asarray(rows_of(self.learner_, samples, less_offset=is_ridge), dtype=float)
+        centers = self.predictor is None and not isinstance(self.predictor_, LabelMachines)
+        rows = rows_of(self.learner_, self._kept_columns(X), less_offset=centers)
+        return np.asarray(rows, dtype=float)
 
     def _check_settings(self) -> None:
         """Raise an error if a setting is invalid, before the fit."""
@@ -210,37 +226,40 @@ class TwoStage(
             classes = fitted_classes(self) if self._task == "classification" else None
             checked_scorer(self.scoring, stage.sample.y, stage.sample.weights, classes)
         with reported_steps(self, 2) as report:
-            learners, candidates = self._learners(stage)
+            firsts, candidates, target = self._first_stages(stage)
             if not exact:
                 stage = replace(stage, candidates=candidates)
-            if self._chooses_learner():
-                report()
-                found = best(stage.evaluate(stage.learn(learner)) for learner in learners)
-            else:
-                learned = stage.learn(learners[0])
-                report()
-                found = stage.evaluate(learned)
+            learned = (stage.learn(first, target) for first in firsts)
+            first = next(learned)
+            report()
+            found = best(stage.evaluate(one) for one in chain([first], learned))
             report()
         return self._store(found, found.candidates or candidates)
 
-    def _store(self, found: Evaluation, candidates: Sequence[EvaluatedLearner]) -> Self:
+    def _store(self, found: Evaluation, candidates: Sequence[CandidateKernel]) -> Self:
         """Set the fitted attributes from the best evaluation."""
-        learner, penalty, held_out = found.learner, found.penalty, found.held_out
+        learner, held_out = found.learner, found.held_out
+        if not hasattr(learner, "n_features_in_"):
+            for name in ("n_features_in_", "feature_names_in_"):
+                if hasattr(self, name):
+                    setattr(learner, name, getattr(self, name))
+            learner.kernel_ = with_names(learner.kernel_, self)
         self.learner_, self.kernel_, self.weights_ = learner, learner.kernel_, learner.weights_
         self.alignment_, self.history_ = learner.alignment_, learner.history_
         self.n_iter_, self.predictor_ = learner.n_iter_, found.predictor
+        penalty = "alpha" if self._is_approximate() else self._penalty
         results: dict[str, object] = {
             "candidates_": list(candidates) or None,
-            "cv_results_": penalty and penalty.results,
+            f"{penalty}_": found.penalty,
+            "cv_results_": found.results,
             "cv_residuals_": held_out.residuals,
             "cv_correct_": held_out.correct,
             "temperature_": found.calibration,
             "_residual_masses": held_out.masses,
             "_held_out": held_out.given,
         }
-        if penalty is not None:
-            results[f"{penalty.name}_"] = penalty.value
-        self.__dict__.update({name: value for name, value in results.items() if value is not None})
+        for name in (name for name, value in results.items() if value is not None):
+            setattr(self, name, results[name])
         return self
 
     def _fits_exactly(self, X: Table, sample_weight: PerSample) -> bool:
@@ -287,36 +306,41 @@ class TwoStage(
         settings = self.scoring, self.n_components, state, self._task
         return FeatureStage(drawn, target, part, alphas, *settings)
 
-    def _chooses_learner(self) -> bool:
-        """Return whether this estimator chooses the learner."""
-        return self.learner is None or isinstance(self.learner, str)
+    def _first_stages(
+        self, stage: ExactStage | FeatureStage
+    ) -> tuple[list[FirstStage], list[CandidateKernel], Target | None]:
+        """Return kernels or learners to compare, the candidate kernels, and the target of kernels.
 
-    def _learners(self, stage: ExactStage | FeatureStage) -> tuple[list[KernelLearner], Candidates]:
-        """Return the learners to compare by their second stages, and isotropic candidates.
-
-        The first learner is the one with the lowest leave-one-out error or, if `cv` is given, the
-        lowest error in its folds. With ``learner="auto"``, it is a learner that predicts clearly
-        better than a sum of isotropic kernels, if there is one, or else this sum. With a scorer,
-        the second stages of all candidates are compared. With support vector machines, those of the
+        The first is the one with the lowest leave-one-out error or, if `cv` is given, the lowest
+        error in its folds. With ``learner="auto"``, it is a learner that predicts clearly better
+        than a sum of isotropic kernels, if there is one, or else this sum. With a scorer, the
+        second stages of all candidates are compared. With support vector machines, those of the
         candidates with nearly the lowest error are compared. In ridge regression without a scorer,
-        and on Nyström features, there is only the first learner.
+        and on Nyström features, there is only the first.
         """
-        if not self._chooses_learner():
+        if not chosen(self.learner):
             given: BaseEstimator = self.learner
-            return [given], []
-        exact, splits = isinstance(stage, ExactStage), self._given_folds(stage)
-        machines, scored = exact and self._compares_machines, self.scoring is not None
-        data = self._validated(stage.sample)
-        candidates: Candidates = []
+            return [given], [], None
+        exact, scored = isinstance(stage, ExactStage), self.scoring is not None
+        machines = exact and self._compares_machines
+        compared = machines or (exact and scored)
         if self.learner is None:
-            candidates = isotropic_learners(data, self._task, splits, machines=machines)
+            assert isinstance(stage.sample, TrainingData)
+            target = stage.sample.target(self._task)
+            candidates = isotropic_kernels(
+                stage.sample,
+                self._given_folds(stage),
+                classes=self._task == "classification",
+                machines=machines,
+            )
             near = candidates if scored else comparable(candidates)
-            found = [candidate.learner for candidate in near]
-        else:
-            sums = ContinuousAlignment(task=self._task)
-            form = choose_form(data.samples(), data.target(self._task), sums._growth(), splits)
-            found = [sums] if isinstance(form, ContinuousAlignment) else [form, sums]
-        return found if machines or (exact and scored) else found[:1], candidates
+            return near if compared else near[:1], candidates, target
+        sums, data = ContinuousAlignment(task=self._task), self._numbers(stage.sample)
+        known = data.samples(), data.target(self._task)
+        form = choose_form(*known, sums._growth(), self._given_folds(stage))
+        found: list[FirstStage] = [form, sums]
+        found = found[1:] if isinstance(form, ContinuousAlignment) else found
+        return found if compared else found[:1], [], None
 
     def _given_folds(self, stage: ExactStage | FeatureStage) -> list[Split] | None:
         """Return the folds of `cv` in which the learner is chosen, or None if there are none."""
@@ -324,8 +348,10 @@ class TwoStage(
             return None
         return stage.splits or None
 
-    def _validated(self, sample: Sample) -> TrainingData:
+    def _numbers(self, sample: Sample) -> TrainingData:
         """Validate the samples as numbers, with error messages that name this estimator."""
+        if isinstance(sample, TrainingData):
+            return sample
         with table_advice(self):
             X = check_array(
                 sample.X,
@@ -336,21 +362,313 @@ class TwoStage(
                 input_name="X",
             )
         check_squares(X)
-        n = len(sample)
-        return TrainingData(
-            X, sample.y, sample.weights, n_given=n, groups=sample.groups, table=X, stored=X
-        )
+        X = owned(X, sample.X)
+        return TrainingData.of_numbers(replace(sample, X=X))
 
     def _samples(
         self, X: Table, y: PerSample, sample_weight: PerSample, groups: PerSample
     ) -> tuple[Sample, Sample]:
-        """Return all samples, and the samples of positive weight."""
-        X = split_by_rows(self.learner, X)
+        """Return all samples, and the samples of positive weight, as numbers without a learner."""
+        X = getattr(self.learner, "as_input", lambda X: X)(X)
         validate_data(self, X, skip_check_array=True)
         tags = get_tags(self).input_tags
         X, y = indexable(X, y)
         given = Sample.of(X, y, pairwise=tags.pairwise).grouped(groups)
         sample = given.weighted(sample_weight)
+        sample = sample if self.learner is not None else self._numbers(sample)
         sample = with_copies(sample) if self.cv is None else sample
         self._kept = sample.kept if tags.three_d_array else None
         return given, sample
+
+
+def chosen(learner: object) -> bool:
+    """Return whether the kernel or its form is chosen by the estimator."""
+    return learner is None or isinstance(learner, str)
+
+
+# --- expansions of predictions -------------------------------------------------------------------
+
+
+@singledispatch
+def second_stage_expansion(predictor: BaseEstimator, model: BaseEstimator) -> KernelExpansion:
+    """Write the prediction of a second stage as an expansion.
+
+    Parameters
+    ----------
+    predictor : object
+        A second stage that was fitted to a Gram matrix, or to Nyström features. If its type is not
+        known, it is treated as a function of kernel values.
+    model : TwoStage
+        The fitted estimator to which the predictor belongs.
+
+    Returns
+    -------
+    KernelExpansion
+        An expansion of the responses in regression. In classification, an expansion of log-odds or
+        scores of classes if there are probabilities, or else of decision values.
+    """
+    if not is_classifier(predictor):
+        return _of_function(predictor.predict, model, 1, "response")
+    if hasattr(predictor, "decision_function"):
+        n_classes = len(fitted_classes(model))
+        n_values = 1 if n_classes == 2 else n_classes
+        return _of_function(predictor.decision_function, model, n_values, "decision value")
+
+    def logarithms(rows: Array) -> Array:
+        return np.log(np.maximum(predictor.predict_proba(rows), np.finfo(float).tiny))
+
+    found = _of_function(logarithms, model, len(fitted_classes(model)), "logit")
+    return class_expansion(found, fitted_classes(model))
+
+
+@second_stage_expansion.register
+def _(predictor: Ridge, model: BaseEstimator) -> KernelExpansion:
+    coefficients, _ = predictor.linear(_n_fitted(model))
+    # Rounding leaves a sum of coefficients, which the offset of a wide kernel would magnify.
+    rest = getattr(model.kernel_, "offset", 0.0) * coefficients.sum(axis=0)
+    return of_kernel(model, coefficients, np.atleast_1d(predictor.intercept_) - rest, "response")
+
+
+@second_stage_expansion.register
+def _(predictor: NystroemModel, model: BaseEstimator) -> KernelExpansion:
+    term, constant = predictor.term()
+    training = {THE_TABLE: term.centers}
+    found = KernelExpansion([term], constant, "response", training)
+    if predictor.calibration is None:
+        return found.decoded(predictor.encoding)
+    return calibrated_expansion(found, predictor.calibration, fitted_classes(model))
+
+
+@second_stage_expansion.register
+def _(predictor: LabelMachines, model: BaseEstimator) -> KernelExpansion:
+    """Return the expansion of the log-odds of each label."""
+    n = _n_fitted(model)
+    parts = [
+        (np.zeros(n), machine) if isinstance(machine, float) else machine_coefficients(machine, n)
+        for machine in predictor.machines
+    ]
+    factors = label_factors(predictor.temperatures)
+    coefficients = np.column_stack([part for part, _ in parts]) * factors
+    intercept = np.array([level for _, level in parts]) * factors
+    return of_kernel(model, coefficients, intercept, "log-odds")
+
+
+@second_stage_expansion.register
+def _(predictor: Pipeline, model: BaseEstimator) -> KernelExpansion:
+    """Return the expansion of a support vector machine on the centered kernel."""
+    if list(predictor.named_steps) != ["center", "svc"]:
+        return second_stage_expansion.dispatch(object)(predictor, model)
+    center, machine = predictor
+    if len(fitted_classes(model)) == 2:
+        dual, intercept = machine_coefficients(machine, len(center.K_fit_rows_))
+        unit = UnitScale(center.K_fit_rows_, 1.0)
+        coefficients, constant = of_rows_as_they_are(unit, dual[:, None])
+        found = of_kernel(model, coefficients, constant + intercept, "decision value")
+    else:
+        votes = predictor.decision_function
+        n_classes = len(fitted_classes(model))
+        found = _of_function(votes, model, n_classes, "decision value", "votes of machines")
+    if hasattr(model, "temperature_"):
+        return calibrated_expansion(found, model.temperature_, fitted_classes(model))
+    return found
+
+
+def _n_fitted(model: BaseEstimator) -> int:
+    """Return the number of samples to which the second stage was fitted."""
+    learner = model.learner_
+    return int(learner.n_features_in_ if learner.X_fit_ is None else learner.X_fit_.shape[0])
+
+
+def of_kernel(
+    model: BaseEstimator, coefficients: Array, intercept: Array, scale: Scale
+) -> KernelExpansion:
+    """Return an expansion in the kernel at the training samples with nonzero coefficients.
+
+    Parameters
+    ----------
+    model : TwoStage
+    coefficients : ndarray of shape (n_samples, n_outputs)
+    intercept : ndarray of shape (n_outputs,)
+    scale : str
+        See :class:`KernelExpansion`.
+    """
+    # The coefficients of support vector machines sum to zero only up to rounding.
+    used = np.abs(coefficients).max(axis=1, keepdims=True) > _rounding(coefficients)
+    found = expansion_at_samples(
+        model.learner_,
+        np.where(used, coefficients, 0.0),
+        intercept,
+        scale,
+        samples=model._samples_of_learner,
+    )
+    names = tuple(map(str, fitted_classes(model))) if is_classifier(model) else ()
+    outputs = names[1:] if len(names) == 2 and len(intercept) == 1 else names
+    return replace(found, outputs=outputs)
+
+
+def _rounding(coefficients: Array) -> float:
+    """Return the rounding error of the mean coefficient, which centering subtracts from each."""
+    return float(np.finfo(float).eps * np.abs(coefficients).max(initial=0.0))
+
+
+def _of_function(
+    function: Callable[[Array], Array],
+    model: BaseEstimator,
+    n_values: int,
+    scale: Scale,
+    name: str = "a function",
+) -> KernelExpansion:
+    """Return an expansion of a function of the learned kernel at the training samples."""
+
+    def evaluated(rows: Array) -> Array:
+        return np.asarray(function(rows))
+
+    if n_values == 1:
+        n_values = evaluated(np.zeros((1, _n_fitted(model)))).reshape(1, -1).shape[1]
+    found = expansion_of_function(
+        model.learner_, evaluated, n_values, scale, name=name, samples=model._samples_of_learner
+    )
+    names = tuple(map(str, fitted_classes(model))) if is_classifier(model) else ()
+    return replace(found, outputs=names[1:] if len(names) == 2 else names)
+
+
+# --- checks of settings -------------------------------------------------------------------------
+
+
+def check_learner(learner: object) -> None:
+    """Raise an error if `learner` cannot learn a kernel, with advice on what to pass instead.
+
+    Parameters
+    ----------
+    learner : object
+
+    Raises
+    ------
+    ValueError
+        If `learner` is a string other than "auto".
+    TypeError
+        If `learner` is a class, a kernel, a list or a predictor, or is not an estimator.
+
+    Examples
+    --------
+    >>> check_learner(ContinuousAlignment())
+    """
+    named = isinstance(learner, str)
+    if learner is None or (named and learner == "auto"):
+        return
+    learns = hasattr(learner, "fit") and hasattr(learner, "transform")
+    if not learns or isinstance(learner, type):
+        raise (ValueError if named else TypeError)(
+            "learner must be 'auto', None or a kernel learner such as ContinuousAlignment(); got "
+            + _instead(learner)
+        )
+
+
+_INSTEAD: tuple[tuple[type, str], ...] = (
+    (type, "the class {0.__name__}: write {0.__name__}()."),
+    (str, "{0!r}. UniformCombination([{0!r}]) stands for a named kernel."),
+    (
+        Kernel,
+        "{0!r}, a kernel: pass KernelOptimization({0!r}) to learn its parameters, or "
+        "UniformCombination([{0!r}]) to use it as it is.",
+    ),
+    (Sequence, "{0!r}: AlignmentMaximization([...]) learns weights of listed kernels."),
+)
+"""Types that are not learners, and advice on what to pass instead."""
+
+
+def _instead(learner: object) -> str:
+    """Describe an invalid learner, with advice on what to pass instead."""
+    if isinstance(learner, str) and learner == "precomputed":
+        return f"{learner!r}. UniformCombination({learner!r}) takes Gram matrices."
+    for kind, message in _INSTEAD:
+        if isinstance(learner, kind):
+            return message.format(learner)
+    if not hasattr(learner, "predict"):
+        return f"{learner!r}, which has no methods `fit` and `transform`."
+    makes = "SVR" if is_regressor(learner) and not is_classifier(learner) else "SVC"
+    if "kernel" in getattr(learner, "get_params", dict)():
+        makes = type(learner).__name__
+    return (
+        f"{learner!r}, which predicts and learns no kernel. A predictor is the second stage: a "
+        "classifier or regressor of precomputed kernels, such as "
+        f"predictor={makes}(kernel='precomputed')."
+    )
+
+
+def check_in_use(estimator: BaseEstimator, penalty: str, *, exact: bool, n_labels: int = 1) -> None:
+    """Raise an error if a setting would have no effect on the fit.
+
+    Parameters
+    ----------
+    estimator : TwoStageClassifier or TwoStageRegressor
+    penalty : {"C", "alpha"}
+    exact : bool
+        Whether the second stage is fitted exactly rather than on Nyström features.
+    n_labels : int, default=1
+        Number of labels per sample.
+
+    Raises
+    ------
+    ValueError
+        If `cv`, `scoring` or the penalty was set, but would not affect the fit.
+    """
+    value = getattr(estimator, penalty)
+    is_set = not (isinstance(value, str) and value == "auto")
+    folds, scores = estimator.cv is not None, estimator.scoring is not None
+    number = isinstance(value, Real)
+    given = not chosen(estimator.learner)
+    if not exact:
+        unused = {"cv": folds, "C": penalty == "C" and is_set}
+        unused["scoring"] = scores and penalty == "alpha" and number
+        why = (
+            "on Nyström features, whose penalty is chosen in five folds: pass "
+            "approximation='exact', or leave {0} at its default"
+        )
+    elif estimator.predictor is not None:
+        unused = {"cv": folds and given, penalty: is_set, "scoring": scores}
+        why = "if a predictor is given: set it in the predictor, and leave {0} at its default"
+    elif n_labels > 1:
+        unused = {"scoring": scores}
+        why = "if samples have several labels: leave {0} at its default"
+    else:
+        unused = {"cv": penalty == "alpha" and number and folds and given}
+        unused["scoring"] = scores and number and given
+        why = f"if {penalty} is a number: leave {{0}} at its default, or pass {penalty}=[{{1!r}}]"
+    for name in (name for name, is_unused in unused.items() if is_unused):
+        raise ValueError(f"{name} has no effect {why.format(name, value)}.")
+
+
+def check_predictor(
+    predictor: object, task: str, fits_task: Callable[[BaseEstimator], bool]
+) -> None:
+    """Raise an error if `predictor` cannot predict from a Gram matrix.
+
+    Parameters
+    ----------
+    predictor : object
+    task : {"classification", "regression"}
+    fits_task : callable
+        A function that returns whether an estimator is a classifier or regressor, as the task
+        requires.
+
+    Raises
+    ------
+    ValueError
+        If `predictor` is an estimator for another task, or does not take precomputed kernels.
+    TypeError
+        If `predictor` is not an estimator.
+    """
+    example = "SVC" if task == "classification" else "SVR"
+    if isinstance(predictor, type) or not hasattr(predictor, "fit"):
+        given = predictor.__name__ if isinstance(predictor, type) else repr(predictor)
+        raise TypeError(
+            f"predictor must be an estimator, such as {example}(kernel='precomputed'); got {given}."
+        )
+    if not fits_task(predictor):
+        raise ValueError(f"predictor must be a {task} estimator; got {predictor!r}.")
+    if not get_tags(predictor).input_tags.pairwise:
+        raise ValueError(
+            "predictor must take a precomputed kernel matrix, as SVC(kernel='precomputed') "
+            f"does; got {predictor!r}."
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,16 +33,19 @@ from mercer._data.types import (
 )
 from mercer._data.weights import with_class_weights
 from mercer._estimators.fits import with_callbacks
-from mercer._estimators.kernel_learner import KernelLearner
-from mercer._estimators.two_stage.checks import check_in_use
+from mercer._estimators.two_stage.exact_stages import (
+    Evaluation,
+    ExactStage,
+    GivenStage,
+    LabelStage,
+    MachineStage,
+)
 from mercer._estimators.two_stage.feature_stage import FeatureStage
-from mercer._estimators.two_stage.learner_choice import EvaluatedLearner, isotropic_learners
-from mercer._estimators.two_stage.machine_stage import LabelStage, MachineStage
-from mercer._estimators.two_stage.second_stages import Evaluation, ExactStage, GivenStage
-from mercer._estimators.two_stage.two_stage import Candidates, TwoStage
+from mercer._estimators.two_stage.kernel_choice import CandidateKernel, isotropic_kernels
+from mercer._estimators.two_stage.two_stage import FirstStage, TwoStage, check_in_use, chosen
 from mercer._gram.device_calls import on_device
 from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
-from mercer._search.targets import output_kernel_of_part
+from mercer._search.targets import Target, output_kernel_of_part
 from mercer._solvers.grids import as_grid
 from mercer._solvers.svm import FIRST_TRIED
 
@@ -111,9 +114,9 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         The fitted learner.
     kernel_ : Kernel
         The learned kernel.
-    candidates_ : list of EvaluatedLearner
+    candidates_ : list of CandidateKernel
         With ``learner=None``, the candidate kernels in ascending order of their errors, with
-        `description`, `learner`, `loo_error` and `alpha`. On a large table, the width of the
+        `description`, `kernel`, `loo_error` and `alpha`. On a large table, the width of the
         selected kernel is adapted to all rows, but its error belongs to the original width.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the learned kernel.
@@ -179,7 +182,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     True
     """
 
-    _task = "classification"
+    _task: ClassVar[Literal["classification", "regression"]] = "classification"
     _fits_task = staticmethod(is_classifier)
     _penalty = "C"
     _compares_machines = True
@@ -278,6 +281,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         check_in_use(self, "C", exact=True, n_labels=Y.shape[1])
         refuse_class_weight(self.class_weight)
         given, sample = self._samples(X, Y, sample_weight, groups)
+        sample = self._numbers(sample) if chosen(self.learner) else sample
         self._set_classes(np.arange(Y.shape[1]), np.arange(Y.shape[1]))
         splits = [] if self.cv is None else folds_of(self.cv, sample, given)
         if self.predictor is not None:
@@ -291,42 +295,47 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         self._set_classes(all_labels(found.sample), np.asarray(found.target.classes))
         return found
 
-    def _store(self, found: Evaluation, candidates: Sequence[EvaluatedLearner]) -> Self:
+    def _store(self, found: Evaluation, candidates: Sequence[CandidateKernel]) -> Self:
         super()._store(found, candidates)
         if isinstance(held_out := found.held_out.given, HeldOutProbabilities):
             self._held_out = held_out.of_all(self._seen)
         return self
 
-    def _learners(self, stage: ExactStage | FeatureStage) -> tuple[list[KernelLearner], Candidates]:
-        """Return the learners to compare; see :meth:`TwoStage._learners`.
+    def _first_stages(
+        self, stage: ExactStage | FeatureStage
+    ) -> tuple[list[FirstStage], list[CandidateKernel], Target | None]:
+        """Return kernels or learners to compare; see :meth:`TwoStage._first_stages`.
 
-        For several labels, there is only one learner. By default, it holds the isotropic kernel
-        with the lowest held-out error on the label indicators.
+        For several labels, there is only one. By default, it is the isotropic kernel with the
+        lowest held-out error on the label indicators.
         """
         Y = stage.sample.y
         if Y.ndim == 1:
-            learners, candidates = super()._learners(stage)
-            return [self._of_fitted_classes(learner) for learner in learners], candidates
-        learner: BaseEstimator = self.learner
-        if self._chooses_learner():
+            firsts, candidates, target = super()._first_stages(stage)
+            firsts = [self._of_fitted_classes(first) for first in firsts]
+            return firsts, candidates, target
+        if chosen(self.learner):
             varying = Y[:, np.ptp(Y, axis=0) > 0]
             if not varying.shape[1]:
                 raise ValueError("Every label belongs to all samples, or to none.")
-            data = self._validated(replace(stage.sample, y=varying))
-            splits = self._given_folds(stage)
-            learner = isotropic_learners(data, "regression", splits)[0].learner
+            data = self._numbers(stage.sample)
+            found = isotropic_kernels(replace(data, y=varying), self._given_folds(stage))
+            return found[:1], [], data.target(self._task, "multilabel")
+        learner: BaseEstimator = self.learner
         if getattr(learner, "output_kernel", "") is not None:
-            return [learner], []
+            return [learner], [], None
         if "output_kernel" not in learner.get_params(deep=False):
             name = type(learner).__name__
             raise ValueError(
                 f"{name} learns no kernel for several labels: it has no output_kernel."
             )
-        return [clone(learner).set_params(output_kernel="multilabel")], []
+        return [clone(learner).set_params(output_kernel="multilabel")], [], None
 
-    def _of_fitted_classes(self, learner: KernelLearner) -> KernelLearner:
+    def _of_fitted_classes(self, learner: FirstStage) -> FirstStage:
         """Return a learner whose similarities of classes are those of the fitted classes."""
-        if self._seen is None or "output_kernel" not in learner.get_params(deep=False):
+        if isinstance(learner, CandidateKernel) or self._seen is None:
+            return learner
+        if "output_kernel" not in learner.get_params(deep=False):
             return learner
         classes = self.classes_, self._fitted_classes
         among = output_kernel_of_part(learner.output_kernel, *classes)

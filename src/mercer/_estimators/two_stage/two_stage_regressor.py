@@ -25,8 +25,12 @@ from mercer._data.types import (
 from mercer._data.validation import check_choice, check_coverage, check_target_values
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.kernel_estimator import new_samples
-from mercer._estimators.two_stage.ridge_stage import LeftOutChoice, RidgeStage
-from mercer._estimators.two_stage.second_stages import ExactStage, GivenStage
+from mercer._estimators.two_stage.exact_stages import (
+    ExactStage,
+    GivenStage,
+    LeftOutChoice,
+    RidgeStage,
+)
 from mercer._estimators.two_stage.two_stage import TwoStage
 from mercer._gram.device_calls import on_device
 from mercer._model_selection.intervals import residual_intervals
@@ -58,6 +62,8 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         from 1e-6 to 1e5, in steps of half a power of ten. If alpha is chosen by leave-one-out
         errors, further values are tried if the best one is at an end. With more than 2,000 samples,
         the search starts at the best value for 1,000 of them, and continues while the error falls.
+        Without a learner and a scorer, the value with which the kernels were compared is taken, or
+        with more than 600 samples, the search starts there.
         A sequence lists the values to try. If several values are equally good, the largest is
         chosen. A number is used as it is.
     cv : int, cross-validation generator, iterable or None, default=None
@@ -97,9 +103,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         The fitted learner.
     kernel_ : Kernel
         The learned kernel.
-    candidates_ : list of EvaluatedLearner
+    candidates_ : list of CandidateKernel
         With ``learner=None``, the candidate kernels in ascending order of their errors, with
-        `description`, `learner`, `loo_error` and `alpha`. On a large table, the width of the
+        `description`, `kernel`, `loo_error` and `alpha`. On a large table, the width of the
         selected kernel is adapted to all rows, but its error belongs to the original width.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the learned kernel.
@@ -135,9 +141,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     ``learner=None`` compares the Gaussian kernel and the product Laplacian, exp(-|x - x'|_1 / s),
     each with the width that has the lowest leave-one-out error. Learned kernels are at unit scale,
     which means that the centered training Gram matrix has a mean diagonal of one, so that one grid
-    of alpha suits every kernel. The leave-one-out residuals for all values of alpha are computed
-    from one eigendecomposition. A fit takes O(n^3) time, or O(n m^2 + m^3) on m Nyström features.
-    On Nyström features, alpha is chosen in five folds, and `cv` is not allowed.
+    of alpha suits every kernel. The leave-one-out residuals of a given learner for all values of
+    alpha are computed from one eigendecomposition. A fit takes O(n^3) time, or O(n m^2 + m^3) on m
+    Nyström features. On Nyström features, alpha is chosen in five folds, and `cv` is not allowed.
     ``joblib.parallel_config(n_jobs=...)`` sets the number of folds that are evaluated at the same
     time, in threads. :doc:`/guide/fits` describes how ``learner="auto"`` and `scoring` make their
     choices.

@@ -1,10 +1,10 @@
-"""Choice of the learner of a two-stage estimator among isotropic kernels or forms of kernels."""
+"""Choice of the kernel of a two-stage estimator among isotropic kernels or forms of kernels."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from mercer._estimators.learners import (
     ContinuousAlignment,
     EvidenceMaximization,
     GradientOuterProduct,
-    UniformCombination,
 )
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
@@ -31,8 +30,8 @@ from mercer._model_selection.held_out import (
 )
 from mercer._search.evidence_search import marginal_likelihood_widths
 from mercer._search.greedy_alignment import Growth, learn_families
-from mercer._search.targets import Target, Task
-from mercer._solvers.left_out import ALPHA_GRID, ALPHAS, PenaltyLosses
+from mercer._search.targets import Target
+from mercer._solvers.left_out import ALPHA_GRID, ALPHAS, PenaltyLosses, vertex
 from mercer._solvers.svm import WIDER
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, WeightedSum
 from mercer.kernels._distances import median_distance
@@ -41,62 +40,66 @@ SEARCH_ROWS = (200, 300)
 """Widths are searched on half of the rows, within these limits. Held-out errors on half of the rows
 take an eighth of the time, and are lowest at nearly the same width."""
 
-FAMILY_ROWS = 500
-"""Families are compared by their held-out errors on at most this many rows."""
+_FIRST_PENALTY = 1e-2
+"""The search for the penalty of the first kernel starts here."""
+
+_NEAR = 5e-3
+"""Losses within this fraction of the lowest are as good: their standard errors are larger."""
+
+FAMILY_ROWS = (300, 500)
+"""Families are compared on three quarters of the rows, within these limits."""
 
 
 # --- isotropic kernels, by held-out errors -------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class EvaluatedLearner:
-    """A candidate learner, and the held-out error of its kernel.
+class CandidateKernel:
+    """A candidate kernel, and its held-out error.
 
     Attributes
     ----------
     description : str
         Name and width of the kernel.
-    learner : KernelLearner
-        Unfitted learner.
+    kernel : Kernel
     loo_error : float
         Mean squared error of ridge regression on samples that are left out one at a time, or held
         out in given folds, relative to the error of predicting the mean of the other samples. It is
         the error at the best width in the family of the kernel, and at least 1e-12.
     alpha : float
-        The penalty with the lowest error, for a kernel at unit scale.
+        The largest penalty whose error is within half a percent of the lowest, for a kernel at unit
+        scale.
     """
 
     description: str
-    learner: KernelLearner
+    kernel: Kernel
     loo_error: float
     alpha: float
 
 
 @serial_algebra()
-def isotropic_learners(
+def isotropic_kernels(
     data: TrainingData,
-    task: Task,
     splits: Splits | None = None,
     *,
-    machines: bool = True,
-    check: bool = True,
-) -> list[EvaluatedLearner]:
+    classes: bool = False,
+    machines: bool = False,
+) -> list[CandidateKernel]:
     """Return one isotropic kernel of each family, with the width of lowest held-out error.
 
     Parameters
     ----------
     data : TrainingData
-    task : {"classification", "regression"}
     splits : list of (ndarray, ndarray), default=None
         Training and held-out samples. The errors on the latter replace leave-one-out errors.
-    machines : bool, default=True
-        Whether to adapt the widths to support vector machines in classification.
-    check : bool, default=True
-        Whether a constant target raises an error.
+    classes : bool, default=False
+        Whether targets are labels rather than responses or indicators.
+    machines : bool, default=False
+        Whether to adapt the widths to support vector machines.
 
     Returns
     -------
-    list of EvaluatedLearner
+    list of CandidateKernel
         The candidates in ascending order of their errors.
 
     Notes
@@ -105,30 +108,37 @@ def isotropic_learners(
     two times the median distance. They are evaluated on half of the rows (200 to 300), starting
     from the median distance and going in the direction in which the errors fall. Then the width at
     the vertex of the parabola through the three lowest errors is evaluated. The best width of each
-    family is evaluated again on at most 500 rows. Each evaluation takes one eigendecomposition, or
-    one for each given fold.
+    family is evaluated again on three quarters of the rows (300 to 500). Each evaluation starts at
+    the best penalty of the previous kernel, and takes a Cholesky factorization for each of three to
+    five penalties, of at least 1e-5. If folds are given, it takes one eigendecomposition for each
+    fold.
     """
-    if check:
-        data.target(task)
-    classes, samples = task == "classification", data.samples()
-    target = encode_target(
-        data.y, classification=classes, weights=data.weights, resampling=data.resampling
-    )
-    n_searched = int(np.clip(len(target) // 2, *SEARCH_ROWS))
+    known: dict[str, Any] = {"weights": data.weights, "resampling": data.resampling}
+    target = encode_target(data.y, classification=classes, **known)
     searched, compared = (
-        _part(samples, target, n_rows, splits) for n_rows in (n_searched, FAMILY_ROWS)
+        _Part.drawn(data.samples(), target, int(np.clip(share * len(data), *limits)), splits)
+        for share, limits in ((0.5, SEARCH_ROWS), (0.75, FAMILY_ROWS))
     )
-    found = []
-    for family, svm_octave in _families(samples.repeated.astype(np.float64, copy=False)):
-        octave, losses = _evaluated(family, searched, compared)
-        kernel = family(octave + (svm_octave if classes and machines else 0.0))
-        learner = UniformCombination([kernel], task=task)
-        error = max(losses.loss, ROUNDING)
-        found.append(EvaluatedLearner(kernel.describe(), learner, error, losses.alpha))
+    # One penalty of several outputs is a compromise, which a coarse search misses.
+    ratio = 10.0 if target.values.shape[1] == 1 else 10.0**0.5
+    found, alpha = [], _FIRST_PENALTY
+    for family, svm_octave in _families(searched.samples.repeated):
+
+        def evaluate(at: float, family: _Family = family) -> PenaltyLosses:
+            nonlocal alpha
+            losses = searched.error(family(at), alpha, ratio)
+            alpha, _ = _largest_good(losses)
+            return PenaltyLosses(np.array([alpha]), np.array([_lowest_between(losses)]))
+
+        octave, losses = best_width(evaluate, 0, (-4, 5), refine=True)
+        losses = compared.error(family(octave), losses.alpha, 10.0**0.5)
+        best, error = _largest_good(losses)
+        kernel = family(octave + (svm_octave if machines else 0.0))
+        found.append(CandidateKernel(kernel.describe(), kernel, max(error, ROUNDING), best))
     return sorted(found, key=lambda candidate: candidate.loo_error)
 
 
-def comparable(candidates: list[EvaluatedLearner], near: float = 1.2) -> list[EvaluatedLearner]:
+def comparable(candidates: list[CandidateKernel], near: float = 1.2) -> list[CandidateKernel]:
     """Return the candidates whose error is at most `near` times the lowest error, which is first.
 
     If the errors of ridge regression differ more than that, the kernel with the lower error is also
@@ -140,29 +150,52 @@ def comparable(candidates: list[EvaluatedLearner], near: float = 1.2) -> list[Ev
 _Family = Callable[[float], Kernel]
 """A function that maps log2(width / median distance) to a kernel."""
 
-_Part = Callable[[Kernel], PenaltyLosses]
-"""A function that maps a kernel to its held-out errors on some of the samples."""
 
+def _largest_good(losses: PenaltyLosses) -> tuple[float, float]:
+    """Return the largest penalty with nearly the lowest loss, and its loss.
 
-def _evaluated(family: _Family, searched: _Part, compared: _Part) -> tuple[float, PenaltyLosses]:
-    """Return the octave with the lowest errors by `searched`, and its errors by `compared`."""
-    octave, _ = best_width(lambda at: searched(family(at)), 0, (-4, 5), refine=True)
-    return octave, compared(family(octave))
-
-
-def _part(samples: Samples, target: EncodedTarget, n_rows: int, splits: Splits | None) -> _Part:
-    """Return a function for the held-out errors of kernels on a fixed part of the samples.
-
-    All samples are used if no fold contains samples of the part.
+    Losses are nearly constant below some penalty, which differs between parts of the samples.
     """
-    n = samples.n_samples
-    rows = sample_rows(n, n_rows, target.codes, 0, target.resampling.ranks)
-    if splits is not None:
-        inside = splits_within(splits, rows, n)
-        rows, splits = (rows, inside) if inside else (np.arange(n), splits)
-    alphas = ALPHAS if splits is None else ALPHA_GRID
-    part, known = samples.take(rows), target.take(rows)
-    return lambda kernel: kernel_error(kernel, part, known, splits, alphas)
+    at = np.flatnonzero(losses.losses <= (1.0 + _NEAR) * losses.loss)[-1]
+    return float(losses.alphas[at]), float(losses.losses[at])
+
+
+def _lowest_between(losses: PenaltyLosses) -> float:
+    """Return the minimum of a parabola through logarithms of the lowest loss and its neighbors."""
+    at = losses.best
+    near = losses.losses[at - 1 : at + 2]
+    if not 0 < at < len(losses.losses) - 1 or not np.isfinite(near).all():
+        return losses.loss
+    logs = np.log(np.maximum(near, ROUNDING))
+    step = vertex(logs.tolist())
+    return float(np.exp(logs[1] - 0.25 * step * (logs[0] - logs[2])))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A fixed part of the samples, on which the held-out errors of kernels are computed."""
+
+    samples: Samples
+    target: EncodedTarget
+    splits: Splits | None
+
+    @classmethod
+    def drawn(
+        cls, samples: Samples, target: EncodedTarget, n_rows: int, splits: Splits | None
+    ) -> Self:
+        """Draw rows; all samples are used if no fold contains samples of the part."""
+        n = samples.n_samples
+        rows = sample_rows(n, n_rows, target.codes, 0, target.resampling.ranks)
+        if splits is not None:
+            inside = splits_within(splits, rows, n)
+            rows, splits = (rows, inside) if inside else (np.arange(n), splits)
+        return cls(samples.take(rows), target.take(rows), splits)
+
+    def error(self, kernel: Kernel, start: float, ratio: float) -> PenaltyLosses:
+        """Return the held-out errors of a kernel; see :func:`kernel_error`."""
+        alphas = ALPHAS if self.splits is None else ALPHA_GRID
+        known = self.samples, self.target, self.splits
+        return kernel_error(kernel, *known, alphas, start=start, ratio=ratio)
 
 
 def _families(X: Features) -> Iterator[tuple[_Family, float]]:

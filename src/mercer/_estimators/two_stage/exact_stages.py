@@ -1,0 +1,897 @@
+"""Second stages on the Gram matrix of all samples, and their evaluation on held-out samples."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, partial
+from numbers import Real
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import KernelCenterer
+from sklearn.svm import SVC
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import has_fit_parameter
+
+from mercer._data.cross_validation import folds_of, group_params
+from mercer._data.encoded_targets import encode_target
+from mercer._data.folds import N_FOLDS, Split, Splits, sample_rows
+from mercer._data.resampling import Resampling, left_out_together
+from mercer._data.sample import Sample
+from mercer._data.types import Array, Penalties, Scoring, Table
+from mercer._data.validation import ROUNDING, warn
+from mercer._data.weights import SampleWeights
+from mercer._estimators.kernel_estimator import TrainingData
+from mercer._estimators.kernel_learner import KernelLearner, uniform_kernel
+from mercer._estimators.learners import UniformCombination
+from mercer._estimators.two_stage.kernel_choice import CandidateKernel, isotropic_kernels
+from mercer._gram.dense import UnitScale, gram_less_offset, to_unit_scale, unit_gram
+from mercer._gram.tiles import serial_algebra
+from mercer._model_selection.calibration import (
+    Calibration,
+    fit_temperature,
+    fit_temperatures,
+    label_probabilities,
+)
+from mercer._model_selection.intervals import repeated_masses
+from mercer._model_selection.prediction_sets import HeldOutProbabilities
+from mercer._model_selection.residual_scale import HeldOutResiduals
+from mercer._model_selection.scoring import PredictionScorer, prediction_scorer
+from mercer._search.targets import Target, Task, output_kernel_of_part, response_deviation
+from mercer._solvers.grids import as_grid, first_best, grid_results, warn_at_edge
+from mercer._solvers.left_out import (
+    ALPHA_GRID,
+    ALPHAS,
+    GAIN,
+    LEAST_ALPHA,
+    MOST_ALPHA,
+    first_alpha,
+    leave_one_out,
+    losses_from,
+)
+from mercer._solvers.left_out_fits import fitted_left_out, left_out_residuals
+from mercer._solvers.ridge import (
+    check_definite,
+    fit_ridge,
+    held_out_residuals,
+    ridge_of,
+)
+from mercer._solvers.svm import (
+    FIRST_TRIED,
+    SVMPath,
+    choose_c,
+    early_stops_ignored,
+    fit_svm,
+    svm_path,
+)
+from mercer.kernels import Kernel
+
+Result = TypeVar("Result")
+
+NESTED_ABOVE = 10
+"""Kernels with more learned parameters than this are learned again in each fold."""
+
+LEAST_NESTED, MOST_NESTED = 4, 1000
+"""The choice of the kernel is repeated without each fold if there are at least `LEAST_NESTED`
+samples or groups, and at most `MOST_NESTED` samples. With few samples, the lowest of several
+errors is biased. With many samples, the eigendecomposition for each fold takes long."""
+
+_ONE_PENALTY = 600
+"""With at most this many samples, an isotropic kernel has the best penalty of three quarters of the
+samples. With more samples, the search starts at this penalty."""
+
+_EIGENDECOMPOSED = 2000
+"""With at most this many samples, all penalties are tried. With more samples, penalties are tried
+as long as the error falls."""
+
+
+# --- learned Gram matrices ----------------------------------------------------------------------
+
+
+def fitted(estimator: BaseEstimator, X: Table, sample: Sample) -> BaseEstimator:
+    """Fit an estimator to X and the targets of a sample, with its weights unless all are one.
+
+    Raises
+    ------
+    ValueError
+        If there are weights, and the estimator's `fit` does not support them.
+    """
+    if not (sample.weights.is_unit or has_fit_parameter(estimator, "sample_weight")):
+        raise ValueError(f"{type(estimator).__name__} does not support sample_weight.")
+    groups = group_params(estimator, sample.groups)
+    return estimator.fit(X, sample.y, **sample.weights.fit_params, **groups)
+
+
+def for_task(learner: KernelLearner, task: str) -> KernelLearner:
+    """Return a copy of a learner, with its parameter `task` set if it has one."""
+    learner = clone(learner)
+    return learner.set_params(task=task) if "task" in learner.get_params(deep=False) else learner
+
+
+def rows_of(learner: BaseEstimator, X: Table, *, less_offset: bool = True) -> Array:
+    """Evaluate the kernel of a fitted learner between samples and the training set.
+
+    Parameters
+    ----------
+    learner : estimator
+    X : array-like, sparse matrix, data frame or stack
+    less_offset : bool, default=True
+        Whether the kernel's offset is subtracted, if the learner is one of mercer's.
+    """
+    if less_offset and isinstance(learner, KernelLearner):
+        return learner._rows_less_offset(X)
+    return np.asarray(learner.transform(X))
+
+
+def n_learned_parameters(learner: KernelLearner) -> int:
+    """Count the parameters that a learner has learned from the labels.
+
+    The count includes all but one of the distinct nonzero weights, and the leaves of trees. It
+    includes the distinct parameters of the kernel unless the learner has a parameter `kernels`.
+
+    Parameters
+    ----------
+    learner : estimator
+        A fitted learner.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer._estimators.learners import KernelOptimization, UniformCombination
+    >>> X, y = load_iris(return_X_y=True)
+    >>> n_learned_parameters(KernelOptimization(Gaussian(ard=True)).fit(X, y))
+    4
+    >>> n_learned_parameters(UniformCombination().fit(X, y))
+    0
+    """
+    n_weights = np.unique(learner.weights_[learner.weights_ != 0.0]).size
+    searched = "kernels" not in learner.get_params(deep=False)
+    n_widths = np.unique(learner.kernel_.theta).size if searched else 0
+    return max(n_weights - 1, 0) + n_widths + getattr(learner, "n_leaves_", 0)
+
+
+@dataclass(frozen=True)
+class LearnedGram:
+    """A learned kernel, its Gram matrix on the training samples, and its evaluation in folds.
+
+    Attributes
+    ----------
+    learner : estimator
+        Fitted learner.
+    gram : ndarray of shape (n_samples, n_samples)
+        The Gram matrix of all samples, at unit scale.
+    sample : Sample
+    task : {"classification", "regression"}
+    less_offset : bool
+        Whether a constant, the kernel's offset, is subtracted from the matrix. Predictors on the
+        centered matrix do not depend on it, and values of wide kernels are then precise.
+    alpha : float, default=None
+        The best penalty of ridge regression on the same kernel and some of the samples.
+    """
+
+    learner: KernelLearner
+    gram: Array
+    sample: Sample
+    task: Task
+    less_offset: bool
+    alpha: float | None = None
+
+    def __post_init__(self) -> None:
+        gram = self.gram
+        if gram.trace() / len(gram) - gram.mean() <= ROUNDING * np.abs(gram).max():
+            warn("The learned kernel is constant on the training set, and so are all predictions.")
+
+    @property
+    def is_learned_in_folds(self) -> bool:
+        """Whether the kernel has more than `NESTED_ABOVE` learned parameters."""
+        return n_learned_parameters(self.learner) > NESTED_ABOVE
+
+    @cached_property
+    def centering(self) -> UnitScale:
+        """The centering of the Gram matrix, which also applies to rows of new samples."""
+        return UnitScale(self.sample.weights.mean(self.gram), 1.0, self.sample.weights.given)
+
+    @cached_property
+    def centered(self) -> Array:
+        """The centered Gram matrix."""
+        return self.centering.apply(self.gram)
+
+    def along_folds(
+        self, path: Callable[..., Result], splits: Splits, targets: Array, *, anew: bool
+    ) -> list[Result]:
+        """Evaluate a path of predictors in each fold.
+
+        Parameters
+        ----------
+        path : callable
+            A function of the centered Gram matrix of the training samples, their targets, the
+            kernel between held-out and training samples, the held-out targets, and a tuple of the
+            weights of the training and held-out samples.
+        splits : list of (ndarray, ndarray)
+            Training and held-out samples.
+        targets : ndarray of shape (n_samples, ...)
+            Targets of all samples, which are split by fold.
+        anew : bool
+            Whether to learn the kernel again from the training samples of each fold.
+
+        Returns
+        -------
+        list
+            The result of `path` for each fold.
+        """
+
+        def fold(train: NDArray[np.intp], test: NDArray[np.intp]) -> Result:
+            if anew:
+                within, across = self._learned_anew(train, test)
+            else:
+                within, across = (
+                    self.centered[np.ix_(train, train)],
+                    self.centered[np.ix_(test, train)],
+                )
+            weights = self.sample.weights.take(train), self.sample.weights.take(test)
+            return path(within, targets[train], across, targets[test], weights)
+
+        # Threads share the Gram matrix, and the solvers release the global interpreter lock.
+        run = Parallel(require="sharedmem")
+        return list(run(delayed(fold)(train, test) for train, test in splits))
+
+    def _learned_anew(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> tuple[Array, Array]:
+        """Learn a kernel from the training samples of a fold, and return its centered matrices."""
+        params: dict[str, object] = getattr(self.learner, "selected_params", dict)()
+        part = self.sample.take(train)
+        if "output_kernel" in self.learner.get_params(deep=False):
+            among = output_kernel_of_part(self.learner.output_kernel, self.sample.y, part.y)
+            params = {**params, "output_kernel": among}
+        learner = clone(self.learner).set_params(**params)
+        inside = learn_gram(learner, part, self.task, less_offset=self.less_offset)
+        table = self.sample.across(test, train)
+        rows = rows_of(inside.learner, table, less_offset=self.less_offset)
+        return inside.centered, inside.centering.apply(np.asarray(rows))
+
+
+def learn_gram(
+    learner: KernelLearner, sample: Sample, task: Task, *, less_offset: bool = True
+) -> LearnedGram:
+    """Fit a copy of a learner, and return it with its Gram matrix.
+
+    Parameters
+    ----------
+    learner : estimator
+    sample : Sample
+    task : {"classification", "regression"}
+    less_offset : bool, default=True
+        See :class:`LearnedGram`.
+    """
+    learner = for_task(learner, task)
+    if hasattr(learner, "set_output"):
+        learner.set_output(transform="default")
+    # With rounding in single precision, the Gram matrix could have negative eigenvalues.
+    single = getattr(sample.X, "dtype", None) == np.float32 and np.ndim(sample.X) == 2
+    table = sample.X.astype(np.float64) if single else sample.X
+    learner = fitted(learner, sample.X, sample)
+    gram = np.array(rows_of(learner, table, less_offset=less_offset), dtype=float, order="C")
+    if np.any(learner.weights_ < 0.0):
+        unweighted = UnitScale(gram.mean(axis=0), 1.0)
+        check_definite(np.linalg.eigvalsh(unweighted.apply(gram)))
+    return LearnedGram(learner, gram, sample, task, less_offset)
+
+
+def gram_of(
+    candidate: CandidateKernel,
+    data: TrainingData,
+    target: Target,
+    task: Task,
+    *,
+    less_offset: bool = True,
+) -> LearnedGram:
+    """Return the Gram matrix of one kernel with the record of the kernel.
+
+    Parameters
+    ----------
+    candidate : CandidateKernel
+    data : TrainingData
+    target : Target
+    task : {"classification", "regression"}
+    less_offset : bool, default=True
+        See :class:`LearnedGram`.
+    """
+    kernel = candidate.kernel
+    gram = gram_less_offset(kernel, data.X.astype(np.float64, copy=False))
+    centered, unit = to_unit_scale(gram, data.weights.given)
+    found = uniform_kernel(kernel, centered, unit.scale, target)
+    learner = UniformCombination([kernel], task=task)._store(replace(data, stored=data.X), found)
+    gram /= unit.scale
+    if not less_offset:
+        gram += learner.kernel_.offset
+    return LearnedGram(learner, gram, data, task, less_offset, candidate.alpha)
+
+
+# --- results ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Results of a fit on held-out samples.
+
+    Attributes
+    ----------
+    given : object, default=None
+        Residuals or probabilities, from which intervals and prediction sets are computed.
+    residuals : ndarray of shape (n_held_out,) or (n_held_out, n_outputs), default=None
+        Residuals of responses, each repeated in proportion to the weight of its sample.
+    masses : ndarray of shape (n_held_out,), default=None
+        Masses of the residuals; None if all are equal.
+    correct : ndarray of bool of shape (n_held_out,), default=None
+        Whether a classifier predicts each sample correctly.
+    """
+
+    given: object = None
+    residuals: Array | None = None
+    masses: Array | None = None
+    correct: NDArray[np.bool_] | None = None
+
+
+def of_residuals(sample: Sample, rows: NDArray[np.intp], residuals: Array) -> HeldOut:
+    """Return residuals for intervals, repeated by their weights, or with the masses of groups.
+
+    Parameters
+    ----------
+    sample : Sample
+        Samples with the table of features on which a scale of the residuals may depend.
+    rows : ndarray of int of shape (n_held_out,)
+        Indices of the held-out samples, fold by fold.
+    residuals : ndarray of shape (n_held_out,) or (n_held_out, n_outputs)
+    """
+    given, weights = HeldOutResiduals.of(sample, rows, residuals), sample.weights.take(rows)
+    groups = None if sample.groups is None else sample.groups[rows]
+    if groups is None:
+        residuals = np.asarray(weights.repeated(residuals))
+    return HeldOut(given, residuals, repeated_masses(groups, weights, len(residuals)))
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A second stage that was fitted to a learned kernel.
+
+    Attributes
+    ----------
+    learner : estimator
+        Fitted learner.
+    predictor : object
+        The second stage, fitted to the Gram matrix of the learner, or to features of its kernel.
+    penalty : float, default=None
+        None for a given predictor.
+    results : dict of str to ndarray, default=None
+        Scores of the penalties that were tried, with the keys of scikit-learn's `cv_results_`.
+    score : float, default=None
+        Score on held-out samples by which learners are compared; None if no penalty was searched.
+    held_out : HeldOut, default=HeldOut()
+    calibration : Calibration, default=None
+        The map from decision values to probabilities.
+    candidates : sequence of CandidateKernel, default=()
+        The kernels that were compared, if the widths of the selected one were adapted.
+    """
+
+    learner: KernelLearner
+    predictor: BaseEstimator
+    penalty: float | None = None
+    results: dict[str, Array] | None = None
+    score: float | None = None
+    held_out: HeldOut = HeldOut()
+    calibration: Calibration | None = None
+    candidates: Sequence[CandidateKernel] = ()
+
+
+def best(evaluations: Iterable[Evaluation]) -> Evaluation:
+    """Return the evaluation with the best score, or the first one if there are no scores or ties.
+
+    Parameters
+    ----------
+    evaluations : iterable of Evaluation
+        Evaluations, beginning with the kernel that has the lowest error in ridge regression. If the
+        first has no score, the others are not evaluated.
+    """
+    first = next(every := iter(evaluations))
+    if first.score is None:
+        return first
+    found = [first, *every]
+    return found[first_best(np.array([one.score for one in found], dtype=float))]
+
+
+def fold_scores(
+    scorer: PredictionScorer,
+    sample: Sample,
+    predictions: Sequence[Sequence[Array]],
+    held_out: Sequence[NDArray[np.intp]],
+    classes: Array | None = None,
+) -> Array:
+    """Score the predictions of held-out samples along a grid of penalties.
+
+    Parameters
+    ----------
+    scorer : PredictionScorer
+    sample : Sample
+        All samples, with labels or responses.
+    predictions : sequence of sequence of ndarray
+        Predicted responses, or probabilities of the classes, for each fold and penalty.
+    held_out : sequence of ndarray of int
+        Indices of the samples that each fold holds out.
+    classes : ndarray of shape (n_classes,), default=None
+        The labels; None for responses.
+
+    Returns
+    -------
+    ndarray of shape (n_folds, n_grid)
+        Scores of the folds on which the scorer is defined.
+
+    Raises
+    ------
+    ValueError
+        If the scorer is not defined on any fold.
+    """
+    found = np.empty((len(held_out), len(predictions[0])))
+    for row, path, rows in zip(found, predictions, held_out, strict=True):
+        known, weights = sample.y[rows], sample.weights.take(rows)
+        for k, predicted in enumerate(path):
+            try:
+                row[k] = scorer(known, predicted, weights, classes)
+            except ValueError:
+                row[k] = np.nan
+    found[~np.isfinite(found)] = np.nan
+    found = found[~np.isnan(found).all(axis=1)]
+    if not len(found):
+        raise ValueError(
+            "scoring is not defined on the held-out samples of any fold, which may be too few "
+            "or of one class: pass another cv, or another scoring."
+        )
+    return found
+
+
+# --- stages -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ExactStage(ABC):
+    """A second stage that is fitted to the Gram matrix of all samples.
+
+    Attributes
+    ----------
+    sample : Sample
+        Training data, that is, numbers, if the kernel is chosen among isotropic kernels.
+    task : {"classification", "regression"}
+    splits : list of (ndarray, ndarray)
+        Training and held-out samples with which the penalty is chosen.
+    """
+
+    less_offset: ClassVar[bool] = True
+    """Whether the kernel's offset is subtracted from the Gram matrix."""
+
+    sample: Sample
+    task: Task
+    splits: list[Split]
+
+    def learn(
+        self, first: CandidateKernel | KernelLearner, target: Target | None = None
+    ) -> LearnedGram:
+        """Return the Gram matrix of a kernel, or of a kernel that is learned from the samples."""
+        if isinstance(first, CandidateKernel):
+            assert isinstance(self.sample, TrainingData)
+            assert target is not None
+            return gram_of(first, self.sample, target, self.task, less_offset=self.less_offset)
+        return learn_gram(first, self.sample, self.task, less_offset=self.less_offset)
+
+    @abstractmethod
+    def evaluate(self, learned: LearnedGram) -> Evaluation:
+        """Choose a penalty, and fit the predictor."""
+
+
+@dataclass(frozen=True)
+class GivenStage(ExactStage):
+    """A given predictor, which is fitted to the uncentered Gram matrix.
+
+    Attributes
+    ----------
+    predictor : estimator
+    """
+
+    less_offset: ClassVar[bool] = False
+
+    predictor: BaseEstimator
+
+    def evaluate(self, learned: LearnedGram) -> Evaluation:
+        """See :class:`ExactStage`."""
+        predictor = fitted(clone(self.predictor), learned.gram, self.sample)
+        held_out = getattr(predictor, "_held_out", None)
+        if not isinstance(held_out, HeldOutProbabilities):
+            return Evaluation(learned.learner, predictor)
+        held_out = replace(held_out, numbers=self.sample.numbers)
+        return Evaluation(learned.learner, predictor, held_out=HeldOut(held_out))
+
+
+@dataclass(frozen=True)
+class RidgeStage(ExactStage):
+    """Ridge regression, and the choice of alpha.
+
+    Attributes
+    ----------
+    alpha : "auto", float or sequence of float
+        Penalty or penalties. If no folds are given, it is chosen by leaving out one sample or group
+        at a time, unless the kernel is learned in folds.
+    scoring : str, callable or None
+    chooses_kernel : bool
+        Whether the kernel is the isotropic kernel with the lowest held-out error.
+    """
+
+    alpha: Penalties
+    scoring: Scoring
+    chooses_kernel: bool
+
+    def evaluate(self, learned: LearnedGram) -> Evaluation:
+        """See :class:`ExactStage`; of equally good values of alpha, the largest is chosen."""
+        sample, means = self.sample, learned.centering.means
+        if self.scoring is None and isinstance(self.alpha, Real):
+            alpha = float(self.alpha)
+            ridge = fit_ridge(learned.centered, sample.y, alpha, sample.weights, means)
+            return Evaluation(learned.learner, ridge, alpha)
+        targets = sample.y.reshape(len(sample), -1)
+        deviation = response_deviation(targets, sample.weights)
+        unit = np.where(deviation > 0, deviation, 1.0)
+        tried = self._tried(learned, targets / unit)
+        results = grid_results("alpha", tried.alphas, self._scores(tried, targets, unit))
+        scores = results["mean_test_score"]
+        warn_at_edge("alpha", tried.alphas, scores)
+        at = first_best(scores)
+        alpha = float(tried.alphas[at])
+        residuals = deviation * np.concatenate([found[at] for found in tried.residuals])
+        table = getattr(learned.learner, "X_fit_", None)
+        rows, residuals = np.concatenate(tried.held_out), _shaped(residuals, sample.y)
+        kept = of_residuals(replace(sample, X=table), rows, residuals)
+        if self.chooses_kernel and self.scoring is None and not self.splits:
+            choice = self._choice(learned.learner.X_fit_)
+            kept = replace(kept, given=choice) if choice.is_nested else kept
+        if tried.dual is None:
+            ridge = fit_ridge(learned.centered, sample.y, alpha, sample.weights, means)
+        else:
+            ridge = ridge_of(unit * tried.dual(alpha), sample.y, alpha, sample.weights, means)
+        score = None if self.scoring is None else float(scores[at])
+        return Evaluation(learned.learner, ridge, alpha, results, score, kept)
+
+    def _tried(self, learned: LearnedGram, targets: Array) -> TriedPenalties:
+        """Try penalties in folds, or by leaving out samples or groups one at a time."""
+        sample, splits = self.sample, self.splits
+        grid, anew = as_grid("alpha", self.alpha, ALPHA_GRID), learned.is_learned_in_folds
+        if not splits and anew:
+            splits = folds_of(None, sample, sample)
+        if splits:
+
+            def path(K: Array, y: Array, rows: Array, known: Array, weights: Any) -> Array:
+                settings: dict[str, Any] = {"alphas": grid[::-1], "weights": weights[0]}
+                return held_out_residuals(K, y, rows, known, **settings)
+
+            parts = learned.along_folds(path, splits, targets, anew=anew)
+            return TriedPenalties(grid[::-1], parts, [test for _, test in splits])
+        settings: dict[str, Any] = {"weights": sample.weights, "resampling": sample.resampling}
+        auto, rows = isinstance(self.alpha, str), np.arange(len(sample))
+        start = learned.alpha if auto and self.scoring is None else None
+        if start is not None and len(sample) <= _ONE_PENALTY:
+            dual, residuals = fitted_left_out(learned.centered, targets, start, **settings)
+            return TriedPenalties(np.array([start]), [residuals[None]], [rows], lambda _: dual)
+        least = LEAST_ALPHA if start is None else float(ALPHAS[0])
+        if start is None and auto and len(sample) > _EIGENDECOMPOSED and self.scoring is None:
+            some = sample_rows(len(sample), 1000, None, 0, sample.resampling.ranks)
+            start = first_alpha(learned.centered, targets, some, **settings, alphas=grid, gain=0.0)
+        if start is not None:
+            found = losses_from(
+                lambda alpha: left_out_residuals(learned.centered, targets, alpha, **settings),
+                targets,
+                start,
+                **settings,
+                limits=(least, MOST_ALPHA * len(sample)),
+                gain=GAIN,
+            )
+        else:
+            found = leave_one_out(learned.centered, targets, grid, extend=auto, **settings)
+        left_out = (targets - found.predictions)[::-1]
+        known = None if found.path is None else found.path.dual
+        return TriedPenalties(found.alphas[::-1], [left_out], [rows], known)
+
+    def _scores(self, tried: TriedPenalties, targets: Array, unit: Array) -> Array:
+        """Return explained variances or scores of each fold and penalty."""
+        sample, pairs = self.sample, zip(tried.residuals, tried.held_out, strict=True)
+        if self.scoring is None:
+            return 1.0 - np.array(
+                [
+                    sample.weights.take(rows).mean(np.square(residuals).mean(axis=2).T)
+                    for residuals, rows in pairs
+                ]
+            )
+        predictions = [
+            [_shaped(targets[rows] - unit * found, sample.y) for found in residuals]
+            for residuals, rows in pairs
+        ]
+        return fold_scores(prediction_scorer(self.scoring), sample, predictions, tried.held_out)
+
+    def _choice(self, table: Array) -> LeftOutChoice:
+        grid, X = as_grid("alpha", self.alpha, ALPHA_GRID), table.astype(np.float64, copy=False)
+        sample = Sample(X, np.array(self.sample.y), self.sample.weights, groups=self.sample.groups)
+        return LeftOutChoice(sample, grid, extend=isinstance(self.alpha, str))
+
+
+@dataclass(frozen=True)
+class TriedPenalties:
+    """Residuals of held-out samples under ridge regression along a grid of penalties.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (n_alphas,)
+        Penalties, from the largest to the smallest.
+    residuals : list of ndarray of shape (n_alphas, n_held_out, n_outputs)
+        For each fold.
+    held_out : list of ndarray of int
+        The samples that each fold holds out.
+    dual : callable, default=None
+        Maps a penalty to the coefficients of the fit to all samples, if they are known.
+    """
+
+    alphas: Array
+    residuals: list[Array]
+    held_out: list[NDArray[np.intp]]
+    dual: Callable[[float], Array] | None = None
+
+
+def _shaped(values: Array, y: Array) -> Array:
+    """Reshape the values of some samples to the shape of their responses."""
+    return values.reshape(len(values), *y.shape[1:])
+
+
+@dataclass(frozen=True)
+class LeftOutChoice:
+    """Leave-one-out residuals with the kernel and the penalty chosen without each fold.
+
+    Attributes
+    ----------
+    sample : Sample
+        Samples with a numerical table.
+    alphas : ndarray of shape (n_alphas,)
+    extend : bool
+        Whether to try penalties beyond `alphas`.
+    """
+
+    sample: Sample
+    alphas: Array
+    extend: bool
+
+    @property
+    def _resampling(self) -> Resampling:
+        return left_out_together(len(self.sample), self.sample.groups)
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether the number of samples permits repeating the choices without each fold."""
+        together = self._resampling.together
+        n = len(self.sample)
+        n_units = n if together is None else len(np.unique(together))
+        return n_units >= LEAST_NESTED and n <= MOST_NESTED
+
+    @cached_property
+    @serial_algebra()
+    def held_out(self) -> HeldOutResiduals:
+        """Leave-one-out residuals of each fold, with the kernel and penalty chosen without it."""
+        sample, resampling = self.sample, self._resampling
+        settings: dict[str, Any] = {"weights": sample.weights, "resampling": resampling}
+        target = encode_target(sample.y, classification=False, **settings)
+        residuals = np.empty_like(target.values)
+        for train, test in target.folds(int(np.clip(1000 // len(sample), 2, N_FOLDS)), 0):
+            gram, _ = unit_gram(self._kernel(train), sample.X, sample.weights.given)
+            found = leave_one_out(gram, target.values, self.alphas, extend=self.extend, **settings)
+            left_out = target.values - found.predictions
+            squares = np.square(left_out[:, train]).mean(axis=2)
+            best = np.argmin(sample.weights.take(train).mean(squares.T))
+            residuals[test] = left_out[best, test]
+        return HeldOutResiduals.of(sample, np.arange(len(sample)), target.scale * residuals)
+
+    def _kernel(self, rows: Array) -> Kernel:
+        """Choose the isotropic kernel from some of the samples."""
+        part = TrainingData.of_numbers(self.sample.take(rows))
+        return isotropic_kernels(part)[0].kernel
+
+    def __getstate__(self) -> dict[str, object]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(frozen=True)
+class MachineStage(ExactStage):
+    """A support vector machine for classes, and the choice of C.
+
+    Attributes
+    ----------
+    C : "auto", float or sequence of float
+        Values of C. Probabilities are calibrated in the folds in which C is chosen. There are no
+        folds if no class has two samples.
+    classes : ndarray of shape (n_classes,)
+        The labels.
+    scoring : str, callable or None
+    """
+
+    C: Penalties
+    classes: Array
+    scoring: Scoring
+
+    @early_stops_ignored()
+    def evaluate(self, learned: LearnedGram) -> Evaluation:
+        """See :class:`ExactStage`; of equally good values of C, the smallest is chosen."""
+        sample = self.sample
+        centerer = KernelCenterer().set_output(transform="default").fit(learned.gram)
+        found = Evaluation(learned.learner, None, float(self._grid[0]))
+        if self.splits:
+            found = self._searched(learned)
+        assert found.penalty is not None
+        gram = centerer.transform(learned.gram)
+        machine = fit_svm(found.penalty, gram, sample.y, sample.weights)
+        return replace(found, predictor=Pipeline([("center", centerer), ("svc", machine)]))
+
+    @property
+    def _grid(self) -> Array:
+        return as_grid("C", self.C, FIRST_TRIED)
+
+    def _searched(self, learned: LearnedGram) -> Evaluation:
+        """Choose C by accuracies or scores in folds, and calibrate out-of-fold decision values."""
+        sample, splits = self.sample, self.splits
+        codes, anew = np.searchsorted(self.classes, sample.y), learned.is_learned_in_folds
+
+        def paths_of(batch: Splits, grid: Array, chosen: NDArray[np.bool_] | None) -> list[SVMPath]:
+            path = partial(svm_path, grid=grid, chosen=chosen, n_classes=len(self.classes))
+            return learned.along_folds(path, batch, codes, anew=anew)
+
+        scores = None if self.scoring is None else partial(self._scores, codes)
+        auto = isinstance(self.C, str)
+        choice = choose_c(paths_of, splits, self._grid, auto=auto, scores=scores)
+        rows = np.concatenate([test for _, test in splits])
+        temperature = fit_temperature(choice.decisions, codes[rows], choice.weights)
+        held_out = HeldOutProbabilities(
+            temperature.probabilities(choice.decisions),
+            codes[rows],
+            sample.weights.take(rows),
+            None if sample.groups is None else sample.groups[rows],
+            sample.numbers[rows],
+        )
+        kept, score, results = HeldOut(held_out), None, None
+        grid, means = choice.results["param_C"], choice.results["mean_test_score"]
+        if len(grid) > 1 or scores is not None:
+            results, kept = choice.results, replace(kept, correct=choice.correct)
+            score = choice.accuracy if scores is None else float(np.nanmax(means))
+            warn_at_edge("C", grid, means, unbounded=choice.unbounded)
+        return Evaluation(learned.learner, None, choice.C, results, score, kept, temperature)
+
+    def _scores(self, codes: NDArray[np.intp], paths: Sequence[SVMPath]) -> Array:
+        """Score the probabilities for each C, which are calibrated as in a fit with this C."""
+        held_out = [test for _, test in self.splits]
+        known = codes[np.concatenate(held_out)]
+        starts = np.cumsum([len(rows) for rows in held_out])[:-1]
+        weights = SampleWeights(np.concatenate([path.weights.values for path in paths]))
+        found = []
+        for decisions in zip(*(path.decisions for path in paths), strict=True):
+            values = np.concatenate(decisions)
+            probabilities = fit_temperature(values, known, weights).probabilities(values)
+            found.append(np.split(probabilities, starts))
+        predictions, scorer = list(zip(*found, strict=True)), prediction_scorer(self.scoring)
+        return fold_scores(scorer, self.sample, predictions, held_out, self.classes)
+
+
+# --- several labels ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LabelMachines:
+    """Fitted machines, one for each label.
+
+    Attributes
+    ----------
+    machines : list of (SVC or float)
+        The machine of each label, or a constant decision value for a label that all training
+        samples have, or that none of them has.
+    temperatures : list of Calibration
+        Calibrations of the decision values of the labels.
+    """
+
+    machines: list[SVC | float]
+    temperatures: list[Calibration]
+
+    def decision_function(self, rows: Array) -> Array:
+        """Return decision values of shape (n_rows, n_labels), positive for predicted labels.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows, n_samples)
+            Kernel between new samples and the training samples.
+        """
+        return np.column_stack(
+            [
+                np.full(len(rows), machine)
+                if isinstance(machine, float)
+                else machine.decision_function(rows)
+                for machine in self.machines
+            ]
+        )
+
+    def predict(self, rows: Array) -> NDArray[np.int_]:
+        """Return indicators of the predicted labels, of shape (n_rows, n_labels)."""
+        return (self.decision_function(rows) > 0.0).astype(int)
+
+    def predict_proba(self, rows: Array) -> Array:
+        """Return the probability of each label, with shape (n_rows, n_labels)."""
+        return label_probabilities(self.temperatures, self.decision_function(rows))
+
+
+@dataclass(frozen=True)
+class LabelStage(ExactStage):
+    """A support vector machine for each label, all with the C of highest mean accuracy in folds.
+
+    Attributes
+    ----------
+    C : "auto", float or sequence of float
+
+    Notes
+    -----
+    One support vector machine is fitted for each label, value of C and fold.
+    """
+
+    less_offset: ClassVar[bool] = False
+
+    C: Penalties
+
+    @early_stops_ignored()
+    def evaluate(self, learned: LearnedGram) -> Evaluation:
+        """See :class:`ExactStage`."""
+        Y, weights, gram = self.sample.y, self.sample.weights, learned.gram
+
+        def paths_of(batch: Splits, grid: Array, chosen: NDArray[np.bool_] | None) -> list[SVMPath]:
+            path = partial(_label_path, grid=grid)
+            return learned.along_folds(path, batch, Y, anew=False)
+
+        choice = choose_c(paths_of, self.splits, as_grid("C", self.C, FIRST_TRIED), auto=False)
+        held_out = np.concatenate([Y[test] for _, test in self.splits])
+        temperatures = fit_temperatures(choice.decisions, held_out, choice.weights)
+        machines = [
+            _decision(labels[0])
+            if np.all(labels == labels[0])
+            else fit_svm(choice.C, gram, labels, weights)
+            for labels in Y.T
+        ]
+        predictor = LabelMachines(machines, temperatures)
+        return Evaluation(learned.learner, predictor, choice.C, choice.results)
+
+
+def _decision(label: int) -> float:
+    """Return the decision value for a label that all samples have (1), or that none has (0)."""
+    return 1.0 if label else -1.0
+
+
+def _label_path(
+    gram: Array,
+    Y: NDArray[np.int_],
+    rows: Array,
+    held_out: NDArray[np.int_],
+    weights: tuple[SampleWeights, SampleWeights],
+    *,
+    grid: Array,
+) -> SVMPath:
+    """Fit machines for all labels along a grid of C, and average their accuracies over labels."""
+    right, decisions = [], []
+    for labels, expected in zip(Y.T, held_out.T, strict=True):
+        if np.all(labels == labels[0]):
+            right.append(np.tile(expected == labels[0], (len(grid), 1)))
+            decisions.append(np.full((len(grid), len(rows)), _decision(labels[0])))
+            continue
+        path = svm_path(gram, labels, rows, expected, weights, grid=grid, n_classes=2)
+        right.append(path.correct)
+        decisions.append(np.array([found[:, 1] for found in path.decisions if found is not None]))
+    every = np.ones(len(grid), dtype=bool)
+    values = list(np.stack(decisions, axis=2))
+    return SVMPath(np.mean(right, axis=0), every, ~every, False, values, weights[1])
