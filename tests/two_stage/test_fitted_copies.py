@@ -79,7 +79,8 @@ def test_scores_are_those_of_rows_that_were_drawn_anew(settings: Any) -> None:
     means = np.mean(differences, axis=0)
     errors = np.std(differences, axis=0, ddof=1) / np.sqrt(12)
     assert abs(means[0]) < 2.0 * errors[0]
-    assert means[1] > 0.1
+    # Without groups, copies of a row predict it.
+    assert means[1] - means[0] > 0.05
 
 
 @pytest.mark.parametrize("model", [TwoStageRegressor(cv=3), TwoStageClassifier(cv=3)])

@@ -161,8 +161,8 @@ def conjugate_gradients(
         If a preconditioner is not positive definite.
     """
     solved, numbers = (
-        np.zeros(residual.shape, to_numpy(residual[:0]).dtype),
-        np.arange(len(residual)),
+        np.zeros(residual.shape, to_numpy(residual[:0, :]).dtype),
+        np.arange(residual.shape[0]),
     )
     direction = precondition(residual, numbers)
     power, xp = _products(residual, direction), namespace(residual)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,14 @@ from sklearn.utils.validation import has_fit_parameter
 
 from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.folds import N_FOLDS, Splits
-from mercer._data.types import Array, Features, RandomState
+from mercer._data.types import Array, Features, RandomState, own_fields
 from mercer._data.validation import warn
 from mercer._solvers.svm import class_decisions, machine_coefficients
 from mercer.kernels._leaves import openmp_threads
 from mercer.kernels._tree_arrays import TreeArrays, as_tree_arrays
+
+_FEW_ROWS = 500
+"""scikit-learn's trees take milliseconds for one row, and half the time of arrays for many rows."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +176,7 @@ class FittedEstimator:
 
     def trees(self) -> TreeArrays | None:
         """Return the nodes of trees, whose mean values are deviations up to a constant."""
-        arrays = as_tree_arrays(self.estimator)
+        arrays = self._arrays
         if arrays is None or self.method == "predict_proba":
             return None
         if self.method == "predict":
@@ -184,8 +188,9 @@ class FittedEstimator:
     def _scores(self, rows: Features) -> Array:
         """Return decision values, log-odds of probabilities, or predicted responses."""
         n_outputs = len(self.level)
+        model = (self._arrays if rows.shape[0] < _FEW_ROWS else None) or self.estimator
         with openmp_threads(1):
-            found = getattr(self.estimator, self.method, self.estimator.predict)(rows)
+            found = getattr(model, self.method, model.predict)(rows)
         if self.method == "predict":
             return np.asarray(found, dtype=float).reshape(len(found), n_outputs)
         assert self.known is not None
@@ -195,9 +200,13 @@ class FittedEstimator:
         probabilities[:, self.known] = found
         return _log_odds(probabilities, self.n_rows)
 
+    @cached_property
+    def _arrays(self) -> TreeArrays | None:
+        """The nodes of trees, if they are known."""
+        return as_tree_arrays(self.estimator)
+
     def __getstate__(self) -> dict[str, object]:
-        arrays = as_tree_arrays(self.estimator)
-        return vars(self) if arrays is None else {**vars(self), "estimator": arrays}
+        return {**own_fields(self), "estimator": self._arrays or self.estimator}
 
 
 def _log_odds(probabilities: Array, n_rows: int) -> Array:
