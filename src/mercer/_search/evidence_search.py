@@ -194,8 +194,8 @@ class _Evidence(KernelParameters):
     """-2 log marginal likelihood plus the cost of the prior, per observation, with its gradient.
 
     The first weight of a sum is one, the noise is relative to the kernel's amplitude, and an
-    additive constant is left out. The starts and the bounds of a search are read off the samples,
-    or are those of another problem, of which these samples are a part.
+    additive constant is left out. The starts and the bounds of a search are read off the samples;
+    a problem for some of the samples of another problem has its starts and bounds.
     """
 
     def __init__(

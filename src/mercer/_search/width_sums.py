@@ -21,6 +21,7 @@ Contract: TypeAlias = Callable[[Array], Array]
 of each kernel of a sum."""
 
 Precision: TypeAlias = type[np.float32] | type[np.float64]
+"""Type of the values of Gram matrices."""
 
 _BLOCK_VALUES = 2**15
 """Number of kernel values that are computed at once."""
@@ -183,3 +184,4 @@ class _CityBlock:
 
 
 _DISTANCES: dict[float, type[_Euclidean] | type[_CityBlock]] = {2.0: _Euclidean, 1.0: _CityBlock}
+"""The distances of each norm."""

@@ -43,6 +43,7 @@ _SHARP = 0.2
 rows: small differences in widths then matter."""
 
 _NOT_FINITE = "its predictions are not finite"
+"""Why a candidate is left out whose kernel overflows."""
 
 _ROWS_DOWNHILL = 300
 """With fewer rows, an eigendecomposition takes at most as long as fits at a few penalties."""
