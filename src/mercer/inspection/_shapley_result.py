@@ -223,7 +223,7 @@ class ShapleyValues(NotebookResult):
         >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
         >>> model = TwoStageRegressor().fit(X, y)
         >>> shapley_values(model, X[:1]).in_words(0, 2)
-        ['bmi 32.1: 32.5 above the average row', 'sex 2: 11.7 below the average row']
+        ['bmi 32.1: 33.2 above the average row', 's3 38: 18.3 above the average row']
         """
         found = self.of_row(row, output)
         chosen = self.largest(row, n_largest, output=output)
