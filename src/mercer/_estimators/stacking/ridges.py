@@ -252,19 +252,11 @@ def _left_out_alone(
 ) -> tuple[float, Array]:
     """Return the penalty and predictions of regressions on all samples but those left out together.
 
-    `unseen` has the kernels that were learned without the labels of a part. With a penalty below
-    1e-8, apart from rounding, the Gram matrix of all samples may not be definite.
+    `unseen` has the kernels that were learned without the labels of a part. If the kernel of all
+    samples is refined from these, they determine the penalty: it suits them all. With a penalty
+    below 1e-8, apart from rounding, the Gram matrix of all samples may not be definite.
     """
     Y, weights, resampling = table.target.values, table.weights, table.target.resampling
-    limits, is_large = (least, MOST_ALPHA * len(Y)), len(Y) >= _ROWS_DOWNHILL
-    if not unseen:
-        gram, _ = table.gram(kernel, candidate.view)
-        settings: Any = {"least": least, "weights": weights, "resampling": resampling}
-        if is_large and resampling.one_at_a_time:
-            fit = losses_downhill(gram, Y, ALPHAS, n_first=len(gram) // 4, **settings)
-        else:
-            fit = leave_one_out(gram, Y, **settings)
-        return fit.alpha, np.array(fit.best_predictions)
     # Unlike its kernel, each ridge regression is fitted to all samples but those left out.
     grams = [(part, table.gram(other, candidate.view)[0]) for (_, part), other in unseen]
     if not all(np.isfinite(gram.sum()) for _, gram in grams):
@@ -276,11 +268,20 @@ def _left_out_alone(
             found[part] = left_out_residuals(gram, Y, alpha, weights, resampling)[part]
         return found
 
-    part, gram = grams[0]
-    some = part[sample_rows(len(part), max(len(Y) // 4, 2), None, 0)]
-    first = first_alpha(gram, Y, some, weights, resampling, least=least)
-    fit = losses_from(residuals, Y, first, weights, resampling, limits=limits, gain=GAIN)
-    return fit.alpha, np.array(fit.best_predictions)
+    if grams and candidate.refine is not None:
+        part, gram = grams[0]
+        some = part[sample_rows(len(part), max(len(Y) // 4, 2), None, 0)]
+        first = first_alpha(gram, Y, some, weights, resampling, least=least)
+        limits = least, MOST_ALPHA * len(Y)
+        fit = losses_from(residuals, Y, first, weights, resampling, limits=limits, gain=GAIN)
+        return fit.alpha, np.array(fit.best_predictions)
+    gram, _ = table.gram(kernel, candidate.view)
+    settings: Any = {"least": least, "weights": weights, "resampling": resampling}
+    if len(Y) >= _ROWS_DOWNHILL and resampling.one_at_a_time and not unseen:
+        fit = losses_downhill(gram, Y, ALPHAS, n_first=len(gram) // 4, **settings)
+    else:
+        fit = leave_one_out(gram, Y, **settings)
+    return fit.alpha, Y - residuals(fit.alpha) if grams else np.array(fit.best_predictions)
 
 
 def _held_out(
