@@ -14,7 +14,6 @@ from mercer._blocks import approximation
 from mercer._blocks.approximation import (
     all_are_centers,
     number_of_components,
-    number_of_paired_rows,
 )
 from mercer._blocks.tables import DrawnSample, block_source, drawn_rows
 from mercer.kernels import Gaussian
@@ -109,14 +108,14 @@ def test_all_rows_are_centers_where_working_memory_holds_their_pairs() -> None:
     ("memory", "n_rows", "expected"),
     [
         (16.0 * GIB, 32_768, 32_768),
-        (16.0 * GIB, 32_769, 16_384),
-        (2.0 * GIB, 20_000, 11_585),
-        (None, 20_000, 16_384),
-        (1e6 * GIB, approximation.MOST_PAIRED_ROWS + 1, 16_384),
+        (16.0 * GIB, 32_769, 1500),
+        (2.0 * GIB, 20_000, 1500),
+        (None, 20_000, 1500),
+        (1e6 * GIB, approximation.MOST_PAIRED_ROWS + 1, 1500),
     ],
 )
-def test_pairs_of_all_rows_fit_a_quarter_of_the_available_memory(
+def test_all_rows_are_centers_if_preferred_where_a_quarter_of_memory_holds_their_pairs(
     memory: float | None, n_rows: int, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(approximation, "available_memory", lambda: memory)
-    assert number_of_paired_rows("auto", n_rows, n_rows) == expected
+    assert number_of_components("auto", n_rows, preferred=True) == expected

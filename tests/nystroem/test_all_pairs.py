@@ -16,7 +16,7 @@ from mercer._data.weights import as_weights
 from mercer._model_selection.calibration import calibrate
 from mercer._nystroem.all_pairs import AllRows, ridge_on_all_rows
 from mercer._nystroem.width_factors import suitable_width, with_width_factor
-from mercer.kernels import CallableKernel, Gaussian, Kernel, Linear
+from mercer.kernels import CallableKernel, Gaussian, Kernel, Laplacian, Linear
 
 N = 300
 RNG = np.random.default_rng(0)
@@ -124,22 +124,33 @@ def steps_from(kernel: Kernel) -> Callable[[int], Kernel]:
 
 
 @pytest.mark.parametrize("y", [Y, LABELS], ids=["responses", "labels"])
-@pytest.mark.parametrize("width", [0.2, 12.0])
-def test_widths_are_changed_in_the_direction_in_which_predictions_improve(
-    width: float, y: Array
-) -> None:
+def test_widths_are_divided_as_long_as_predictions_improve(y: Array) -> None:
     data, encoding = drawn(y)
-    found, alpha, _ = suitable_width(steps_from(Gaussian(width)), data, encoding, 0)
-    assert abs(np.log(found.bandwidth / 1.5)) < abs(np.log(width / 1.5)) - np.log(2.0)
+    step, alpha, _ = suitable_width(steps_from(Gaussian(12.0)), data, encoding, 0)
+    width = 12.0 * 2.0 ** (-step / 2.0)
+    assert abs(np.log(width / 1.5)) < abs(np.log(12.0 / 1.5)) - np.log(2.0)
     assert alpha > 0.0
+    narrower = AllRows(Gaussian(width / 2.0**0.5), data, encoding, 0).best_alpha()
+    best = AllRows(Gaussian(width), data, encoding, 0).best_alpha()
+    assert best[1] <= 1.001 * narrower[1]
+
+
+def test_widths_of_another_kernel_are_divided_by_the_same_factor() -> None:
+    data, encoding = drawn(Y)
+    first = suitable_width(steps_from(Gaussian(12.0)), data, encoding, 0)
+    widened = steps_from(Laplacian(24.0))
+    other = suitable_width(widened, data, encoding, 0, first)
+    assert other.step == first.step > 0
+    alone = AllRows(widened(-first.step), data, encoding, 0).best_alpha()
+    assert other.cost <= 1.01 * alone[1]
 
 
 def test_kernels_without_a_width_keep_their_penalty() -> None:
     data, encoding = drawn(Y)
     kernel = Linear()
-    found, alpha, cost = suitable_width(lambda step: kernel, data, encoding, 0)
-    assert found is kernel
-    assert (alpha, cost) == AllRows(kernel, data, encoding, 0).best_alpha()
+    step, *found = suitable_width(lambda step: kernel, data, encoding, 0)
+    assert step == 0
+    assert tuple(found) == AllRows(kernel, data, encoding, 0).best_alpha()
 
 
 def test_penalties_of_classes_have_the_least_logarithmic_loss() -> None:

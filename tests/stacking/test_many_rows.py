@@ -155,7 +155,7 @@ def test_trees_are_grown_on_more_or_fewer_rows_than_are_drawn() -> None:
 
 @pytest.mark.parametrize(
     ("n_drawn", "grouped", "n_folds"),
-    [(50, False, 1), (15, True, 1), (50, True, 5), (100, False, 5)],
+    [(50, False, 1), (15, True, 1), (50, True, 3), (100, False, 3)],
 )
 def test_few_of_many_rows_are_predicted_by_trees_of_all_others(
     n_drawn: int, grouped: bool, n_folds: int
@@ -170,4 +170,4 @@ def test_few_of_many_rows_are_predicted_by_trees_of_all_others(
     names = np.arange(N) if groups is None else groups
     for inside, train in found:
         assert not set(names[drawn.positions[inside]]) & set(names[sample.positions[train]])
-        assert train.sum() > 0.7 * N
+        assert train.sum() > 0.6 * N

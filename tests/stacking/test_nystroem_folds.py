@@ -84,7 +84,7 @@ def test_left_out_predictions_are_those_of_fits_to_the_training_rows(cv: Any) ->
     X, y = problem(150)
     splits = list(cv.split(X))
     table = viewed(X, y, splits)
-    member = table.member(Gaussian(3.0), given(Gaussian(3.0)))
+    member, _ = table.member(Gaussian(3.0), given(Gaussian(3.0)))
     features = nystroem_features(member.kernel, member.model.columns.centers)
     Z, Y, alpha = features.transform(X), table.target.values, member.model.choice.alpha
     total, counts = np.zeros((150, 1)), np.zeros((150, 1))
@@ -168,7 +168,7 @@ def test_combinations_for_the_first_fold_are_learned_from_rows_before_it() -> No
             some = [d[rows] for d in deviations]
             return linear_combination(some, target.values[rows] - target.values[rows].mean())
 
-        members = [table.member(kernel, given(kernel)) for kernel in CANDIDATES]
+        members = [table.member(kernel, given(kernel))[0] for kernel in CANDIDATES]
         refined = table.refined(chosen, members, combine, rows)
         found.append(table.without(refined, lambda _, own=chosen: own, combine)(first)[0].weights)
     assert found[0].sum() > 0.5

@@ -88,7 +88,7 @@ def test_out_of_fold_predictions_are_those_of_fits_without_the_fold() -> None:
     table = drawn_views({"scaled": scaled}, X, y, target, views)
     kernel = Gaussian(3.0)
     given = Candidate(["one"], "scaled", lambda *_: [kernel], learns_widths=False)
-    member = table.member(kernel, given)
+    member, _ = table.member(kernel, given)
     rows = np.array([3, 20, 77, 149])
     found = table._out_of_fold(member, rows)
     folds = row_folds(0, rows, len(member.model.choice.fold_fits))

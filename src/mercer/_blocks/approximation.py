@@ -22,8 +22,15 @@ few seconds. For larger tables, two-stage estimators learn the kernel from this 
 MOST_EXACT_ROWS, MOST_PAIRED_ROWS = 20_000, 40_000
 """If the pairs of rows take more than scikit-learn's `working_memory`, not all rows are centers if
 there are more than the first number, because such a fit takes ten seconds or more. Up to the
-second number, all pairs are fitted if smaller errors are expected. For more rows, this takes
+second number, they are if features would cost more or predict worse. For more rows, this takes
 minutes."""
+
+_CENTERS, _CENTERS_OF_MANY = 1500, 1000
+"""Numbers of centers of at most 50,000 rows, and of more."""
+
+LITTLE_NOISE = 0.1
+"""If the left-out error of a kernel, relative to that of the mean, is lower, features are expected
+to predict worse than the kernel between all rows."""
 
 
 def check_approximation(approximation: str, **numbers: Any) -> None:
@@ -86,15 +93,16 @@ def fits_exactly(
     return exact
 
 
-def all_are_centers(n_rows: int, *, listed: bool = False) -> bool:
+def all_are_centers(n_rows: int, *, preferred: bool = False) -> bool:
     """Return whether all rows are centers by default, if the table is not fitted exactly.
 
     Parameters
     ----------
     n_rows : int
-    listed : bool, default=False
-        Whether the folds are given. If so, features would need separate sums for each of many
-        folds, and all rows of tables of up to 40,000 rows are centers.
+    preferred : bool, default=False
+        Whether all rows of tables of up to 40,000 rows are centers if memory permits: if the folds
+        are given, because features would need separate sums for each of many folds, or if there is
+        little noise, because features would predict worse.
 
     Notes
     -----
@@ -109,7 +117,7 @@ def all_are_centers(n_rows: int, *, listed: bool = False) -> bool:
         return True
     if n_rows <= _rows_in(working_memory()):
         return True
-    most = MOST_PAIRED_ROWS if listed else MOST_EXACT_ROWS
+    most = MOST_PAIRED_ROWS if preferred else MOST_EXACT_ROWS
     return n_rows <= min(_rows_in((available_memory() or 0.0) / 4.0), most)
 
 
@@ -118,36 +126,7 @@ def _rows_in(memory: float) -> int:
     return int(np.sqrt(memory / 4.0))
 
 
-def number_of_paired_rows(n_components: int | str, n_drawn: int, n_rows: int) -> int:
-    """Return the number of rows whose pairs are fitted, in addition to features of all rows.
-
-    Parameters
-    ----------
-    n_components : int or "auto"
-        Number of centers. If a number is given, it is used as it is, and no pairs are fitted.
-    n_drawn : int
-        Number of rows that were drawn from the table.
-    n_rows : int
-
-    Returns
-    -------
-    int
-        All rows, if all were drawn, there are at most 40,000, and a quarter of the available memory
-        holds their pairs. Otherwise, the largest number of drawn rows whose pairs fit in
-        `working_memory` and in that quarter, or zero if this number is at most 3,000. Zero also if
-        `n_components` is a number, or if all rows are centers by default.
-    """
-    if not isinstance(n_components, str) or all_are_centers(n_rows):
-        return 0
-    available, most = available_memory(), working_memory()
-    quarter = (available or 0.0) / 4.0
-    if n_drawn == n_rows <= min(_rows_in(quarter), MOST_PAIRED_ROWS):
-        return n_rows
-    found = min(_rows_in(most if available is None else min(most, quarter)), n_drawn)
-    return found if found > EXACT_ROWS else 0
-
-
-def number_of_components(n_components: int | str, n_rows: int, *, listed: bool = False) -> int:
+def number_of_components(n_components: int | str, n_rows: int, *, preferred: bool = False) -> int:
     """Return the number of centers of a table.
 
     Parameters
@@ -157,11 +136,11 @@ def number_of_components(n_components: int | str, n_rows: int, *, listed: bool =
         true; otherwise there are 1,500 centers, or 1,000 for more than 50,000 rows, because the
         time of a fit is quadratic in this number.
     n_rows : int
-    listed : bool, default=False
-        Whether the folds are given; see :func:`all_are_centers`.
+    preferred : bool, default=False
+        Whether all rows are rather centers; see :func:`all_are_centers`.
     """
     if isinstance(n_components, str):
-        if all_are_centers(n_rows, listed=listed):
+        if all_are_centers(n_rows, preferred=preferred):
             return n_rows
-        n_components = 1500 if n_rows <= 50_000 else 1000
+        n_components = _CENTERS if n_rows <= 50_000 else _CENTERS_OF_MANY
     return min(int(n_components), n_rows)

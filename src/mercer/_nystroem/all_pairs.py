@@ -139,9 +139,9 @@ class AllRows:
         ----------
         alphas : ndarray of shape (n_alphas,), default=None
             Penalties to compare; by default, powers of ten, downhill from 0.1, 1 and 10, and two
-            penalties around the best one. Larger penalties are tried as long as costs fall, up to
-            the sum of the matrix's eigenvalues, at which predictions are at most half as far from
-            the mean as without a penalty.
+            penalties around the best one. Larger and smaller penalties are tried as long as costs
+            fall: up to the sum of the matrix's eigenvalues, at which predictions are at most half
+            as far from the mean as without a penalty, and down to a thousandth.
         """
         held_out, trained = self._folds()
         # The last folds are used: if folds are ordered in time, they have the most training rows.
@@ -169,11 +169,12 @@ class AllRows:
         compare(self._mean_weight * (_PENALTIES if alphas is None else alphas))
         while best() == max(costs) < len(self.data):
             compare(best() * AROUND[-1:])
+        least, n_known = 2.0 * self._mean_weight * _LEAST_PENALTY, 0
+        downward = AROUND[:1] if alphas is not None else AROUND[:1] ** 2
+        while best() == min(costs) > least and n_known < len(costs):
+            n_known = len(costs)
+            compare(best() * downward)
         if alphas is None:
-            least, n_known = 2.0 * self._mean_weight * _LEAST_PENALTY, 0
-            while best() == min(costs) > least and n_known < len(costs):
-                n_known = len(costs)
-                compare(np.array([0.1 * best()]))
             compare(best() * AROUND)
         return best() / self._mean_weight, costs[best()]
 

@@ -61,8 +61,6 @@ class NystroemModel:
     held_out : ndarray of shape (n_rows, n_outputs), default=None
         Out-of-fold predictions of all rows of the training table, if all of them are centers; NaN
         for rows that no fold holds out.
-    rows : ndarray of int of shape (n_rows,), default=None
-        Ascending indices of the rows that the fit depends on; None for all rows.
     totals : ndarray of shape (n_classes,), default=None
         Total weight of the rows of each class; None for responses.
     """
@@ -73,7 +71,6 @@ class NystroemModel:
     one_dimensional: bool
     calibration: Calibration | None = None
     held_out: Array | None = None
-    rows: Array | None = None
     totals: Array | None = None
 
     def values(self, X: Features) -> Array:
@@ -182,14 +179,7 @@ class NystroemModel:
             return _out_of_fold(self.columns, fits, X, rows)
         means = self.choice.held_out_means
         assert means is not None
-        if self.rows is None:
-            return self.held_out[rows.positions], means[rows.positions]
-        # Out-of-fold predictions for the fitted rows, and ordinary predictions for all others.
-        at = np.minimum(np.searchsorted(self.rows, rows.numbers), len(self.rows) - 1)
-        others = self.rows[at] != rows.numbers
-        found, known = self.held_out[at], means[at]
-        found[others], known[others] = self.values(X[others]), self.choice.fit.mean
-        return found, known
+        return self.held_out[rows.positions], means[rows.positions]
 
 
 def _values(columns: KernelColumns, fit: LinearFit, X: Features) -> Array:
@@ -458,8 +448,6 @@ def row_sums(model: NystroemModel, rows: Sample) -> RowSums:
     MemoryError
         If the sums do not fit into memory.
     """
-    if model.rows is not None:
-        rows = rows.take(np.flatnonzero(np.isin(rows.numbers, model.rows)))
     check_gram_memory(model.columns.n_centers, 3, "fit anew, with fewer centers")
     features = nystroem_features(model.columns.kernel, model.columns.centers)
     none = Moments.zero(features.n_summands, model.encoding.n_outputs)

@@ -19,6 +19,9 @@ from mercer.kernels import Kernel
 from mercer.kernels._composition import Composite
 from mercer.kernels._distances import log_interval
 
+_MOST_STEPS = 6
+"""Widths are multiplied or divided by at most eight, in steps of the square root of two."""
+
 _COMPARED_ROWS, _COMPARED_CENTERS = 10_000, 500
 """Width factors are compared on at most this many rows and centers, each in less than a second."""
 
@@ -51,6 +54,24 @@ def with_width_factor(kernel: Kernel, log_factor: float) -> Kernel:
     return kernel.with_theta(theta)
 
 
+class WidthChoice(NamedTuple):
+    """Widths and a penalty that are chosen on a part of the rows.
+
+    Attributes
+    ----------
+    step : int
+        How many times widths are divided by the square root of two; zero for a kernel without any.
+    alpha : float
+        The penalty for rows of weight one.
+    cost : float
+        See :meth:`AllRows.best_alpha`.
+    """
+
+    step: int
+    alpha: float
+    cost: float
+
+
 class SuitableKernel(NamedTuple):
     """A kernel whose widths are adapted to the number of rows.
 
@@ -61,11 +82,14 @@ class SuitableKernel(NamedTuple):
         Penalties to fit the kernel with; None for the default penalties of the fit.
     cost : float
         Cost by which kernels are compared if all rows are centers, and zero otherwise.
+    choice : WidthChoice, default=None
+        The choice that the kernel comes from; None if widths were compared in fits on centers.
     """
 
     kernel: Kernel
     alphas: Array | None
     cost: float
+    choice: WidthChoice | None = None
 
 
 def with_suitable_widths(
@@ -76,6 +100,7 @@ def with_suitable_widths(
     n_components: int,
     random_state: RandomState,
     scored: bool = False,
+    like: WidthChoice | None = None,
 ) -> SuitableKernel:
     """Return the kernel with widths adapted to all rows, and the penalties to fit it with.
 
@@ -90,6 +115,9 @@ def with_suitable_widths(
     random_state : int, RandomState instance or None
     scored : bool, default=False
         Whether the penalty is chosen by a score.
+    like : WidthChoice, default=None
+        The choice for another kernel of the same rows. The suitable factor depends on the numbers
+        of rows above all, so that widths are changed by the same factor.
 
     Returns
     -------
@@ -103,8 +131,10 @@ def with_suitable_widths(
     """
     if not all_rows_are_centers(data, n_components):
         return SuitableKernel(rescaled_kernel(kernel, data, encoding, random_state), None, 0.0)
-    found, alpha, cost = suitable_width(_widened(kernel), data, encoding, random_state)
-    return SuitableKernel(found, penalties_for(alpha, data, scored=scored), cost)
+    widened = _widened(kernel)
+    found = suitable_width(widened, data, encoding, random_state, like)
+    alphas = penalties_for(found.alpha, data, scored=scored)
+    return SuitableKernel(widened(-found.step), alphas, found.cost, found)
 
 
 def suitable_width(
@@ -112,8 +142,9 @@ def suitable_width(
     data: DrawnSample,
     encoding: TargetEncoding,
     random_state: RandomState,
-) -> tuple[Kernel, float, float]:
-    """Choose the kernel and the penalty of least out-of-fold cost on a part of the rows.
+    like: WidthChoice | None = None,
+) -> WidthChoice:
+    """Choose the widths and the penalty of least out-of-fold cost on a part of the rows.
 
     Parameters
     ----------
@@ -123,28 +154,32 @@ def suitable_width(
         All rows of the table.
     encoding : TargetEncoding
     random_state : int, RandomState instance or None
+    like : WidthChoice, default=None
+        The choice for another kernel. If given, only the penalty is chosen, near that of the other.
 
     Returns
     -------
-    kernel : Kernel
-        The selected kernel. Smaller widths are tried first, because widths learned from few rows
-        are too large for many. Larger widths are tried if smaller ones do not predict better.
-    alpha : float
-        The penalty for rows of weight one.
-    cost : float
-        See :meth:`AllRows.best_alpha`.
+    WidthChoice
+        Smaller widths are tried as long as costs fall, because widths learned from few rows are too
+        large for many.
     """
     part = part_of(data, encoding, random_state)
 
-    @cache
-    def compared(step: int) -> tuple[float, float]:
-        around = compared(step - 1 if step > 0 else step + 1)[0] if step else None
-        alphas = None if around is None else around * np.append(AROUND, 1.0)
-        return AllRows(widened(-step), part, encoding, random_state).best_alpha(alphas)
+    def compared(step: int, alpha: float | None) -> WidthChoice:
+        alphas = None if alpha is None else alpha * np.append(AROUND, 1.0)
+        rows = AllRows(widened(-step), part, encoding, random_state)
+        return WidthChoice(step, *rows.best_alpha(alphas))
 
-    same = widened(0) == widened(1) == widened(-1)
-    step = 0 if same else descended(lambda step: compared(int(step))[1], 0, (-6, 6))
-    return widened(-step), *compared(step)
+    if like is not None:
+        return compared(like.step, like.alpha)
+    best = compared(0, None)
+    same = widened(0) == widened(-1)
+    while not same and best.step < _MOST_STEPS:
+        narrower = compared(best.step + 1, best.alpha)
+        if not narrower.cost < best.cost:
+            break
+        best = narrower
+    return best
 
 
 def rescaled_kernel(
@@ -190,7 +225,7 @@ def rescaled_kernel(
         found = ridge_on_features(sums, features, mean_weight=weight, listed=part.listed)
         return float(found.losses.min())
 
-    best = descended(loss, 0, (-6, 6))
+    best = descended(loss, 0, (-_MOST_STEPS, _MOST_STEPS))
     return kernel if best == 0 else widened(best)
 
 

@@ -385,16 +385,6 @@ class Evaluation:
         """Whether the predictor is a ridge regression, rather than an estimator."""
         return isinstance(self.solver, RidgeSolver)
 
-    def on_all_rows(self, member: Callable[[Kernel, Candidate], Any]) -> Any:
-        """Fit a predictor to all rows of a large table.
-
-        Parameters
-        ----------
-        member : callable
-            Function from a kernel and its candidate to the fitted predictor.
-        """
-        return member(self.kernel, self.candidate)
-
     def out_of_fold(self, predicted: Callable[[], Array]) -> Array:
         """Return the out-of-fold deviations for all drawn rows.
 
@@ -482,10 +472,6 @@ class FittedApart(Evaluation):
     def out_of_fold(self, predicted: Callable[[], Array]) -> Array:
         """Return the deviations, unchanged; see :class:`Evaluation`."""
         return self.deviations
-
-    def on_all_rows(self, member: Callable[[Kernel, Candidate], Any]) -> Any:
-        """Return the member; see :class:`Evaluation`."""
-        return self.member()
 
 
 @dataclass(frozen=True)

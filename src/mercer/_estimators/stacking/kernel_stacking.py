@@ -230,7 +230,7 @@ class KernelStacking(
         else:
             if data.listed is not None:
                 n_rows = data.source.count_rows()
-                n_centers = number_of_components(self.n_components, n_rows, listed=True)
+                n_centers = number_of_components(self.n_components, n_rows, preferred=True)
                 if not all_rows_are_centers(data, n_centers):
                     data.listed.check_memory(n_centers)
             found = data.all_resampling.take(data.positions)

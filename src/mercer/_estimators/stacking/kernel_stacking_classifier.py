@@ -69,9 +69,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     n_components : int or "auto", default="auto"
         Number of centers of the Nyström features. "auto" takes all samples if their kernel values
         in single precision fit in scikit-learn's `working_memory` (16,384 samples in 1 GB) or, for
-        up to 20,000 samples, in a quarter of the available memory. Otherwise, it takes 1,500, or
-        1,000 for more than 50,000 samples. A fit to all pairs of as many samples as fit in memory
-        then replaces the features if its error is clearly lower.
+        up to 20,000 samples, or up to 40,000 if there is little noise, in a quarter of the
+        available memory. Otherwise, it takes 1,500, or 1,000 for more than 50,000 samples.
     max_samples : int, default=1000
         Maximum number of samples on which candidates are compared. Kernels are learned from the
         other samples if there are at least as many of them and samples are left out one at a time.

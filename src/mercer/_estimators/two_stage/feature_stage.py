@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer._blocks.approximation import number_of_components, number_of_paired_rows
+from mercer._blocks.approximation import LITTLE_NOISE, number_of_components
 from mercer._blocks.tables import DrawnSample
 from mercer._data.encoded_targets import EncodedTarget
-from mercer._data.folds import N_FOLDS, evenly_spaced, sample_rows
+from mercer._data.folds import N_FOLDS, evenly_spaced
 from mercer._data.resampling import left_out_together
 from mercer._data.types import Array, RandomState, Scoring
 from mercer._estimators.kernel_estimator import TrainingData
@@ -36,16 +35,13 @@ from mercer._nystroem.second_stage import (
     calibrated,
     fit_nystroem,
 )
-from mercer._nystroem.some_rows import (
-    HELD_OUT_ROWS,
-    PairsOfSomeRows,
-    clearly_better,
-    of_some_rows,
-)
-from mercer._nystroem.width_factors import with_suitable_widths
+from mercer._nystroem.width_factors import SuitableKernel, with_suitable_widths
 from mercer._search.targets import Target, Task
 from mercer._solvers.grids import grid_results
 from mercer.kernels import Kernel
+
+_HELD_OUT_ROWS = 5000
+"""Out-of-fold predictions of at most this many rows are kept."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +64,6 @@ class FeatureStage:
     task : {"classification", "regression"}
     candidates : sequence of CandidateKernel, default=()
         The learners that were compared; empty if the learner was given.
-    all_pairs : bool, default=False
-        Whether all drawn rows are centers.
     """
 
     drawn: DrawnSample
@@ -81,7 +75,6 @@ class FeatureStage:
     random_state: RandomState
     task: Task
     candidates: Sequence[CandidateKernel] = ()
-    all_pairs: bool = False
 
     @property
     def sample(self) -> TrainingData:
@@ -109,9 +102,6 @@ class FeatureStage:
         learner : estimator
             Fitted learner.
         """
-        return self._of_all_pairs(learner, self._fitted(learner))
-
-    def _fitted(self, learner: KernelLearner) -> Evaluation:
         best, learner, alphas = self._suitable(learner)
         predictor = fit_nystroem(
             learner.kernel_,
@@ -138,39 +128,10 @@ class FeatureStage:
     @property
     def _number(self) -> int:
         """Number of centers."""
-        if self.all_pairs:
-            return len(self.drawn)
-        return number_of_components(self.n_components, self.drawn.source.count_rows())
-
-    def _of_all_pairs(self, learner: KernelLearner, features: Evaluation) -> Evaluation:
-        """Return the fit to all pairs of some rows if it is clearly better than that on features.
-
-        The fits are compared on these rows, which include those from which the kernel is learned.
-        """
-        drawn, encoding, state = self.drawn, self.target.encoding, self.random_state
-        n_rows = drawn.source.count_rows()
-        n_paired = number_of_paired_rows(self.n_components, len(drawn), n_rows)
-        if n_paired <= len(self.part):
-            return features
-        others = np.setdiff1d(np.arange(len(drawn)), self.part)
-        codes = None if self.target.codes is None else self.target.codes[others]
-        pairs = PairsOfSomeRows(drawn, encoding, n_paired, state)
-        settings: Any = {"learns_widths": self._learns_widths(learner), "alphas": self.alphas}
-        if not pairs.may_predict_better(features.predictor, learner.kernel_, **settings):
-            return features
-        more = others[sample_rows(len(others), n_paired - len(self.part), codes, state)]
-        rows = np.union1d(more, self.part)
-        some = replace(
-            self,
-            drawn=drawn.apart(rows),
-            target=self.target.take(rows),
-            part=np.searchsorted(rows, self.part),
-            all_pairs=True,
-        )
-        found = some._fitted(learner)
-        found = replace(found, predictor=of_some_rows(found.predictor, some.drawn, drawn))
-        better = clearly_better(found.predictor, features.predictor, drawn, rows)
-        return found if better else features
+        errors = [candidate.loo_error for candidate in self.candidates]
+        preferred = min(errors, default=1.0) < LITTLE_NOISE
+        n_rows = self.drawn.source.count_rows()
+        return number_of_components(self.n_components, n_rows, preferred=preferred)
 
     def _suitable(self, learner: KernelLearner) -> tuple[int, KernelLearner, Array | None]:
         """Return the index of the best learner, the learner with suitable widths, and penalties.
@@ -184,19 +145,20 @@ class FeatureStage:
         if self.candidates and all_rows_are_centers(self.drawn, n_components):
             near = comparable(list(self.candidates))[1:]
             learners += [self.learn(candidate) for candidate in near]
-        suitable = [
-            with_suitable_widths(
+        suitable = list[SuitableKernel]()
+        for each in learners:
+            found = with_suitable_widths(
                 each.kernel_,
                 self.drawn,
                 self.target.encoding,
                 scored=self.scoring is not None,
                 n_components=n_components,
                 random_state=self.random_state,
+                like=suitable[0].choice if suitable else None,
             )
-            for each in learners
-        ]
+            suitable.append(found)
         best = int(np.argmin([found.cost for found in suitable]))
-        kernel, alphas, _ = suitable[best]
+        kernel, alphas = suitable[best].kernel, suitable[best].alphas
         return best, self._with_kernel(learners[best], kernel), alphas
 
     def _learns_widths(self, learner: KernelLearner) -> bool:
@@ -215,7 +177,7 @@ class FeatureStage:
 
     def _held_out(self, predictor: NystroemModel) -> HeldOut:
         """Return the out-of-fold probabilities or residuals of at most 5,000 rows."""
-        rows = evenly_spaced(len(self.drawn), HELD_OUT_ROWS)
+        rows = evenly_spaced(len(self.drawn), _HELD_OUT_ROWS)
         part = self.drawn.take(rows)
         if predictor.calibration is not None:
             return HeldOut(_held_out_probabilities(predictor, part))
