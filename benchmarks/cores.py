@@ -35,6 +35,7 @@ import mercer
 from mercer._gram import tiles
 from mercer._gram.dense import to_unit_scale
 from mercer._gram.factors import definite_factor, inverse_factor
+from mercer._gram.symmetric import WholeMatrix
 from mercer._solvers.conjugate_gradients import PreconditionedRidge
 from mercer._solvers.left_out_fits import left_out_residuals
 from mercer.kernels import Gaussian, Laplacian
@@ -88,7 +89,7 @@ def operations(n_rows: int) -> Calls:
     kernel, targets = Gaussian(4.0), ((y - y.mean()) / y.std())[:, None]
     gram, _ = to_unit_scale(kernel(X))
     single, part = gram.astype(np.float32), gram[: n_rows // 4, : n_rows // 4].copy()
-    ridge = PreconditionedRidge(single, np.arange(n_rows // 10))
+    ridge = PreconditionedRidge(WholeMatrix(single), np.arange(n_rows // 10))
     six, roots = np.repeat(targets[None], 6, axis=0), np.ones((6, n_rows))
     calls: Calls = {
         "Gaussian Gram matrix": partial(kernel, X),

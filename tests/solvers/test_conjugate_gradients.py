@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mercer._gram.symmetric import WholeMatrix
 from mercer._solvers import conjugate_gradients
 from mercer._solvers.conjugate_gradients import IndefiniteError, PreconditionedRidge, _Systems
 
@@ -34,7 +35,7 @@ FITS = {
 
 @pytest.mark.parametrize("weights", FITS.values(), ids=FITS)
 def test_predictions_are_those_of_dense_solutions(weights):
-    ridge = PreconditionedRidge(GRAM.astype(np.float32), np.arange(40))
+    ridge = PreconditionedRidge(WholeMatrix(GRAM.astype(np.float32)), np.arange(40))
     targets = np.broadcast_to(Y, (len(weights), *Y.shape))
     found = ridge.solve(targets, np.sqrt(weights), ALPHAS, tol=1e-5, max_iter=500)
     assert found.shape == (len(weights), len(ALPHAS), N, 2)
@@ -69,7 +70,10 @@ def indefinite(monkeypatch, ridge, alpha, n_times):
 
 @pytest.mark.parametrize("of_the_first_residual", [True, False])
 def test_indefinite_preconditioners_stop_the_iterations(monkeypatch, of_the_first_residual):
-    ridge, roots = PreconditionedRidge(GRAM.astype(np.float32), np.arange(40)), np.ones((1, N))
+    ridge, roots = (
+        PreconditionedRidge(WholeMatrix(GRAM.astype(np.float32)), np.arange(40)),
+        np.ones((1, N)),
+    )
     _, right = indefinite(monkeypatch, ridge, 0.01, n_times=1)
     if not of_the_first_residual:
         right = right + Y[:, :1].T.astype(np.float32)
@@ -83,7 +87,7 @@ def test_indefinite_preconditioners_stop_the_iterations(monkeypatch, of_the_firs
 
 
 def test_indefinite_preconditioners_are_shifted(monkeypatch):
-    ridge = PreconditionedRidge(GRAM.astype(np.float32), np.arange(40))
+    ridge = PreconditionedRidge(WholeMatrix(GRAM.astype(np.float32)), np.arange(40))
     calls, _ = indefinite(monkeypatch, ridge, 0.01, n_times=2)
     solved = ridge.solve(Y[None], np.ones((1, N)), np.array([0.01]), tol=1e-5)[0, 0]
     assert len(calls) == 3
@@ -93,7 +97,7 @@ def test_indefinite_preconditioners_are_shifted(monkeypatch):
 
 def test_values_that_are_large_beside_their_differences_are_solved():
     gram, alpha = GRAM + 1000.0, np.array([0.01])
-    ridge = PreconditionedRidge(gram.astype(np.float32), np.arange(40))
+    ridge = PreconditionedRidge(WholeMatrix(gram.astype(np.float32)), np.arange(40))
     solved = ridge.solve(Y[None], np.ones((1, N)), alpha, tol=1e-4)[0, 0]
     expected = np.linalg.solve(gram + alpha * np.eye(N), Y)
     deviations = gram @ (solved - expected)
@@ -111,7 +115,7 @@ def test_preconditioners_without_a_factor_are_shifted(monkeypatch):
         return -1.0 if len(calls) <= 2 else usual(gram)
 
     monkeypatch.setattr(conjugate_gradients, "_rounding", rounding)
-    ridge = PreconditionedRidge(GRAM.astype(np.float32), np.arange(40))
+    ridge = PreconditionedRidge(WholeMatrix(GRAM.astype(np.float32)), np.arange(40))
     solved = ridge.solve(Y[None], np.ones((1, N)), np.array([0.01]), tol=1e-5)[0, 0]
     assert len(calls) == 3
     expected = np.linalg.solve(GRAM + 0.01 * np.eye(N), Y)
@@ -123,15 +127,15 @@ def test_a_matrix_with_small_negative_eigenvalues_is_solved():
     errors = RNG.normal(size=(N, N)) * 1e-3
     gram = (GRAM + errors + errors.T).astype(np.float32)
     assert np.linalg.eigvalsh(gram).min() < -1e-2
-    ridge = PreconditionedRidge(gram, np.arange(40))
+    ridge = PreconditionedRidge(WholeMatrix(gram), np.arange(40))
     ones, alpha = np.ones((1, N)), 1.0
     found = ridge.solve(Y[None], ones, np.array([alpha]), tol=1e-5)[0, 0]
     np.testing.assert_allclose(found, np.linalg.solve(gram + alpha * np.eye(N), Y), atol=1e-3)
 
 
 def test_zeros_are_solved():
-    ridge = PreconditionedRidge(GRAM.astype(np.float32), np.arange(40))
+    ridge = PreconditionedRidge(WholeMatrix(GRAM.astype(np.float32)), np.arange(40))
     assert not ridge.solve(np.zeros((1, N, 1)), np.ones((1, N)), ALPHAS).any()
-    ridge = PreconditionedRidge(np.zeros((N, N), dtype=np.float32), np.arange(40))
+    ridge = PreconditionedRidge(WholeMatrix(np.zeros((N, N), dtype=np.float32)), np.arange(40))
     found = ridge.solve(Y[None], np.ones((1, N)), np.array([2.0]))[0, 0]
     np.testing.assert_allclose(found, Y / 2.0, rtol=1e-5)

@@ -106,10 +106,10 @@ def all_are_centers(n_rows: int, *, preferred: bool = False) -> bool:
 
     Notes
     -----
-    The matrix of kernel values of n rows takes 4 n^2 bytes in single precision. It has to fit in
-    scikit-learn's `working_memory` or, for at most 20,000 rows, in a quarter of the available
-    memory, because preconditioners take some of the rest. On a card, it has to fit in half of the
-    card's free memory.
+    The matrix of kernel values of n rows takes 4 n^2 bytes in single precision, and half of that
+    in memory, where the preconditioner takes most of the rest. It has to fit in scikit-learn's
+    `working_memory` or, for at most 20,000 rows, in a quarter of the available memory. On a card,
+    it has to fit in half of the card's free memory.
     """
     device = current_device()
     on_card = _rows_in(((device and device.free_memory) or 0.0) / 2.0)

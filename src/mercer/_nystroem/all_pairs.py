@@ -9,12 +9,13 @@ import numpy as np
 from sklearn.utils import check_random_state, gen_batches
 
 from mercer._blocks.tables import DrawnSample
-from mercer._data.arrays import like, namespace, to_numpy
+from mercer._data.arrays import like, to_numpy
 from mercer._data.encoded_targets import TargetEncoding
 from mercer._data.folds import N_FOLDS, sample_rows
 from mercer._data.types import AnyArray, Array, Features, RandomState
 from mercer._gram.devices import TILE_BYTES, Device, device_with_room
-from mercer._gram.tiles import CACHED_VALUES, Tile, map_tiles, serial_algebra, tile_plan
+from mercer._gram.symmetric import Symmetric, UpperTriangle, WholeMatrix
+from mercer._gram.tiles import map_tiles, serial_algebra
 from mercer._model_selection.calibration import calibrate
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice, best_penalty
 from mercer._nystroem.features import KernelColumns, values_on_device
@@ -75,7 +76,7 @@ class AllRows:
 
     Notes
     -----
-    The matrix takes 4 n^2 bytes. Half of its values are computed, and the others are copied.
+    The matrix takes 2 n^2 bytes, or 4 n^2 on a card.
     """
 
     def __init__(
@@ -90,11 +91,11 @@ class AllRows:
         self.targets = encoding.encode(data.y)
         X = data.X.astype(np.float64, copy=False)
         self.shares = self.weights / self.weights.sum()
-        self.gram, means, self.scale = paired_gram(kernel, X, self.shares)
+        gram, means, self.scale = paired_gram(kernel, X, self.shares)
         self.columns = KernelColumns(kernel, X, means)
         columns = check_random_state(random_state).permutation(len(data))
         some = columns[: max(len(data) // _ROWS_PER_COLUMN, 1)]
-        self._ridge = PreconditionedRidge(self.gram, some)
+        self._ridge = PreconditionedRidge(gram, some)
 
     def choose(
         self, alphas: Array, scores_of: ScoresOfValues | None = None
@@ -217,12 +218,12 @@ class AllRows:
 
         They have shape (n_rows, n_alphas, n_outputs).
         """
-        n_rows = len(self.data)
-        total = np.zeros((n_rows, solved.shape[1], solved.shape[3]))
-        for c, mean, inside in zip(solved, means, held_out, strict=True):
-            fitted = to_numpy(like(c.transpose(0, 2, 1).reshape(-1, n_rows), self.gram) @ self.gram)
-            shaped = fitted.T.reshape(n_rows, *total.shape[1:])
-            total[inside] += (mean + shaped)[inside]
+        n_fits, n_alphas, n_rows, n_outputs = solved.shape
+        vectors = solved.transpose(0, 1, 3, 2).reshape(-1, n_rows)
+        fitted = self._ridge.products(vectors).reshape(n_fits, n_alphas, n_outputs, n_rows)
+        total = np.zeros((n_rows, n_alphas, n_outputs))
+        for of_fit, mean, inside in zip(fitted, means, held_out, strict=True):
+            total[inside] += mean + of_fit[:, :, inside].transpose(2, 0, 1)
         counts = held_out.sum(axis=0)[:, None, None]
         return np.asarray(total / np.where(counts > 0, counts, np.nan))
 
@@ -333,7 +334,7 @@ def ridge_on_all_rows(
     Notes
     -----
     Conjugate gradients take a few dozen iterations, each in O(n^2) time for each fold and penalty.
-    The matrix takes 4 n^2 bytes. Exact left-out errors from a Cholesky factor in single precision,
+    The matrix takes 2 n^2 bytes. Exact left-out errors from a Cholesky factor in single precision,
     and the inverse of the factor, would take O(2 n^3 / 3) for each penalty: with 10,000 rows about
     as long as 100 iterations (benchmarks/cores.py), which only responses almost without noise need.
     """
@@ -357,15 +358,15 @@ class PairedGram(NamedTuple):
 
     Attributes
     ----------
-    values : array of float32 of shape (n_rows, n_rows)
-        An array of NumPy, or of the library of a card.
+    values : UpperTriangle or WholeMatrix
+        In single precision; as a whole on a card.
     means : ndarray of shape (n_rows,)
         Means of the kernel's values at each row, less its offset.
     scale : float
         The number by which the centered matrix was divided.
     """
 
-    values: AnyArray
+    values: Symmetric
     means: Array
     scale: float
 
@@ -393,42 +394,40 @@ def paired_gram(kernel: Kernel, X: Features, shares: Array) -> PairedGram:
 
     Notes
     -----
-    The matrix takes 4 n^2 bytes. In memory, half of its values are computed, and the others are
-    copied.
+    The matrix takes 2 n^2 bytes, or 4 n^2 on a card.
     """
     n_rows = X.shape[0]
     purpose = f"the kernel between {n_rows:,} rows"
     device = device_with_room(_ARRAYS * 4.0 * n_rows**2, purpose)
-    gram = _in_memory(kernel, X) if device is None else _on_device(kernel, X, device)
-    xp = namespace(gram)
-    means = to_numpy(gram @ like(shares, gram))
+    gram = _in_memory(kernel, X) if device is None else WholeMatrix(_on_device(kernel, X, device))
+    means = _means(gram, shares)
     if not np.isfinite(means).all():
         raise ValueError(f"Kernel returned NaN or infinity: {kernel.describe()}.")
     overall = float(shares @ means)
-    diagonal = to_numpy(xp.linalg.diagonal(gram))
-    scale = float(shares @ (diagonal - 2.0 * means + overall))
+    scale = float(shares @ (gram.diagonal() - 2.0 * means + overall))
     if scale <= np.finfo(np.float32).eps * abs(overall):
-        gram[:, :] = 0.0
+        for _, _, block in gram.blocks():
+            block[:, :] = 0.0
         _center(gram, np.zeros_like(means), 0.0, 1.0)
-        return PairedGram(gram, np.asarray(means, dtype=float), 1.0)
+        return PairedGram(gram, means, 1.0)
     _center(gram, means, overall, scale)
-    return PairedGram(gram, np.asarray(means, dtype=float), scale)
+    return PairedGram(gram, means, scale)
+
+
+def _means(gram: Symmetric, shares: Array) -> Array:
+    """Return weighted means of the values in each row."""
+    reference = next(block for _, _, block in gram.blocks())
+    weights = like(shares.astype(np.float32)[None], reference)
+    return to_numpy(gram.product(weights))[0].astype(float)
 
 
 @serial_algebra()
-def _in_memory(kernel: Kernel, X: Features) -> Array:
-    """Return the kernel between all rows minus its offset, in single precision."""
-    gram = np.empty((X.shape[0], X.shape[0]), dtype=np.float32)
+def _in_memory(kernel: Kernel, X: Features) -> UpperTriangle:
+    """Return the kernel between all rows minus its offset."""
     same, table = kernel._evaluated_on(X)
-
-    def fill(tile: Tile) -> None:
-        values = same._shifted(table[tile.rows], table[tile.columns]).astype(np.float32)
-        gram[tile.rows, tile.columns] = values
-        gram[tile.columns, tile.rows] = values.T
-
-    for _ in map_tiles(fill, tile_plan(X.shape[0])):
-        pass
-    return gram
+    return UpperTriangle(
+        X.shape[0], lambda rows, columns: same._shifted(table[rows], table[columns])
+    )
 
 
 def _on_device(kernel: Kernel, X: Features, device: Device) -> AnyArray:
@@ -441,22 +440,19 @@ def _on_device(kernel: Kernel, X: Features, device: Device) -> AnyArray:
     return gram
 
 
-def _center(gram: AnyArray, means: Array, overall: float, scale: float) -> None:
+def _center(gram: Symmetric, means: Array, overall: float, scale: float) -> None:
     """Center a Gram matrix, divide it by a scale and add one, in place.
 
     The constant is a feature of unit scale for the intercept, which each fold fits separately.
     """
-    rest = (np.float32(overall) - means + np.float32(scale))[:, None]
-    columns, rows_rest = like(means, gram), like(rest, gram)
+    rest = np.float32(overall) - means + np.float32(scale)
 
-    def fill(rows: slice) -> None:
-        part = gram[rows, :]
-        part -= columns
-        part += rows_rest[rows, :]
-        part /= float(np.float32(scale))
+    def fill(block: tuple[slice, slice, AnyArray]) -> None:
+        rows, columns, values = block
+        values -= like(means[columns], values)
+        values += like(rest[rows, None], values)
+        values /= float(np.float32(scale))
 
-    is_in_memory = isinstance(gram, np.ndarray)
-    size = 4 * CACHED_VALUES if is_in_memory else TILE_BYTES // 8
-    batches = list(gen_batches(len(means), max(size // len(means), 1)))
-    for _ in map_tiles(fill, batches) if is_in_memory else map(fill, batches):
+    in_threads = isinstance(gram, UpperTriangle)
+    for _ in (map_tiles if in_threads else map)(fill, list(gram.blocks())):
         pass

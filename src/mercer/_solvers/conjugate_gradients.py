@@ -23,6 +23,7 @@ from mercer._data.arrays import (
 )
 from mercer._data.types import AnyArray, Array
 from mercer._gram.factors import definite_factor, inverted, with_diagonal
+from mercer._gram.symmetric import Symmetric
 from mercer._gram.tiles import map_tiles
 
 _SHIFT = 4.0
@@ -39,8 +40,8 @@ class PreconditionedRidge:
 
     Parameters
     ----------
-    gram : array of float32 of shape (n_samples, n_samples)
-        Positive semi-definite; on a card, the systems are solved there.
+    gram : UpperTriangle or WholeMatrix
+        Positive semi-definite, in single precision; on a card, the systems are solved there.
     columns : ndarray of int of shape (n_columns,)
         Indices of the columns of the Gram matrix that the preconditioner is computed from.
 
@@ -62,18 +63,21 @@ class PreconditionedRidge:
 
     Examples
     --------
-    >>> gram, y = np.diag(np.float32([1.0, 3.0])), np.array([[2.0], [2.0]])
+    >>> from mercer._gram.symmetric import WholeMatrix
+    >>> gram, y = WholeMatrix(np.diag(np.float32([1.0, 3.0]))), np.array([[2.0], [2.0]])
     >>> ridge = PreconditionedRidge(gram, np.arange(2))
     >>> ridge.solve(y[None], np.ones((1, 2)), np.array([1.0]))[0, 0, :, 0].round(6)
     array([1. , 0.5], dtype=float32)
     """
 
-    def __init__(self, gram: AnyArray, columns: Array) -> None:
-        self.gram, xp = gram, namespace(gram)
-        # Rows are copied one after the other by libraries without indexing by arrays.
-        some = xp.take(gram, indices_like(columns, gram), axis=0)
-        corner = xp.take(some, indices_like(columns, gram), axis=1)
+    def __init__(self, gram: Symmetric, columns: Array) -> None:
+        self.gram, some = gram, gram.rows(columns)
+        corner = namespace(some).take(some, indices_like(columns, some), axis=1)
         self._factor = _solved(_root(corner), some).T
+
+    def products(self, vectors: Array) -> Array:
+        """Return the products of the Gram matrix with vectors, which are rows."""
+        return to_numpy(self.gram.product(like(vectors.astype(np.float32), self._factor)))
 
     def solve(
         self,
@@ -115,7 +119,7 @@ class PreconditionedRidge:
                 solution = conjugate_gradients(
                     systems.apply,
                     systems.precondition,
-                    copied(like(right, self.gram)),
+                    copied(like(right, self._factor)),
                     tol=tol,
                     max_iter=max_iter,
                 )
@@ -201,7 +205,7 @@ class _Systems:
 
     Parameters
     ----------
-    gram : array of float32 of shape (n_samples, n_samples)
+    gram : UpperTriangle or WholeMatrix
     factor : array of float32 of shape (n_samples, rank)
         A factor F such that F F' approximates the Gram matrix.
     roots : ndarray of shape (n_fits, n_samples)
@@ -219,7 +223,7 @@ class _Systems:
 
     def __init__(
         self,
-        gram: AnyArray,
+        gram: Symmetric,
         factor: AnyArray,
         roots: Array,
         alphas: Array,
@@ -248,13 +252,9 @@ class _Systems:
         self.inverses = [inverse for of_fit in fits for inverse in of_fit]
 
     def apply(self, vectors: AnyArray, numbers: Array) -> AnyArray:
-        """Return the products of the matrices of some systems with one vector each.
-
-        The Gram matrix is symmetric, so that vectors may stand on its left. A product with few
-        columns on its right would first copy the matrix into another layout.
-        """
+        """Return the products of the matrices of some systems with one vector each."""
         roots, alphas = self._of(numbers)
-        return roots * ((roots * vectors) @ self.gram) + alphas * vectors
+        return roots * self.gram.product(roots * vectors) + alphas * vectors
 
     def precondition(self, vectors: AnyArray, numbers: Array) -> AnyArray:
         """Return the products of the inverse preconditioners with one vector each.

@@ -1,0 +1,154 @@
+"""Large symmetric matrices, and their products with few vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer._data.arrays import indices_like, namespace, to_numpy
+from mercer._data.types import AnyArray, Array
+from mercer._gram.tiles import map_tiles
+
+_ROWS, _COLUMNS = 64, 1024
+"""Numbers of rows of a block, and of columns of a tile. A tile stays in the cache for its two
+products. OpenBLAS multiplies up to some 15 vectors with it without copying it into another layout,
+which would take longer than the product."""
+
+_PARTS = 16
+"""Blocks are multiplied in this many parts, whose sums do not depend on the number of threads."""
+
+
+@dataclass(frozen=True)
+class WholeMatrix:
+    """A symmetric matrix that is stored as a whole, such as on a card.
+
+    Attributes
+    ----------
+    values : array of shape (n, n)
+    """
+
+    values: AnyArray
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+    def rows(self, indices: Array) -> AnyArray:
+        """Return some rows, shape (n_indices, n)."""
+        # Rows are copied one after the other by libraries without indexing by arrays.
+        return namespace(self.values).take(self.values, indices_like(indices, self.values), axis=0)
+
+    def product(self, vectors: AnyArray) -> AnyArray:
+        """Return the products with vectors, which are rows; see :meth:`UpperTriangle.product`."""
+        return vectors @ self.values
+
+    def diagonal(self) -> Array:
+        """Return the diagonal."""
+        return to_numpy(namespace(self.values).linalg.diagonal(self.values))
+
+    def blocks(self) -> Iterator[tuple[slice, slice, AnyArray]]:
+        """Yield the rows and columns of blocks that together hold every value, and the blocks."""
+        everything = slice(0, len(self))
+        yield everything, everything, self.values
+
+
+class UpperTriangle:
+    """A symmetric matrix in single precision, of which blocks of the upper triangle are stored.
+
+    It takes 2 n^2 bytes, and products with few vectors, which take as long as the values are read
+    from memory, take little more than half of the time.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows and columns.
+    values : callable
+        Function from a slice of rows and a slice of columns to values of shape (n_rows, n_columns).
+
+    Examples
+    --------
+    >>> A = np.array([[2.0, 1.0], [1.0, 3.0]])
+    >>> matrix = UpperTriangle(2, lambda rows, columns: A[rows, columns])
+    >>> matrix.product(np.float32([[1.0, 1.0]]))
+    array([[3., 4.]], dtype=float32)
+    """
+
+    def __init__(self, n: int, values: Callable[[slice, slice], Array]) -> None:
+        self._n = n
+        self._starts = range(0, n, _ROWS)
+        self._blocks = [np.empty((min(_ROWS, n - k), n - k), np.float32) for k in self._starts]
+
+        def fill(k: int) -> None:
+            rows, block = self._rows_of(k), self._blocks[k]
+            for first in range(rows.start, n, _COLUMNS):
+                columns = slice(first, min(first + _COLUMNS, n))
+                tile = slice(first - rows.start, columns.stop - rows.start)
+                block[:, tile] = values(rows, columns)
+
+        for _ in map_tiles(fill, range(len(self._blocks))):
+            pass
+
+    def __len__(self) -> int:
+        return self._n
+
+    def _rows_of(self, k: int) -> slice:
+        return slice(self._starts[k], min(self._starts[k] + _ROWS, self._n))
+
+    def rows(self, indices: Array) -> Array:
+        """Return some rows, shape (n_indices, n)."""
+        found = np.empty((len(indices), self._n), np.float32)
+        for k, block in enumerate(self._blocks):
+            rows = self._rows_of(k)
+            inside = np.flatnonzero((indices >= rows.start) & (indices < rows.stop))
+            found[inside, rows.start :] = block[indices[inside] - rows.start]
+            below = np.flatnonzero(indices >= rows.stop)
+            found[below, rows] = block[:, indices[below] - rows.start].T
+        return found
+
+    def product(self, vectors: Array) -> Array:
+        """Return the products of the matrix with vectors.
+
+        Parameters
+        ----------
+        vectors : ndarray of float32 of shape (n_vectors, n)
+
+        Returns
+        -------
+        ndarray of float32 of shape (n_vectors, n)
+        """
+        # The numbers of values in blocks fall linearly, so that every part has blocks of all sizes.
+        parts = [range(first, len(self._blocks), _PARTS) for first in range(_PARTS)]
+        sums = map_tiles(lambda part: self._product_of(part, vectors), parts)
+        total = np.zeros(vectors.shape, np.float32)
+        for found in sums:
+            total += found
+        return total
+
+    def _product_of(self, part: range, vectors: Array) -> Array:
+        """Return the share of some blocks, and of their transposes, in products."""
+        total = np.zeros(vectors.shape, np.float32)
+        for k in part:
+            rows, block = self._rows_of(k), self._blocks[k]
+            own, n_own = np.ascontiguousarray(vectors[:, rows]), rows.stop - rows.start
+            across = own @ block[:, :n_own]
+            for first in range(n_own, block.shape[1], _COLUMNS):
+                tile = block[:, first : first + _COLUMNS]
+                columns = slice(rows.start + first, rows.start + first + tile.shape[1])
+                total[:, columns] += own @ tile
+                across += vectors[:, columns] @ tile.T
+            total[:, rows] += across
+        return total
+
+    def diagonal(self) -> Array:
+        """Return the diagonal."""
+        return np.concatenate([block.diagonal() for block in self._blocks])
+
+    def blocks(self) -> Iterator[tuple[slice, slice, Array]]:
+        """Yield the rows and columns of the stored blocks, and the blocks."""
+        for k, block in enumerate(self._blocks):
+            rows = self._rows_of(k)
+            yield rows, slice(rows.start, self._n), block
+
+
+Symmetric = WholeMatrix | UpperTriangle
