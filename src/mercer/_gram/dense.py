@@ -1,20 +1,28 @@
 """Dense Gram matrices: validation, centering, unit scale and Cholesky factors."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky
-from sklearn.utils import assert_all_finite, check_array
+from sklearn.utils import assert_all_finite, check_array, gen_batches
 
 from mercer._data.folds import evenly_spaced
 from mercer._data.types import Array, Features
 from mercer._data.validation import CLIPPED_GRAMS
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.low_rank import TOLERANCE
-from mercer._gram.tiles import Tile, assembled, map_tiles, rounding, serial_algebra, tile_plan
+from mercer._gram.tiles import (
+    CACHED_VALUES,
+    Tile,
+    assembled,
+    map_tiles,
+    rounding,
+    serial_algebra,
+    tile_plan,
+)
 from mercer.kernels._distances import LARGEST_SQUARE, inner
 from mercer.kernels._kernel import Kernel, gram_tile
 
@@ -110,6 +118,7 @@ def to_unit_scale(gram: Array, weights: Array | None = None) -> tuple[Array, Uni
     Parameters
     ----------
     gram : ndarray of shape (n_samples, n_samples)
+        Symmetric.
     weights : ndarray of shape (n_samples,), default=None
         Weights of the samples in means.
 
@@ -121,13 +130,18 @@ def to_unit_scale(gram: Array, weights: Array | None = None) -> tuple[Array, Uni
         Applies the same centering and scaling to rows of new samples.
     """
     given = as_weights(weights, len(gram))
-    unit = UnitScale(given.mean(gram), 1.0, weights)
-    centered = unit.apply(gram)
-    scale = float(given.mean(np.diag(centered)))
-    if scale <= rounding(len(gram)) * float(np.abs(gram).max()):
-        return np.zeros_like(centered), unit
-    centered /= scale
-    return centered, replace(unit, scale=scale)
+    means = given.mean(gram)
+    overall = float(given.mean(means))
+    scale = float(given.mean(np.diag(gram) - 2.0 * means + overall))
+    centered = np.empty(gram.shape)
+    if scale <= rounding(len(gram)) * max(float(gram.max()), -float(gram.min())):
+        centered[:] = 0.0
+        return centered, UnitScale(means, 1.0, weights)
+    for rows in gen_batches(len(gram), max(CACHED_VALUES // len(gram), 1)):
+        block = np.subtract(gram[rows], means, out=centered[rows])
+        block -= (means[rows] - overall)[:, None]
+        block /= scale
+    return centered, UnitScale(means, scale, weights)
 
 
 def unit_gram(kernel: Kernel, X: Features, weights: Array | None = None) -> tuple[Array, UnitScale]:
@@ -171,7 +185,8 @@ def gram_less_offset(kernel: Kernel, X: Features) -> Array:
     """
     n, (same, table) = X.shape[0], kernel._evaluated_on(X)
     gram = assembled(tile_plan(n), n, lambda t: gram_tile(same, table, t.rows, t.columns))
-    if not np.isfinite(gram).all():
+    # A sum of finite values may overflow.
+    if not np.isfinite(gram.sum()) and not np.isfinite(gram).all():
         raise ValueError("its Gram matrix holds NaN or infinities")
     return gram
 

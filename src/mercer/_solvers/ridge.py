@@ -379,8 +379,9 @@ def refitted_residuals(
 _SINGLE_ROWS = 500
 """Smaller systems are always factorized in double precision."""
 
-_REFINEMENTS = 3
-"""Each multiplies the error by at most a hundredth."""
+_REFINEMENTS, _REFINED = 3, 1e-12
+"""Largest number of refinements, each of which multiplies the error by at most a hundredth, and the
+relative residual below which there are no more."""
 
 SAFE_ALPHA = 1e-5
 """With a penalty below this times the number of samples, for a kernel of unit scale, systems are
@@ -426,6 +427,8 @@ def solved_ridge(
     if in_single:
         for _ in range(_REFINEMENTS):
             rest = right - gram @ solution - constant * solution.mean(axis=0) - alpha * solution
+            if np.abs(rest).max() <= _REFINED * np.abs(right).max():
+                break
             solution += solve(rest.astype(factor.dtype))
     return solution, factor, alpha
 
