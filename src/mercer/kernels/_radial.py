@@ -257,14 +257,14 @@ class Stationary(Radial):
 
     def starts(self, X: Features) -> Array:
         """Return nine starts of a search, each with equal widths, shape (9, n_theta)."""
-        starts = super().starts(X)
         low, high = self._width_bounds(X, 1)[0]
         if log_interval(self.bounds) is None:
             # Searches start near the distances, whatever the largest width.
             high -= np.log(10.0) * (self._wide_exponent(1) - self._spread_exponent())
-        widths = np.linspace(low, high, N_STARTS + 2)[1:-1, None]
-        starts[:, : np.size(self._scale())] = widths
-        return starts
+        inside = np.linspace(0.0, 1.0, N_STARTS + 2)[1:-1, None]
+        widths = np.repeat(low + inside * (high - low), np.size(self._scale()), axis=1)
+        shapes = [low + inside * (high - low) for low, high in self._shapes().values()]
+        return np.hstack([widths, *shapes])
 
     @property
     def structure(self) -> Structure:
