@@ -9,7 +9,7 @@ import pytest
 
 from mercer._gram import device_calls, devices, factors
 from mercer._gram.devices import Device, library_device
-from mercer._search import device_sums
+from mercer._search import evidence
 
 LIBRARIES = ("array_api_strict", "torch")
 
@@ -52,6 +52,6 @@ def as_card(library: str, least_rows: int = 1, free: float | None = None) -> Ite
     with (
         mock.patch.object(device_calls, "device_named", named),
         mock.patch.object(factors, "LEAST_ROWS", least_rows),
-        mock.patch.object(device_sums, "LEAST_ROWS", least_rows),
+        mock.patch.object(evidence, "LEAST_ROWS", least_rows),
     ):
         yield device

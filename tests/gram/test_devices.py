@@ -99,13 +99,12 @@ def test_other_kernels_are_evaluated_in_memory(kernel, device):
     np.testing.assert_allclose(found, kernel._shifted(table[20:90], table[:30]), atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "kernel", [k for k in ON_ARRAYS if k._gram_tiles(X) is not None], ids=described
-)
+@pytest.mark.parametrize("kernel", [k for k in ON_ARRAYS if k._pairs(X) is not None], ids=described)
 def test_gradients_are_contracted_on_a_device(kernel, device):
     everything, P = slice(0, len(X)), RNG.normal(size=(len(X), len(X)))
-    values, gradient = kernel._gram_tiles(X)(everything, everything)
-    there, gradient_there = kernel._gram_tiles(device.put(X))(everything, everything)
+    values, gradient = kernel._gram_tiles(kernel._pairs(X))(everything, everything, None)
+    pairs = kernel._pairs(device.put(X))
+    there, gradient_there = kernel._gram_tiles(pairs)(everything, everything, None)
     np.testing.assert_allclose(to_numpy(there), values, atol=1e-7)
     np.testing.assert_allclose(gradient_there(device.put(P)), gradient(P), rtol=1e-6)
 

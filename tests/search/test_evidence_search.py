@@ -1,5 +1,6 @@
 """The evidence of a Gram matrix, and one width per feature that maximizes it."""
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -9,15 +10,14 @@ from reference import central_difference, gaussian
 from scipy.stats import multivariate_normal
 
 from mercer._data.weights import SampleWeights, UnitWeights
-from mercer._gram.samples import spread_rows
-from mercer._search.evidence import GaussianEvidence
+from mercer._gram.samples import Samples, spread_rows
+from mercer._search.evidence import SAFE_NOISE, GaussianEvidence, KernelSums, Slopes
 from mercer._search.evidence_search import (
     PRIOR_DEVIATION,
     EvidenceMaximum,
     _Evidence,
     marginal_likelihood_widths,
 )
-from mercer._search.width_sums import SAFE_NOISE, WidthSum
 from mercer.kernels import (
     ExponentialPower,
     Gaussian,
@@ -106,14 +106,26 @@ def test_differences_of_binary_columns_are_matrix_products() -> None:
     X[:, 2] = np.where(X[:, 2] > 1.0, 5.0, -2.0)
     X[:, 3] = 4.0
     kernels = [ExponentialPower(ard=True).bind(X), Laplacian(ard=True).bind(X)]
-    summed, thetas = WidthSum(kernels, X, np.float64), [np.linspace(-0.5, 0.5, 6)] * 2
-    gram, contract = summed(thetas, np.array([1.0, 0.5]))
-    expected = [k.with_theta(t) for k, t in zip(kernels, thetas, strict=True)]
+    expected = [kernel.with_theta(np.linspace(-0.5, 0.5, 6)) for kernel in kernels]
+    summed = KernelSums(kernels, Samples(X), X)
+    gram, contracted = summed(expected, np.array([1.0, 0.5]))
     assert_allclose(gram, expected[0](X) + 0.5 * expected[1](X), rtol=1e-12)
     P = np.cos(np.add.outer(np.arange(50), np.arange(50)))
     slopes = [kernel.vjp(X, P)[1] for kernel in expected]
     inner = [np.sum(P * kernel(X)) for kernel in expected]
-    assert_allclose(contract(P), np.concatenate([*slopes, inner]), rtol=1e-10, atol=1e-10)
+    found = contracted(Slopes(0.0, 0.0, P, np.zeros((50, 1))))
+    assert_allclose(found, np.concatenate([*slopes, inner]), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("in_single", [True, False])
+def test_memory_does_not_grow_with_the_number_of_columns(in_single: bool) -> None:
+    X, y = problem(500, 80)
+    objective = _Evidence(SUM.bind(X), X, y, 1.0, in_single=in_single)
+    tracemalloc.start()
+    objective(np.append(objective.middle[:-1], np.log(0.1)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10.0 * 500**2 * (4.0 if in_single else 8.0)
 
 
 @pytest.mark.parametrize("family", [Gaussian(ard=True), SUM])

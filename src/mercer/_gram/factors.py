@@ -19,7 +19,7 @@ _THREADED_ROWS = 500
 def with_diagonal(K: Array, value: float | Array) -> Array:
     """Return K + diag(value), or K + value I if it is a number, as a new array."""
     system = K.copy()
-    system[np.diag_indices_from(system)] += value
+    system.ravel()[:: len(K) + 1] += value
     return system
 
 
@@ -116,23 +116,27 @@ def log_determinant(factor: Array) -> float:
     return 2.0 * float(np.log(np.diag(factor)).sum())
 
 
-def inverted(factor: Array, block: int = 128) -> Array:
+def inverted(factor: Array, *, overwrite: bool = False, block: int = 64) -> Array:
     """Return the inverse of a matrix, from its lower Cholesky factor.
 
     Parameters
     ----------
     factor : ndarray of shape (n_samples, n_samples)
-    block : int, default=128
+    overwrite : bool, default=False
+        Whether the factor may be overwritten.
+    block : int, default=64
         The triangle is mirrored in blocks of this many rows, which stay in cache.
     """
     if (device := _device_for(factor)) is not None:
         return _device_inverse(factor, device)
+    columns = np.asfortranarray(factor)
     with _threads_for(factor):
-        inverse, _ = _lapack("potri", factor)(np.asfortranarray(factor), lower=1)
+        inverse, _ = _lapack("potri", factor)(columns, lower=1, overwrite_c=overwrite)
+    above = np.triu(np.ones((block, block), dtype=bool), 1)
     for start in range(0, len(inverse), block):
         stop = start + block
         corner = inverse[start:stop, start:stop]
-        corner[:] = np.tril(corner) + np.tril(corner, -1).T
+        np.copyto(corner, corner.T.copy(), where=above[: len(corner), : len(corner)])
         inverse[start:stop, stop:] = inverse[stop:, start:stop].T
     return np.asarray(inverse.T)
 

@@ -332,11 +332,12 @@ def kernel_tiles(
     """
     offset = 0.0 if centered else kernel.offset
     structure, scaled = kernel.structure, samples.scaled
-    ard = None if samples.stacked else kernel._gram_tiles(samples.X)
+    pairs = None if samples.stacked else kernel._pairs(samples.X)
+    ard = None if pairs is None else kernel._gram_tiles(pairs)
 
     def ard_tile(tile: Tile) -> KernelTile:
         assert ard is not None
-        values, gradient = ard(tile.rows, tile.columns)
+        values, gradient = ard(tile.rows, tile.columns, None)
         values = scaled(values + offset if offset else values, tile)
         return KernelTile(values, lambda P: gradient(scaled(P, tile)))
 

@@ -217,7 +217,9 @@ def _is_small(plan: Sequence[Item]) -> bool:
     return few and sum(rows * columns for rows, columns in shapes) < _FEW_VALUES
 
 
-def assembled(plan: Sequence[Tile], n_samples: int, block: Callable[[Tile], Array]) -> Array:
+def assembled(
+    plan: Sequence[Tile], n_samples: int, block: Callable[[Tile], Array], out: Array | None = None
+) -> Array:
     """Return a symmetric matrix from its tiles, each computed in a thread.
 
     Parameters
@@ -226,6 +228,8 @@ def assembled(plan: Sequence[Tile], n_samples: int, block: Callable[[Tile], Arra
     n_samples : int
     block : callable
         Returns the values on a tile, shape (n_rows, n_columns).
+    out : ndarray of shape (n_samples, n_samples), default=None
+        An array for the result.
 
     Returns
     -------
@@ -238,7 +242,7 @@ def assembled(plan: Sequence[Tile], n_samples: int, block: Callable[[Tile], Arra
     """
     if n_samples >= _MANY_SAMPLES:
         check_gram_memory(n_samples)
-    result = np.zeros((n_samples, n_samples))
+    result = np.zeros((n_samples, n_samples)) if out is None else out
 
     def fill(tile: Tile) -> None:
         values = block(tile)

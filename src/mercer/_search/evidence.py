@@ -1,24 +1,34 @@
 """Evidence of Gaussian processes as a function of the log-parameters of kernels."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from scipy.linalg import cho_solve
 
-from mercer._data.arrays import eye_like, like, namespace, to_numpy, triangular_inverse
-from mercer._data.types import AnyArray, Array
+from mercer._data.arrays import (
+    eye_like,
+    is_foreign,
+    like,
+    namespace,
+    to_numpy,
+    triangular_inverse,
+)
+from mercer._data.types import AnyArray, Array, Features
 from mercer._data.weights import SampleWeights
-from mercer._gram.devices import current_device
+from mercer._gram.devices import LEAST_ROWS, Device, current_device, device_with_room
 from mercer._gram.factors import definite_factor, inverted, log_determinant, with_diagonal
-from mercer._gram.kernel_products import base_grams
-from mercer._gram.samples import KernelTile, Samples, kernel_tiles
+from mercer._gram.memory import working_memory
+from mercer._gram.samples import Samples, kernel_tiles
 from mercer._gram.tiles import Tile, assembled, kept, map_tiles
-from mercer._search.device_sums import DeviceSum, device_for_sum
-from mercer._search.width_sums import SAFE_NOISE, Contract, Precision, WidthSum, accepts
-from mercer.kernels._distances import inner
+from mercer.kernels._distances import center_of, inner
 from mercer.kernels._kernel import Kernel
+
+SAFE_NOISE = 1e-6
+"""If the noise variance, divided by the sum of the weights and the number of rows, is lower than
+this, rounding in single precision may change the log marginal likelihood per observation by more
+than 2e-4."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +91,11 @@ class GaussianEvidence:
         noise : float
         """
         factor, alpha = factored(K, noise / self.weights.values, self.Y)
-        n_observations = (self.rank or self.Y.shape[1]) * self.weights.total
-        return float(np.sum(self.Y * alpha)) / n_observations, factor, alpha
+        return float(np.sum(self.Y * alpha)) / self._n_observations, factor, alpha
+
+    @property
+    def _n_observations(self) -> float:
+        return (self.rank or self.Y.shape[1]) * self.weights.total
 
     def value(self, K: Array, noise: float) -> float:
         """Return tr(Y'A^-1 Y) + m (ln|A| + n ln 2 pi) for m targets.
@@ -92,28 +105,21 @@ class GaussianEvidence:
         amplitude, factor, _ = self.amplitude(K, noise)
         return self._value(amplitude, log_determinant(factor), noise)
 
-    def slopes(self, K: Array, noise: float) -> Slopes:
-        """Return the objective and its derivatives; see :class:`GramObjective`."""
-        amplitude, factor, alpha = self.amplitude(K, noise)
-        value = self._value(amplitude, log_determinant(factor), noise)
-        return self._slopes(value, amplitude, inverted(factor), alpha, noise)
+    def slopes(self, K: AnyArray, noise: float) -> Slopes:
+        """Return the objective and its derivatives; see :class:`GramObjective`.
 
-    def slopes_on_device(self, K: AnyArray, noise: float) -> Slopes:
-        """Return what `slopes` returns, for a matrix on a card and weights of one.
-
-        Parameters
-        ----------
-        K : array of shape (n_samples, n_samples)
-        noise : float
+        If the matrix is on a card, weights must be one.
         """
-        xp, Y = namespace(K), like(self.Y, K)
-        factor = xp.linalg.cholesky(K + noise * eye_like(K))
-        determinant = 2.0 * float(xp.sum(xp.log(xp.linalg.diagonal(factor))))
-        root = triangular_inverse(factor)
-        inverse = root.T @ root
-        alpha = inverse @ Y
-        n_observations = (self.rank or self.Y.shape[1]) * self.weights.total
-        amplitude = float(xp.sum(Y * alpha)) / n_observations
+        if isinstance(K, np.ndarray):
+            amplitude, factor, alpha = self.amplitude(K, noise)
+            determinant, inverse = log_determinant(factor), inverted(factor, overwrite=True)
+        else:
+            xp, Y = namespace(K), like(self.Y, K)
+            root = triangular_inverse(xp.linalg.cholesky(K + noise * eye_like(K)))
+            determinant = -2.0 * float(xp.sum(xp.log(xp.linalg.diagonal(root))))
+            inverse = root.T @ root
+            alpha = inverse @ Y
+            amplitude = float(xp.sum(Y * alpha)) / self._n_observations
         value = self._value(amplitude, determinant, noise)
         return self._slopes(value, amplitude, inverse, alpha, noise)
 
@@ -140,6 +146,126 @@ class GaussianEvidence:
         if self.rank is not None:
             return float(np.log(amplitude)) + determinant / total
         return m * (determinant + total * (amplitude + np.log(2.0 * np.pi)))
+
+
+_Part: TypeAlias = tuple[AnyArray, Callable[[AnyArray], Array]]
+"""Values of a kernel on a tile, and a function from a matrix P to the derivatives of <P, K>."""
+
+
+class KernelSums:
+    """Weighted sums of kernels between all samples, and their derivatives, tile by tile.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        Bound to the samples; their parameters are ignored.
+    samples : Samples
+        With unit weights.
+    table : array of shape (n_samples, n_features), sparse matrix, or stack of Gram matrices
+        The samples, in the precision and on the device in which kernels with one width per feature
+        are evaluated. On a card, all samples are one tile.
+
+    Notes
+    -----
+    Kernel values are kept for the derivatives if two matrices for each kernel fit in memory. Their
+    arrays are used again: to provide new memory takes as long as to fill it.
+    """
+
+    def __init__(self, kernels: Sequence[Kernel], samples: Samples, table: AnyArray) -> None:
+        self.samples, self.table, self.n_kernels = samples, table, len(kernels)
+        n, on_card = samples.n_samples, is_foreign(table)
+        self._pairs = [None if samples.stacked else kernel._pairs(table) for kernel in kernels]
+        self._plan = [Tile(slice(0, n), slice(0, n), 1.0)] if on_card else samples.plan
+        self._share = np.inf if on_card else 0.5
+        uses_again = not on_card and 8.0 * n**2 * len(kernels) <= 0.5 * working_memory()
+        self._arrays: dict[object, Array] | None = {} if uses_again else None
+
+    def __call__(
+        self, kernels: Sequence[Kernel], weights: Array
+    ) -> tuple[AnyArray, Callable[[Slopes], Array]]:
+        """Return the Gram matrix of a sum, and a function for its derivatives.
+
+        Both are valid until the next call. The function returns the derivatives of <P, K> in all
+        log-parameters, then <P, K>, of each kernel, for the matrix P = `inverse` - `factor`
+        `factor`'.
+
+        Parameters
+        ----------
+        kernels : sequence of Kernel
+            The kernels with some parameters.
+        weights : ndarray of shape (n_kernels,)
+        """
+        n, are_short = self.samples.n_samples, [pairs is not None for pairs in self._pairs]
+        offsets = np.where(are_short, [kernel.offset for kernel in kernels], 0.0)
+        parts = [self._part(k, kernel) for k, kernel in enumerate(kernels)]
+        tiles = kept(lambda t: [part(t) for part in parts], n, 2 * len(parts), self._share)
+        constant = float(weights @ offsets)
+
+        def block(tile: Tile) -> AnyArray:
+            (first, *others), ((values, _), *rest) = weights.tolist(), tiles(tile)
+            total = constant + first * values
+            for weight, (values, _) in zip(others, rest, strict=True):
+                total += weight * values
+            return total
+
+        def contracted(slopes: Slopes) -> Array:
+            def contract(tile: Tile) -> Array:
+                here, there = slopes.factor[tile.rows, :], slopes.factor[tile.columns, :]
+                P = slopes.inverse[tile.rows, tile.columns] - here @ there.T
+                values, total = tiles(tile), float(namespace(P).sum(P))
+                gradients = [gradient(P) for _, gradient in values]
+                products = np.array([inner(P, one) for one, _ in values])
+                return tile.count * np.concatenate([*gradients, products + offsets * total])
+
+            return np.sum(list(map_tiles(contract, self._plan)), axis=0)
+
+        if len(self._plan) == 1:
+            return block(self._plan[0]), contracted
+        return assembled(self._plan, n, block, self._array("gram", (n, n))), contracted
+
+    def _part(self, position: int, kernel: Kernel) -> Callable[[Tile], _Part]:
+        """Return values, less the offset if there are pairs, and derivatives of a kernel."""
+        pairs = self._pairs[position]
+        if pairs is None:
+            source = kernel_tiles(kernel, self.samples, centered=False)
+
+            def part(tile: Tile) -> _Part:
+                found = source(tile)
+                return found.values, found.gradient
+
+            return part
+        tiles = kernel._gram_tiles(pairs)
+        return lambda tile: tiles(
+            tile.rows, tile.columns, self._array((position, tile.start), (2, *tile.shape))
+        )
+
+    def _array(self, key: object, shape: tuple[int, ...]) -> Array | None:
+        """Return an array to be overwritten, if there is one."""
+        if self._arrays is None:
+            return None
+        if key not in self._arrays:
+            self._arrays[key] = np.empty(shape, self.table.dtype)
+        return self._arrays[key]
+
+
+def device_for_sum(kernels: Sequence[Kernel], X: Features) -> Device | None:
+    """Return the device on which a sum is evaluated, None for the processor.
+
+    Kernels need one width per feature, and formulas that accept arrays of other libraries.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+    X : ndarray, sparse matrix or stack of Gram matrices
+    """
+    if current_device() is None or not isinstance(X, np.ndarray) or len(X) < LEAST_ROWS:
+        return None
+    for kernel in kernels:
+        if X.ndim != 2 or not kernel.accepts_array_api or kernel._pairs(X[:2]) is None:
+            return None
+    # The sum, its factor, their inverses and a temporary matrix, and four for each kernel.
+    size = (5.0 + 4.0 * len(kernels)) * 8.0 * len(X) ** 2
+    return device_with_room(size, f"the marginal likelihood of {len(X):,} rows")
 
 
 class KernelParameters:
@@ -174,8 +300,7 @@ class KernelParameters:
     ) -> None:
         self.samples, self.kernels, self.of_gram = samples, list(kernels), of_gram
         self.noise, self.n_fixed, self.in_single = noise, n_fixed, in_single
-        self._is_plain = accepts(self.kernels, samples.X)
-        self._sums = dict[Precision, WidthSum]()
+        self._sums = dict[object, KernelSums]()
         self.sizes = [kernel.theta.size for kernel in self.kernels]
         self.ends = np.cumsum(self.sizes)
 
@@ -201,85 +326,41 @@ class KernelParameters:
 
     def _split(self, x: Array) -> tuple[list[Array], Array, float]:
         """Return the log-parameters of the kernels, their weights, and the noise variance."""
-        thetas, logs = np.split(x[: self.ends[-1]], self.ends[:-1]), x[self.ends[-1] :]
+        thetas = [x[end - size : end] for end, size in zip(self.ends, self.sizes, strict=True)]
+        logs = x[self.ends[-1] :]
         n_free = len(self.kernels) - self.n_fixed
         weights = np.exp(np.append(np.zeros(self.n_fixed), logs[:n_free]))
         return thetas, weights, float(np.exp(logs[n_free])) if self.noise is None else self.noise
 
-    def _evaluated(self, x: Array) -> tuple[Array, Contract]:
-        """Return the Gram matrix and its derivatives, from arrays of all samples."""
-        thetas, weights, noise = self._split(x)
-        is_safe = noise >= SAFE_NOISE * self.samples.n_samples * weights.sum()
-        dtype: Precision = np.float32 if self.in_single and is_safe else np.float64
-        if dtype not in self._sums:
-            self._sums[dtype] = WidthSum(self.kernels, self.samples.X, dtype)
-        return self._sums[dtype](thetas, weights)
+    def _summed(
+        self, x: Array, *, slopes: bool = False
+    ) -> tuple[AnyArray, Callable[[Slopes], Array]]:
+        """Return the Gram matrix, on a card if the objective accepts it, and its derivatives."""
+        kernels, weights, noise = self.read(x)
+        samples, X, evidence, device = self.samples.unweighted, self.samples.X, self.of_gram, None
+        if not slopes or (isinstance(evidence, GaussianEvidence) and evidence.weights.is_unit):
+            device = device_for_sum(kernels, X)
+        is_single = device is None and self.in_single and isinstance(X, np.ndarray)
+        is_single &= noise >= SAFE_NOISE * samples.n_samples * weights.sum()
+        if (key := (device, is_single)) not in self._sums:
+            single = (X - center_of(X)).astype(np.float32) if is_single else X
+            table = single if device is None else device.put(X)
+            self._sums[key] = KernelSums(self.kernels, samples, table)
+        return self._sums[key](kernels, weights)
 
     def gram(self, x: Array) -> Array:
         """Return the Gram matrix of the weighted sum."""
-        if self._is_plain and current_device() is None:
-            return self._evaluated(x)[0].copy()
-        kernels, weights, _ = self.read(x)
-        device = device_for_sum(kernels, self.samples.X)
-        if device is not None:
-            return to_numpy(DeviceSum.of(kernels, weights, self.samples.X, device).gram)
-        return base_grams(self.samples, kernels, centered=False).weighted_sum(weights)
+        return to_numpy(self._summed(x)[0]).copy()
 
     def value(self, x: Array) -> float:
         """Return the objective."""
-        return self.of_gram.value(self.gram(x), self.read(x)[2])
+        return self.of_gram.value(to_numpy(self._summed(x)[0]), self._split(x)[2])
 
     def __call__(self, x: Array) -> tuple[float, Array]:
-        """Return the objective and its gradient, which is computed tile by tile.
-
-        Kernel values are kept for the gradient if three matrices for each kernel fit in memory. On
-        a card, the Gram matrices of all samples are one tile.
-        """
-        if self._is_plain and current_device() is None:
-            gram, contracted = self._evaluated(x)
-            _, weights, noise = self._split(x)
-            found = self.of_gram.slopes(gram, noise)
-            P = found.inverse - found.factor @ found.factor.T
-            return found.value, self._gradient(contracted(P), weights, found.log_noise)
-        kernels, weights, noise = self.read(x)
-        evidence, X = self.of_gram, self.samples.X
-        if (
-            isinstance(evidence, GaussianEvidence)
-            and evidence.weights.is_unit
-            and (device := device_for_sum(kernels, X))
-        ):
-            total = DeviceSum.of(kernels, weights, X, device)
-            found = evidence.slopes_on_device(total.gram, noise)
-            P = found.inverse - found.factor @ found.factor.T
-            return found.value, self._gradient(total.contracted(P), weights, found.log_noise)
-        samples = self.samples.unweighted
-        sources = [kernel_tiles(kernel, samples, centered=False) for kernel in kernels]
-
-        def computed(tile: Tile) -> list[KernelTile]:
-            return [source(tile) for source in sources]
-
-        tiles = kept(computed, samples.n_samples, 3 * len(kernels))
-
-        def block(tile: Tile) -> Array:
-            (first, *others), (one, *rest) = weights.tolist(), tiles(tile)
-            total = first * one.values
-            for weight, other in zip(others, rest, strict=True):
-                total += weight * other.values
-            return np.asarray(total)
-
-        K = assembled(samples.plan, samples.n_samples, block)
-        found = self.of_gram.slopes(K, noise)
-
-        def contract(tile: Tile) -> Array:
-            P = found.inverse[tile.rows, tile.columns] - (
-                found.factor[tile.rows] @ found.factor[tile.columns].T
-            )
-            here = tiles(tile)
-            slopes = [one.gradient(P) for one in here]
-            return tile.count * np.concatenate([*slopes, [inner(P, one.values) for one in here]])
-
-        total = np.sum(list(map_tiles(contract, samples.plan)), axis=0)
-        return found.value, self._gradient(total, weights, found.log_noise)
+        """Return the objective and its gradient."""
+        (gram, contracted), (_, weights, noise) = self._summed(x, slopes=True), self._split(x)
+        found = self.of_gram.slopes(gram, noise)
+        return found.value, self._gradient(contracted(found), weights, found.log_noise)
 
     def _gradient(self, total: Array, weights: Array, log_noise: float) -> Array:
         """Return the gradient in x, from contractions of all slopes and of all kernels' values."""

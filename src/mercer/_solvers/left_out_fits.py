@@ -176,7 +176,7 @@ def left_out_fits(
     weights = as_weights(weights, len(gram))
     resampling = as_resampling(resampling, len(gram))
     factor, _ = penalized_factor(gram, ridge.alpha, weights, constant=1.0)
-    return LeftOutFits(ridge, inverted(factor), weights, resampling)
+    return LeftOutFits(ridge, inverted(factor, overwrite=True), weights, resampling)
 
 
 def fitted_left_out(
@@ -189,7 +189,7 @@ def fitted_left_out(
     """
     scaled, factor, alpha = solved_ridge(gram, targets, alpha, weights, constant=1.0)
     ridge = Ridge(weights.scaled(scaled), weights.mean(targets), alpha)
-    inverse = inverted(factor).astype(float, copy=False)
+    inverse = inverted(factor, overwrite=True).astype(float, copy=False)
     fits = LeftOutFits(ridge, inverse, weights, resampling)
     if resampling.one_at_a_time:
         return ridge.dual_coef_, fits.residuals

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from mercer._data.types import Array, Features
 from mercer._data.validation import check_positive
-from mercer.kernels._distances import inner, log_interval
-from mercer.kernels._kernel import GramTiles, Kernel
+from mercer.kernels._distances import Pairs, inner, log_interval
+from mercer.kernels._kernel import Kernel
 from mercer.kernels._minkowski import slices
 from mercer.kernels._radial import Gaussian
 from mercer.kernels._structure import Structure
@@ -192,7 +192,7 @@ class Categorical(OfColumns):
         sums -= equal_contractions(X, W, Z, here)
         return value, -2.0 * self._weights(X.shape[1]) * sums
 
-    def _gram_tiles(self, X: Features) -> GramTiles | None:
+    def _pairs(self, X: Features) -> Pairs | None:
         return None
 
 

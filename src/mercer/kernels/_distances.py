@@ -1,14 +1,17 @@
 """Inner products and distances of samples, and the search intervals that are derived from them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._data.arrays import like, namespace, to_numpy
+from mercer._data.arrays import is_foreign, like, namespace, to_numpy
 from mercer._data.types import Array, Features
-from mercer.kernels._minkowski import minkowski_squared, slices
+from mercer.kernels._minkowski import DifferencePowers, minkowski_squared, slices, weighted_powers
 
 Bandwidth: TypeAlias = float | Array | Literal["median"]
 """One width, one per feature, or "median" for the median distance between samples."""
@@ -31,6 +34,8 @@ LARGEST_SQUARE = float(np.finfo(float).max * np.sqrt(np.finfo(float).eps))
 def inner(A: Features, B: Features) -> float:
     """Return the Frobenius inner product of dense matrices, without their elementwise product."""
     if isinstance(A, np.ndarray):
+        if A.flags.c_contiguous and B.flags.c_contiguous:
+            return float(A.ravel() @ B.ravel())
         return float(np.einsum("ij,ij->", A, B))
     return float(namespace(A).sum(A * B))
 
@@ -223,6 +228,9 @@ def recompute_cancelled(
     if start is not None:
         rows = np.arange(X.shape[0])
         squared[rows, start + rows] = 0.0
+    if squared.dtype == np.float32:
+        np.maximum(squared, 0.0, out=squared)
+        return
     of_X, of_Z = squares
     limit = _CANCELLED * float(of_Z.max(initial=0.0))
     smallest = squared.min(initial=np.inf)
@@ -238,6 +246,125 @@ def recompute_cancelled(
     # Only the differences of a few thousand pairs are in memory at a time.
     for some in slices(i.size, 4096):
         squared[i[some], j[some]] = rows_squared(X[i[some]] - Z[j[some]])
+
+
+class Pairs:
+    """All pairs of rows of a table, whose distances are computed block by block for any widths.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Also of another library than NumPy. Distances have its precision.
+    """
+
+    def __init__(self, X: Array) -> None:
+        self._X = X
+
+    @cached_property
+    def _centered(self) -> Array:
+        centered: Array = self._X - center_of(self._X)
+        return centered
+
+    @cached_property
+    def _powers(self) -> DifferencePowers:
+        return DifferencePowers(self._X, self._X, 1.0)
+
+    def scaled(self, lengths: Array, norm: float) -> PairDistances | PairPowers:
+        """Return squared distances |(x - z) / lengths|_p^2 and their parts.
+
+        Parameters
+        ----------
+        lengths : ndarray of shape (n_features,)
+        norm : float
+            Exponent p.
+        """
+        lengths = like(lengths, self._X)
+        if norm == 2.0:
+            return PairDistances(self._centered / lengths)
+        powers = None if is_foreign(self._X) else self._powers.scaled(lengths, norm)
+        return PairPowers(self._X / lengths, norm, powers)
+
+
+class PairDistances:
+    """Squared Euclidean distances between the rows of a centered table, block by block.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+
+    Attributes
+    ----------
+    table : array of shape (n_samples, n_features)
+
+    Notes
+    -----
+    Squared distances are one product, of [-2 x, |x|^2, 1] with [z, 1, |z|^2].
+    """
+
+    def __init__(self, X: Array) -> None:
+        xp, norms = namespace(X), rows_squared(X)
+        ones = xp.ones_like(norms)[:, None]
+        self.table, self._norms, self._squares = X, norms, X * X
+        self._left = xp.concat([-2.0 * X, norms[:, None], ones], axis=1)
+        self._right = xp.concat([X, ones, norms[:, None]], axis=1)
+
+    def squared(self, rows: slice, columns: slice, out: Array | None = None) -> Array:
+        """Return the squared distances of a block, in an array of NumPy if it is given."""
+        left, right = self._left[rows, :], self._right[columns, :].T
+        u: Array = left @ right if out is None else np.matmul(left, right, out=out)
+        here, there, start = (
+            self.table[rows, :],
+            self.table[columns, :],
+            0 if rows == columns else None,
+        )
+        recompute_cancelled(u, here, there, (self._norms[rows], self._norms[columns]), start)
+        return u
+
+    def parts(self, W: Array, u: Array, rows: slice, columns: slice) -> Array:
+        """Return each feature's part of the sum of W u over a block, for distances u."""
+        # The column of ones gives the sums over each row.
+        product = W @ self._right[columns, :-1]
+        sums: Array = product[:, -1] @ self._squares[rows, :]
+        sums = sums + namespace(W).sum(W, axis=0) @ self._squares[columns, :]
+        return sums - 2.0 * column_products(self.table[rows, :], product[:, :-1])
+
+
+class PairPowers:
+    """Squared distances |x - z|_p^2 between the rows of a table, block by block.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+    norm : float
+        Exponent p.
+    powers : DifferencePowers, default=None
+        Differences of the rows; None for arrays of other libraries than NumPy.
+
+    Attributes
+    ----------
+    table : array of shape (n_samples, n_features)
+    """
+
+    def __init__(self, X: Array, norm: float, powers: DifferencePowers | None = None) -> None:
+        self.table, self._norm, self._powers = X, norm, powers
+
+    def squared(self, rows: slice, columns: slice, out: Array | None = None) -> Array:
+        """Return the squared distances of a block, in an array of NumPy if it is given."""
+        if self._powers is None:
+            return minkowski_squared(self.table[rows, :], self.table[columns, :], self._norm)
+        u = self._powers.powers(rows, columns, out)
+        u **= 2.0 / self._norm
+        return u
+
+    def parts(self, W: Array, u: Array, rows: slice, columns: slice) -> Array:
+        """Return each feature's part of the sum of W u over a block, for distances u.
+
+        W is overwritten.
+        """
+        W *= u ** (1.0 - 0.5 * self._norm)
+        if self._powers is None:
+            return weighted_powers(self.table[rows, :], W, self.table[columns, :], self._norm)
+        return self._powers.weighted(W, rows, columns)
 
 
 def log_interval(bounds: Bounds, *, zero_allowed: bool = False) -> Array | None:

@@ -1,5 +1,6 @@
 """Exponential power kernels, exp(-(|(x - x') / s|_p)^q), and the Laplacian among them."""
 
+import math
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, Literal, Self, TypeAlias
@@ -87,9 +88,9 @@ class ExponentialPower(Stationary):
         """Return the kernel with other widths, and another power and norm if these are searched."""
         changed = super().with_theta(theta)
         # Rounding must not carry a norm above two, or a power above the norm.
-        if np.isclose(changed.norm, 2.0, rtol=1e-12, atol=0.0):
+        if math.isclose(changed.norm, 2.0, rel_tol=1e-12):
             changed.norm = 2.0
-        if np.isclose(changed.power, changed.norm, rtol=1e-12, atol=0.0):
+        if math.isclose(changed.power, changed.norm, rel_tol=1e-12):
             changed.power = changed.norm
         return changed
 

@@ -13,7 +13,7 @@ from sklearn.utils import check_array, gen_batches
 from mercer._data.types import Array, Features
 from mercer._data.validation import refused_dates
 from mercer.kernels._column_names import are_rows, check_names
-from mercer.kernels._distances import inner
+from mercer.kernels._distances import Pairs, inner
 from mercer.kernels._own_formula import OwnFormula, parameters
 from mercer.kernels._structure import InnerProduct, PrecomputedGram, Structure
 
@@ -23,8 +23,11 @@ BLOCK_ROWS = 256
 N_STARTS = 9
 """Number of points, evenly spaced in its interval, from which a gradient search may start."""
 
-GramTiles: TypeAlias = Callable[[slice, slice], tuple[Array, Callable[[Array], Array]]]
-"""Function that evaluates a tile of a Gram matrix, given its rows and columns.
+GramTiles: TypeAlias = Callable[
+    [slice, slice, Array | None], tuple[Array, Callable[[Array], Array]]
+]
+"""Function that evaluates a tile of a Gram matrix, given its rows and columns, and two matrices of
+its shape to be overwritten, or None.
 
 It returns the values, less the offset, and a function that maps a matrix P of the same shape to the
 derivatives of <P, K> with respect to the log-parameters.
@@ -326,9 +329,18 @@ class Kernel(OwnFormula):
         """
         return self, X
 
-    def _gram_tiles(self, X: Features) -> GramTiles | None:
-        """Return a function for tiles whose values and gradients share distances, or None."""
+    def _pairs(self, X: Features) -> Pairs | None:
+        """Return the pairs of rows that `_gram_tiles` takes, for any widths; None if it does not.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sparse matrix
+        """
         return None
+
+    def _gram_tiles(self, pairs: Pairs) -> GramTiles:
+        """Return a function for tiles whose values and gradients share distances."""
+        raise NotImplementedError
 
 
 def gram_tile(kernel: Kernel, X: Features, rows: slice, columns: slice) -> Array:

@@ -15,6 +15,7 @@ from mercer._data.similar_names import did_you_mean
 from mercer._data.types import Array, Features
 from mercer.kernels._column_names import are_rows
 from mercer.kernels._composition import Composite, as_operand
+from mercer.kernels._distances import Pairs
 from mercer.kernels._formula_table import Names, Terms, chosen_names, on_columns
 from mercer.kernels._kernel import GramTiles, Kernel
 from mercer.kernels._radial import RadialFunction
@@ -66,8 +67,11 @@ class OnMapped(Composite):
     ) -> tuple[float, Array]:
         return self.kernel._contract(self._mapped(X), P, self._mapped(Z), start)
 
-    def _gram_tiles(self, X: Features) -> GramTiles | None:
-        return self.kernel._gram_tiles(self._mapped(X))
+    def _pairs(self, X: Features) -> Pairs | None:
+        return self.kernel._pairs(self._mapped(X))
+
+    def _gram_tiles(self, pairs: Pairs) -> GramTiles:
+        return self.kernel._gram_tiles(pairs)
 
 
 @dataclass(eq=False, repr=False)

@@ -7,8 +7,8 @@ from typing import Self
 import numpy as np
 
 from mercer._data.types import Array, Features
-from mercer.kernels._distances import distance_range, inner, log_interval
-from mercer.kernels._kernel import GramTiles, Kernel
+from mercer.kernels._distances import Pairs, distance_range, inner, log_interval
+from mercer.kernels._kernel import Kernel
 from mercer.kernels._radial import Stationary
 from mercer.kernels._structure import Structure
 
@@ -125,5 +125,5 @@ class Ordinal(Stationary):
             apart = np.abs(x[:, None] - z)
             yield np.minimum(apart, 1.0, out=apart)
 
-    def _gram_tiles(self, X: Features) -> GramTiles | None:
+    def _pairs(self, X: Features) -> Pairs | None:
         return None

@@ -10,6 +10,7 @@ import numpy as np
 from mercer._data.types import Array, Features
 from mercer._data.validation import are_positive
 from mercer.kernels._categorical import OfColumns
+from mercer.kernels._distances import Pairs
 
 
 @dataclass(eq=False, repr=False)
@@ -79,8 +80,18 @@ class Periodic(OfColumns):
     def _scaled(self, X: Features) -> Array:
         """Return points on circles, divided by the widths."""
         self._check_width(X.shape[1])
+        return self._on_circles(X) / self._lengths()
+
+    def _on_circles(self, X: Features) -> Array:
         angles = 2.0 * np.pi * (np.asarray(X) / self._periods(X.shape[1]) % 1.0)
-        return np.hstack([np.cos(angles) / self._scale(), np.sin(angles) / self._scale()])
+        return np.hstack([np.cos(angles), np.sin(angles)])
+
+    def _pairs(self, X: Features) -> Pairs | None:
+        return super()._pairs(X) and Pairs(self._on_circles(X))
+
+    def _lengths(self) -> Array:
+        scale = np.asarray(self._scale())
+        return scale if scale.ndim == 0 else np.tile(scale, 2)
 
     def _by_width(self, parts: Array) -> Array:
         return np.asarray(parts.reshape(2, -1).sum(axis=0))

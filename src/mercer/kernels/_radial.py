@@ -8,21 +8,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._data.arrays import copied, namespace, overwritten, to_numpy
+from mercer._data.arrays import copied, overwritten, to_numpy
 from mercer._data.types import Array, Features
 from mercer.kernels._distances import (
     Bandwidth,
     Bounds,
+    Pairs,
     centered_distances,
-    column_products,
     distance_range,
     distances_to,
     feature_deviations,
     inner,
     log_interval,
     median_distance,
-    recompute_cancelled,
-    rows_squared,
     scaled_features,
     squared_distances,
     subtract_center,
@@ -104,16 +102,18 @@ class Radial(Kernel):
     def _shifted_diag(self, X: Features) -> Array:
         return np.zeros(X.shape[0])
 
-    def _check_width(self, n_features: int) -> None:
-        n_widths = np.size(self._scale())
-        if np.ndim(self._scale()) and n_widths != n_features:
+    def _check_width(self, n_features: int) -> float | Array:
+        """Return the widths, whose number must suit the features."""
+        scale = self._scale()
+        n_widths = np.size(scale)
+        if np.ndim(scale) and n_widths != n_features:
             raise ValueError(
                 f"{type(self).__name__} has {n_widths} widths, but X has {n_features} features."
             )
+        return scale
 
     def _scaled(self, X: Features) -> Features:
-        self._check_width(X.shape[1])
-        return scaled_features(X, self._scale())
+        return scaled_features(X, self._check_width(X.shape[1]))
 
     def _contract(
         self, X: Features, P: Array, Z: Features, start: int | None
@@ -132,39 +132,33 @@ class Radial(Kernel):
             squares = self._by_width(weighted_squares(X, weighted, Z, u, self.norm))
         return value, np.append(-2.0 * squares, self._shape_gradient(P, u, X, Z))
 
-    def _gram_tiles(self, X: Features) -> GramTiles | None:
-        if sp.issparse(X) or np.ndim(self._scale()) == 0:
+    def _pairs(self, X: Features) -> Pairs | None:
+        if sp.issparse(X) or np.ndim(self._check_width(X.shape[1])) == 0:
             return None
-        X = self._scaled(X)
-        X, _ = subtract_center(X, X)
-        norms, squares, xp = rows_squared(X)[:, None], X * X, namespace(X)
-        ones = xp.ones_like(norms)
-        left = xp.concat([-2.0 * X, norms, ones], axis=1)
-        right = xp.concat([X, ones, norms], axis=1)
+        return Pairs(X)
 
-        def tile(rows: slice, columns: slice) -> tuple[Array, Callable[[Array], Array]]:
-            here, there, start = X[rows, :], X[columns, :], 0 if rows == columns else None
-            if self.norm == 2.0:
-                # Squared distances are one product, of [-2 x, |x|^2, 1] with [z, 1, |z|^2].
-                u = left[rows, :] @ right[columns, :].T
-                recompute_cancelled(u, here, there, (norms[rows, 0], norms[columns, 0]), start)
+    def _lengths(self) -> Array:
+        """Return the length by which each feature of the pairs is divided."""
+        return np.asarray(self._scale())
+
+    def _gram_tiles(self, pairs: Pairs) -> GramTiles:
+        distances = pairs.scaled(self._lengths(), self.norm)
+
+        def tile(
+            rows: slice, columns: slice, out: Array | None
+        ) -> tuple[Array, Callable[[Array], Array]]:
+            u = distances.squared(rows, columns, None if out is None else out[0])
+            if out is None:
+                shifted = self._from_scaled(copied(u))
             else:
-                u = centered_distances(here, there, start, self.norm)
-            shifted = self._from_scaled(copied(u))
+                np.copyto(out[1], u)
+                shifted = self._from_scaled(out[1])
 
             def gradient(P: Array) -> Array:
                 W = self._slope(u, shifted)
                 W *= P
-                if self.norm == 2.0:
-                    # The column of ones gives the sums over each row.
-                    product = W @ right[columns, :-1]
-                    cross = column_products(here, product[:, :-1])
-                    sums = product[:, -1] @ squares[rows, :]
-                    sums = sums + xp.sum(W, axis=0) @ squares[columns, :]
-                    parts = sums - 2.0 * cross
-                else:
-                    parts = weighted_squares(here, W, there, u, self.norm)
-                parts = self._by_width(to_numpy(parts))
+                parts = self._by_width(to_numpy(distances.parts(W, u, rows, columns)))
+                here, there = distances.table[rows, :], distances.table[columns, :]
                 return np.append(-2.0 * parts, self._shape_gradient(P, u, here, there))
 
             return shifted, gradient
@@ -263,14 +257,14 @@ class Stationary(Radial):
 
     def starts(self, X: Features) -> Array:
         """Return nine starts of a search, each with equal widths, shape (9, n_theta)."""
-        starts = super().starts(X)
         low, high = self._width_bounds(X, 1)[0]
         if log_interval(self.bounds) is None:
             # Searches start near the distances, whatever the largest width.
             high -= np.log(10.0) * (self._wide_exponent(1) - self._spread_exponent())
-        widths = np.linspace(low, high, N_STARTS + 2)[1:-1, None]
-        starts[:, : np.size(self._scale())] = widths
-        return starts
+        inside = np.linspace(0.0, 1.0, N_STARTS + 2)[1:-1, None]
+        widths = np.repeat(low + inside * (high - low), np.size(self._scale()), axis=1)
+        shapes = [low + inside * (high - low) for low, high in self._shapes().values()]
+        return np.hstack([widths, *shapes])
 
     @property
     def structure(self) -> Structure:
@@ -278,12 +272,6 @@ class Stationary(Radial):
         if np.ndim(self.bandwidth) == 0:
             return RadialFunction(self, norm=self.norm, n_widths=1)
         return Structure(n_widths=np.size(self.bandwidth), isotropic=self._isotropic)
-
-    @property
-    def has_only_widths(self) -> bool:
-        """Whether one width per feature, in the norm one or two, is all that is learned."""
-        has_one_each = np.ndim(self.bandwidth) == 1 and self.norm in (1.0, 2.0)
-        return has_one_each and self.structure.n_widths == self.theta.size
 
     def _isotropic(self) -> Kernel:
         """Return the same kernel with one width, the geometric mean of its widths."""
@@ -336,7 +324,9 @@ class Stationary(Radial):
         return {}
 
     def _replaced(self, **changes: object) -> Self:
-        return type(self)(**{**self.get_params(deep=False), **changes})
+        changed = object.__new__(type(self))
+        changed.__dict__.update(self.__dict__, **changes)
+        return changed
 
     def _spread_exponent(self) -> float:
         """Return the number of decades by which the search of widths exceeds the distances.
