@@ -1,6 +1,6 @@
 """Combinations of cases: the campaign has all, the ordinary run enough to cover every value."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any
 
@@ -38,19 +38,4 @@ def rotating(first: Iterable[Any], *others: Sequence[Any]) -> list[Any]:
             its_turn = all(n % len(o) == i for (i, _), o in zip(rest, others, strict=True))
             marks = () if its_turn else pytest.mark.campaign
             found.append(pytest.param(value, *(other for _, other in rest), marks=marks))
-    return asked_for(found)
-
-
-def taking_turns(cases: Iterable[tuple[Hashable, ...]], every: int = 3) -> list[Any]:
-    """Return cases, marked for the campaign but for every third, say, of each value.
-
-    The n-th value of one argument meets the values of another in turn, as in a Latin square.
-    """
-    cases = list(cases)
-    values = [list(dict.fromkeys(column)) for column in zip(*cases, strict=True)]
-    found = []
-    for case in cases:
-        turn = sum(known.index(value) for known, value in zip(values, case, strict=True)) % every
-        marks = () if turn == 0 else pytest.mark.campaign
-        found.append(pytest.param(*case, id=" by ".join(map(str, case)), marks=marks))
     return asked_for(found)

@@ -1,38 +1,73 @@
 """Calls of the command line, and small tables for it."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
+from shlex import split
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
-pd = pytest.importorskip("pandas")
-typer_testing = pytest.importorskip("typer.testing")
+from mercer_command.app import app
+from mercer_command.columns import recognize_columns
+from mercer_command.output import Figure, Section
+from mercer_command.table_files import read_cells
+
 pytest.importorskip("skops.io")
-
-from mercer_command.app import app  # noqa: E402
-from mercer_command.columns import recognize_columns  # noqa: E402
-from mercer_command.output import Figure, Section  # noqa: E402
-from mercer_command.table_files import read_cells  # noqa: E402
 
 Run = Callable[..., Any]
 
 
-def call(*arguments: object, text: str | None = None) -> Any:
-    """Run the command in the current folder, with a text on its standard input."""
-    words = [str(argument) for argument in arguments]
-    return typer_testing.CliRunner().invoke(app, words, input=text)
+@dataclass(frozen=True)
+class Ended:
+    """What a run has written: as it is, and in one line, on stdout, stderr and both."""
+
+    stdout: str
+    stderr: str
+    said: str
+    noted: str
+
+    @property
+    def told(self) -> str:
+        return f"{self.said} {self.noted}"
 
 
-def error_line(result: Any) -> str:
-    """Return the one line on stderr of a run that must fail."""
+def call(line: str = "", *others: object, text: str | None = None, table: Any = None) -> Any:
+    """Run the command in the current folder.
+
+    A text is its standard input; a table is written to the file that the line names first.
+    """
+    words = [*split(line), *map(str, others)]
+    if table is not None:
+        table.to_csv(words[1], index=False)
+    return CliRunner().invoke(app, words, input=text)
+
+
+def done(line: str = "", *others: object, **given: Any) -> Ended:
+    """Run the command, which must succeed."""
+    found = call(line, *others, **given)
+    assert found.exit_code == 0, found.output
+    said, noted = (" ".join(each.split()) for each in (found.stdout, found.stderr))
+    return Ended(found.stdout, found.stderr, said, noted)
+
+
+def refused(line: str, *others: object, **given: Any) -> Any:
+    """Run the command, which must end with one line on stderr."""
+    result = call(line, *others, **given)
     assert result.exit_code == 2, result.output
     assert isinstance(result.exception, SystemExit)
     assert result.stderr.startswith("mercer: ")
     assert result.stderr.count("\n") == 1
-    return str(result.stderr)
+    return result
+
+
+def error_line(line: str, *others: object, **given: Any) -> str:
+    """Return the one line on stderr of a run that must fail."""
+    return str(refused(line, *others, **given).stderr)
 
 
 def read_table(path: Path) -> Any:

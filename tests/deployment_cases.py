@@ -129,8 +129,3 @@ def several_labels() -> Any:
     """A classifier of three labels, of which a row may have several."""
     X = rows()[:N]
     return TwoStageClassifier(AlignmentMaximization(KERNELS), C=1.0).fit(X, (X > 0.0).astype(int))
-
-
-def probabilities_of(model: Any) -> bool:
-    """Whether a model predicts probabilities that a compression keeps."""
-    return hasattr(model, "predict_proba") and not isinstance(model, BayesianMKLClassifier)

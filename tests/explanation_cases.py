@@ -9,6 +9,9 @@ import numpy as np
 
 from mercer import TwoStageRegressor, UniformCombination
 
+Function = Callable[[np.ndarray], np.ndarray]
+Players = Sequence[Sequence[int]]
+
 EXPLAINED = (
     "gaussian-ard",
     "laplacian",
@@ -36,10 +39,7 @@ def ridge_on(kernel: Any, X: np.ndarray, Y: np.ndarray) -> Any:
 
 
 def coalition_value(
-    function: Callable[[np.ndarray], np.ndarray],
-    row: np.ndarray,
-    background: np.ndarray,
-    columns: Sequence[int],
+    function: Function, row: np.ndarray, background: np.ndarray, columns: Sequence[int]
 ) -> np.ndarray:
     """Mean of the function over background rows that have the row's values in some columns."""
     mixed = background.copy()
@@ -48,10 +48,7 @@ def coalition_value(
 
 
 def subset_values(
-    function: Callable[[np.ndarray], np.ndarray],
-    row: np.ndarray,
-    background: np.ndarray,
-    players: Sequence[Sequence[int]],
+    function: Function, row: np.ndarray, background: np.ndarray, players: Players
 ) -> Callable[[Sequence[int]], np.ndarray]:
     """From sets of players to their value, each computed once."""
     known: dict[frozenset[int], np.ndarray] = {}
@@ -67,10 +64,7 @@ def subset_values(
 
 
 def naive_values(
-    function: Callable[[np.ndarray], np.ndarray],
-    row: np.ndarray,
-    background: np.ndarray,
-    players: Sequence[Sequence[int]],
+    function: Function, row: np.ndarray, background: np.ndarray, players: Players
 ) -> np.ndarray:
     """Shapley values by their definition, shape (n_players, n_outputs)."""
     d, found = len(players), []
@@ -87,10 +81,7 @@ def naive_values(
 
 
 def naive_interactions(
-    function: Callable[[np.ndarray], np.ndarray],
-    row: np.ndarray,
-    background: np.ndarray,
-    players: Sequence[Sequence[int]],
+    function: Function, row: np.ndarray, background: np.ndarray, players: Players
 ) -> np.ndarray:
     """Shapley interaction indices by their definition, (n_players, n_players, n_outputs)."""
     d = len(players)

@@ -7,6 +7,7 @@ import pytest
 from reference import target_kernel
 from sklearn.base import BaseEstimator, clone
 
+import mercer
 from mercer import (
     AlignmentMaximization,
     ContinuousAlignment,
@@ -19,6 +20,13 @@ from mercer import (
     UniformCombination,
 )
 from mercer.kernels import ExponentialPower, Gaussian, Laplacian, Polynomial
+
+ESTIMATORS: dict[str, type[BaseEstimator]] = {
+    name: kind
+    for name in mercer.__all__
+    if isinstance(kind := getattr(mercer, name), type) and issubclass(kind, BaseEstimator)
+}
+"""Every public estimator, by name."""
 
 KERNELS: list[Any] = [Gaussian(0.5), Gaussian(2.0), "linear", Polynomial(2), Laplacian(1.0)]
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks import every_n_page, machines_page, probabilities_page
-from benchmarks.trusted_page import SECTIONS, page, pooled
+from benchmarks.trusted_page import page, pooled
 
 ROOT = Path(__file__).parents[1]
 
@@ -45,13 +45,6 @@ def test_a_claim_without_the_most_favorable_table_is_weaker() -> None:
         assert mean <= without
 
 
-def test_trusted_scores_have_a_row_for_each_record() -> None:
-    cells = records("trusted_scores")
-    assert {cell["part"] for cell in cells} == set(SECTIONS)
-    rows = [line for line in page(cells).splitlines() if line.startswith("| ")]
-    assert len(rows) == len(cells) + 2 * len(SECTIONS)
-
-
 def test_a_card_has_a_table_of_its_own() -> None:
     card = {
         "what": "card",
@@ -76,13 +69,6 @@ def test_ratios_of_few_wrong_labels_are_damped() -> None:
     other = {"task": "classification", "error": 0.0, "fit": 1.0}
     assert every_n_page.ratio(stack, other, "error") == pytest.approx(2.0)
     assert every_n_page.ratio(stack, other, "fit") == 2.0
-
-
-def test_means_are_over_splits() -> None:
-    some = records("every_n")[0]
-    [found] = every_n_page.means([some | {"error": 1.0}, some | {"error": 2.0}]).values()
-    assert found[some["method"]]["error"] == 1.5
-    assert found[some["method"]]["splits"] == 2
 
 
 def test_probabilities_are_worse_where_the_interval_of_the_ratio_is_above_one() -> None:

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from learner_cases import ESTIMATORS as KINDS
 from learner_cases import LEARNERS
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import has_fit_parameter
 
-import mercer
 from mercer import (
     BAHSIC,
     L1SVM,
@@ -43,11 +43,7 @@ from mercer.kernels import ExponentialPower, Gaussian, Laplacian, Linear, Missin
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 
-DEFAULTS = [
-    getattr(mercer, name)()
-    for name in mercer.__all__
-    if isinstance(getattr(mercer, name), type) and issubclass(getattr(mercer, name), BaseEstimator)
-]
+DEFAULTS = [kind() for kind in KINDS.values()]
 SETTINGS = [
     UniformCombination([Gaussian(), Linear(per_feature=True)], normalize="trace"),
     HSICWeights([Linear(per_feature=True), Gaussian()], norm="cka", output_kernel="balanced"),

@@ -146,13 +146,8 @@ def test_fits_in_processes_and_after_a_fork_give_the_same_bits(tmp_path: Any) ->
     script = tmp_path / "processes.py"
     script.write_text(_PROCESSES)
     tests = str(__file__).rpartition("/")[0]
-    run = subprocess.run(
-        [sys.executable, str(script), tests],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    command = [sys.executable, str(script), tests]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert run.stdout == "the same\n", run.stderr[-2000:]
 
 

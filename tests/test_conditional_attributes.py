@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpydoc.docscrape import NumpyDocString
 from sklearn.kernel_ridge import KernelRidge
@@ -57,7 +58,6 @@ def compressed(kind: Any) -> Any:
 
 
 def named(model: Any) -> Any:
-    pd = pytest.importorskip("pandas")
     return model.fit(pd.DataFrame(X, columns=["a", "b"]), Y)
 
 

@@ -197,12 +197,7 @@ with config_context(array_api_dispatch=True):
 def test_tables_of_other_libraries_give_arrays_of_these():
     """scikit-learn's setting needs a variable that is read when SciPy is imported."""
     pytest.importorskip("array_api_strict")
-    run = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        env={**os.environ, "SCIPY_ARRAY_API": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command, variables = [sys.executable, "-c", SCRIPT], {**os.environ, "SCIPY_ARRAY_API": "1"}
+    run = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert run.stdout.endswith("done\n")

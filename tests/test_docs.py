@@ -105,20 +105,18 @@ def test_the_code_of_the_first_page_runs() -> None:
 
 
 @pytest.mark.usefixtures("few_folds")
-def test_the_code_for_those_who_come_from_other_packages_runs() -> None:
+def test_scores_in_the_code_of_pages_are_as_they_say() -> None:
     scores = re.findall(r"R² ([\d.]+)", executed("start/coming_from.md")[1])
     assert len(scores) == 5
     assert all(float(score) > 0.7 for score in scores)
-
-
-@pytest.mark.usefixtures("few_folds")
-def test_the_code_on_scores_that_can_be_trusted_runs() -> None:
-    namespace, _ = executed("guide/trust.md")
-    assert namespace["alone"].loo_score_ > 0.9
-    assert namespace["mixed"].held_out[0].scores["r2"].value > 0.9
-    assert namespace["found"].held_out[0].scores["r2"].value < 0.7
-    missing = np.isnan(namespace["model"].loo_predictions_)
-    assert not missing[30:].any()
+    trust, _ = executed("guide/trust.md")
+    assert trust["alone"].loo_score_ > 0.9
+    assert trust["mixed"].held_out[0].scores["r2"].value > 0.9
+    assert trust["found"].held_out[0].scores["r2"].value < 0.7
+    assert not np.isnan(trust["model"].loo_predictions_)[30:].any()
+    wishes, output = executed("wishes.md")
+    assert output
+    assert wishes["alone"].loo_score_ > 0.9 > wishes["grouped"].loo_score_ + 0.5
 
 
 @pytest.mark.usefixtures("few_folds")
@@ -132,13 +130,6 @@ def test_the_code_of_guide_pages_prints_what_they_say(
         pytest.importorskip("pyarrow")
     monkeypatch.chdir(tmp_path)
     assert executed(f"guide/{page}.md")[1]
-
-
-@pytest.mark.usefixtures("few_folds")
-def test_the_code_of_wishes_runs() -> None:
-    found, output = executed("wishes.md")
-    assert output
-    assert found["alone"].loo_score_ > 0.9 > found["grouped"].loo_score_ + 0.5
 
 
 @pytest.mark.usefixtures("few_folds")
@@ -163,7 +154,6 @@ def test_every_wish_has_its_example() -> None:
 @pytest.mark.usefixtures("few_folds")
 def test_the_code_on_reading_a_model_runs() -> None:
     pytest.importorskip("matplotlib").use("Agg")
-    pytest.importorskip("pandas")
     namespace, _ = executed("guide/reading.md")
     found, many = namespace["found"], namespace["many"]
     assert_allclose(found.predictions, namespace["model"].predict(namespace["X"][300:]), atol=1e-5)

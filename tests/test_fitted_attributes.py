@@ -28,8 +28,6 @@ from mercer._files.fitted_attributes import known_attributes
 from mercer._files.model_types import _class_named, _sklearn_names, is_trusted
 from mercer.datasets import make_sine
 
-pytest.importorskip("skops.io")
-
 X, Y = make_sine(40, random_state=0)
 TABLE = np.column_stack([np.abs(X), np.arange(40) % 3])
 TAG = "<b>tag</b>"

@@ -22,8 +22,6 @@ from scipy.sparse import csr_matrix, save_npz
 import mercer
 from mercer._files import model_archives, model_files
 
-pytest.importorskip("skops.io")
-
 
 def add_members_of_the_same_bytes(path: Path, n_copies: int) -> None:
     """Name the bytes of the largest array of an archive anew, so that members overlap."""

@@ -17,9 +17,6 @@ from mercer import KernelStackingRegressor, TwoStageClassifier
 from mercer._files import model_files
 from mercer.datasets import make_sine
 
-skops = pytest.importorskip("skops")
-pytest.importorskip("skops.io")
-
 X, Y = make_sine(40, random_state=0)
 
 

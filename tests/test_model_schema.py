@@ -13,8 +13,6 @@ import mercer
 from mercer._files import model_files, model_schema
 from mercer.kernels import Gaussian
 
-pytest.importorskip("skops.io")
-
 LIST = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
 TEXT = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "is_json": True}
 

@@ -2,7 +2,7 @@
 
 import importlib
 import pkgutil
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,10 @@ from mercer import (
     UniformCombination,
 )
 from mercer._files.model_schema import UntrustedTypesError
-from mercer._files.model_types import is_trusted, unfit_attribute
+from mercer._files.model_types import is_trusted
 from mercer.datasets import make_sine
 from mercer.kernels import Gaussian, Linear, Missing
 
-pytest.importorskip("skops.io")
 pytestmark = pytest.mark.usefixtures("few_folds")
 
 X, Y = make_sine(40, random_state=0)
@@ -89,25 +88,6 @@ def test_the_command_and_scikit_learn_have_few_trusted_classes() -> None:
         *("mercer.Gaussian", "mercer.kernels.Gaussian", "mercer.kernels._forest.Kernel"),
     ):
         assert not is_trusted("ObjectNode", name)
-
-
-def test_attributes_of_dataclasses_are_their_fields_and_what_they_compute() -> None:
-    resampling = "mercer._data.resampling.OneAtATime"
-    kind = importlib.import_module("mercer._data.resampling").OneAtATime
-    own = [field.name for field in fields(kind)]
-    assert unfit_attribute(resampling, own) is None
-    assert unfit_attribute(resampling, [*own, "other"]) == "other"
-    assert unfit_attribute(resampling, [*own, ""]) == ""
-    assert unfit_attribute(resampling, [*own, "n_features_in_"]) == "n_features_in_"
-    assert unfit_attribute(resampling, own[1:]) == own[0]
-    gaussian = "mercer.kernels._radial.Gaussian"
-    assert unfit_attribute(gaussian, ["bandwidth", "ard", "bounds"]) is None
-    assert unfit_attribute(gaussian, ["bandwidth", "ard", "bounds", "other_"]) == "other_"
-    assert unfit_attribute(gaussian, ["bandwidth", "ard", "bounds", "theta"]) == "theta"
-    assert unfit_attribute(gaussian, ["bandwidth", "ard"]) == "bounds"
-    machine = "sklearn.svm._classes.SVC"
-    assert unfit_attribute(machine, ["C", "support_", "n_features_in_"]) is None
-    assert unfit_attribute(machine, ["C", "predict_proba"]) == "predict_proba"
 
 
 def test_boosted_trees_of_scikit_learn_are_not_trusted(tmp_path: Any) -> None:

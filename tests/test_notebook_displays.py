@@ -1,9 +1,10 @@
 """What notebooks show of estimators and transformers, and formulas of kernels as text."""
 
-from html.parser import HTMLParser
-
 import numpy as np
+import pandas as pd
 import pytest
+from display_cases import Balanced
+from learner_cases import ESTIMATORS
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.pipeline import make_pipeline
 
@@ -27,31 +28,10 @@ from mercer.kernels import (
 from mercer.preprocessing import LetterCodes, SoftClippingScaler, TextScores, table_encoder
 
 pytestmark = pytest.mark.usefixtures("few_folds")
-pd = pytest.importorskip("pandas")
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
 Y = X[:, 0] + 0.1 * RNG.normal(size=60)
-
-
-class Balanced(HTMLParser):
-    """Checks that every element is closed, in order, and collects the text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.words: list[str] = []
-        self.feed(text)
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.words.append(data)
 
 
 def card_of(model: BaseEstimator) -> str:
@@ -111,11 +91,6 @@ def test_many_kernels_and_features_are_cut_and_names_are_escaped() -> None:
 
 
 N = 24
-ESTIMATORS = {
-    name: kind
-    for name in mercer.__all__
-    if isinstance(kind := getattr(mercer, name), type) and issubclass(kind, BaseEstimator)
-}
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

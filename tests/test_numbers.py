@@ -18,16 +18,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+from learner_cases import ESTIMATORS
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, is_classifier, is_clusterer, is_regressor
 
 import mercer
-
-ESTIMATORS = [
-    name
-    for name in mercer.__all__
-    if isinstance(getattr(mercer, name), type) and issubclass(getattr(mercer, name), BaseEstimator)
-]
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "HSICClustering": {"n_clusters": 2},

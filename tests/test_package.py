@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sklearn.base import BaseEstimator
+from learner_cases import ESTIMATORS
 
 import mercer
 import mercer.kernels
@@ -190,7 +190,6 @@ class TestLayers:
 def readme() -> dict[str, Any]:
     """Everything that README's Python blocks define, run one after the other, and their output."""
     pytest.importorskip("matplotlib").use("Agg")
-    pytest.importorskip("pandas")
     namespace: dict[str, Any] = {}
     printed: list[str] = []
     for block in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL):
@@ -243,14 +242,8 @@ class TestWhichEstimator:
             eval(code, names)
 
     def test_it_names_every_estimator(self) -> None:
-        estimators = [
-            name
-            for name in mercer.__all__
-            if isinstance(getattr(mercer, name), type)
-            and issubclass(getattr(mercer, name), BaseEstimator)
-        ]
-        assert len(estimators) > 20
-        assert [name for name in estimators if f"`{name}" not in self.PAGE] == []
+        assert len(ESTIMATORS) > 20
+        assert [name for name in ESTIMATORS if f"`{name}" not in self.PAGE] == []
 
 
 @pytest.mark.parametrize(
@@ -331,17 +324,6 @@ def test_names_that_the_package_lacks_are_refused() -> None:
         _ = mercer.Kernel  # type: ignore[attr-defined]
 
 
-def test_the_citation_names_this_version() -> None:
-    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    assert f"\nversion: {mercer.__version__}\n" in citation
-
-
-def test_the_security_policy_supports_this_version() -> None:
-    minor = ".".join(mercer.__version__.split(".")[:2])
-    policy = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
-    assert re.findall(r"^\| ([\d.]+) \| yes \|$", policy, re.MULTILINE) == [minor]
-
-
 def test_classifiers_are_the_systems_and_versions_that_workflows_test() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
@@ -353,7 +335,9 @@ def test_classifiers_are_the_systems_and_versions_that_workflows_test() -> None:
     assert found == set(re.findall(r"(\w+)-latest", workflow))
 
 
-def test_the_deprecation_policy_is_where_the_template_says() -> None:
-    template = (ROOT / ".github" / "pull_request_template.md").read_text(encoding="utf-8")
-    [page] = re.findall(r"deprecation policy in (\S+\.md)", template)
-    assert "\n## Deprecation policy\n" in (ROOT / page).read_text(encoding="utf-8")
+def test_the_citation_and_the_security_policy_name_this_version() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {mercer.__version__}\n" in citation
+    policy = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    supported = re.findall(r"^\| ([\d.]+) \| yes \|$", policy, re.MULTILINE)
+    assert supported == [mercer.__version__.rpartition(".")[0]]

@@ -5,6 +5,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -93,7 +94,6 @@ def test_missing_values_recommend_the_encoder_alone(name: str) -> None:
 @pytest.mark.parametrize("name", [*PREDICTORS, *LEARNERS, "BAHSIC", "HSICLasso", "Gaussian"])
 def test_dates_beside_numbers_recommend_the_encoder(name: str) -> None:
     days = np.datetime64("2024-01-01", "s") + np.arange(len(X))
-    pd = pytest.importorskip("pandas")
     for other in (0.5, True, "a", np.timedelta64(1, "s")):
         table = pd.DataFrame({"day": days, "other": [other] * len(X)})
         called = Gaussian(1.0) if name == "Gaussian" else made(name).fit
@@ -272,7 +272,6 @@ def test_two_or_three_samples_are_fitted_or_refused_in_words(name: str, n_sample
 
 @pytest.mark.parametrize("name", PREDICTORS)
 def test_a_column_of_another_case_is_suggested(name: str) -> None:
-    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X).rename(columns="column {}".format)
     model = made(name).fit(frame, CODES)
     with pytest.raises(ValueError, match=r"'COLUMN 0' is new \(did you mean 'column 0'\?\)"):

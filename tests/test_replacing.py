@@ -5,8 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier, Thread
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 import mercer
 from mercer import TwoStageClassifier
 from mercer._files import model_files
-
-pytest.importorskip("skops.io")
 
 
 class TestOldFilesRemain:
@@ -87,11 +86,8 @@ def test_of_writers_at_once_one_leaves_a_whole_file(tmp_path: Path) -> None:
             together.wait()
             mercer.save({"number": number, "rows": np.full(10_000, float(number))}, path)
 
-    threads = [Thread(target=write, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
     found: Any = mercer.load(path)
     assert set(found["rows"]) == {found["number"]}
     assert list(tmp_path.iterdir()) == [path]

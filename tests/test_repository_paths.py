@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,17 +27,10 @@ def built(folder: Path, text: str) -> str:
     source.mkdir()
     (source / "index.rst").write_text(f"T\n=\n\n{text}\n\n.. toctree::\n\n   glossary\n")
     (source / "glossary.rst").write_text("Glossary\n========\n\nWords.\n")
-    site = Sphinx(
-        source,
-        None,
-        folder / "html",
-        folder / "trees",
-        "html",
-        confoverrides={"extensions": ["repository_paths"], "html_theme": "basic"},
-        status=None,
-        warning=None,
-    )
-    site.build()
+    settings = {"extensions": ["repository_paths"], "html_theme": "basic"}
+    out, trees = folder / "html", folder / "trees"
+    quiet: dict[str, Any] = {"status": None, "warning": None}
+    Sphinx(source, None, out, trees, "html", confoverrides=settings, **quiet).build()
     return (folder / "html" / "index.html").read_text(encoding="utf-8")
 
 

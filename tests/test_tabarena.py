@@ -8,11 +8,10 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import r2_score
 from threadpoolctl import threadpool_info
-
-pd = pytest.importorskip("pandas")
 
 
 class AbstractModel:

@@ -8,23 +8,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from learner_cases import problem
+from learner_cases import ESTIMATORS, problem
 from numpy.testing import assert_allclose
-from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.base import is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
-import mercer
 from mercer import KernelOptimization, KernelStackingRegressor
 from mercer._data.validation import check_bool, check_choice, check_number, check_positive, warn
 from mercer.kernels import Gaussian
 
 pytestmark = pytest.mark.usefixtures("few_folds")
-ESTIMATORS = {
-    name: getattr(mercer, name)
-    for name in mercer.__all__
-    if isinstance(getattr(mercer, name), type) and issubclass(getattr(mercer, name), BaseEstimator)
-}
 SUPERVISED = [name for name, make in ESTIMATORS.items() if get_tags(make()).target_tags.required]
 OF_RESPONSES = [name for name in SUPERVISED if not is_classifier(ESTIMATORS[name]())]
 OF_LABELS = [name for name in SUPERVISED if not is_regressor(ESTIMATORS[name]())]

@@ -4,7 +4,7 @@ from pathlib import Path
 from shutil import copy
 
 import pytest
-from command_cases import Run, call, class_table
+from command_cases import Run, class_table, done
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +17,7 @@ def _no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Call the command in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    return call
+    return done
 
 
 @pytest.fixture(scope="session")
@@ -25,16 +25,8 @@ def fitted_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a table, `table.csv`, and a model of it, `m.skops`."""
     folder = tmp_path_factory.mktemp("model")
     class_table().to_csv(folder / "table.csv", index=False)
-    options = (
-        "--target",
-        "kind",
-        "--learner",
-        "uniform",
-        "--no-refit",
-        "--out",
-        folder / "m.skops",
-    )
-    assert call("fit", folder / "table.csv", *options).exit_code == 0
+    options = "--target kind --learner uniform --no-refit"
+    done(f"fit {folder}/table.csv {options} --out {folder}/m.skops")
     return folder
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_cases import Run, call, class_table, error_line, pd, response_table, write_folder
+from command_cases import Run, class_table, done, error_line, pd, response_table, write_folder
 
 from mercer import ParquetSource
 from mercer._blocks import tables
@@ -30,14 +30,13 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("mercer._blocks.approximation.EXACT_ROWS", 40)
     write_folder(response_table(), Path("t"))
-    return call
+    return done
 
 
 def test_workers_give_the_same_model(run: Run) -> None:
     arguments = ("fit", "t", "--target", "y", "--learner", "cka")
-    assert run(*arguments, "--out", "here.skops").exit_code == 0
-    result = run(*arguments, "--workers", 2, "--out", "workers.skops")
-    assert result.exit_code == 0, result.output
+    run(*arguments, "--out", "here.skops")
+    run(*arguments, "--workers", 2, "--out", "workers.skops")
     here, workers = (load_model(Path(f"{name}.skops")) for name in ("here", "workers"))
     frame = response_table()
     np.testing.assert_allclose(here.predict(frame), workers.predict(frame), rtol=1e-8)
@@ -50,20 +49,18 @@ def test_a_running_cluster_is_used_and_left_running_and_a_lost_one_is_an_error_i
 
     with LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
         address = cluster.scheduler_address
-        result = run("fit", "t", "--target", "y", "--learner", "cka", "--cluster", address)
-        assert result.exit_code == 0, result.output
+        run("fit t --target y --learner cka --cluster", address)
         with pytest.raises(InputError, match="was lost"), cluster_client(address, None):
             raise RuntimeError("The Dask cluster was lost")
         with pytest.raises(RuntimeError, match="a defect"), cluster_client(address, None):
             raise RuntimeError("a defect")
 
 
-def test_clusters_that_cannot_be_used(run: Run) -> None:
+def test_clusters_that_cannot_be_used(run: Run, model: str) -> None:
     Path("t.csv").write_text("a,y\n1,2\n")
-    line = error_line(run("fit", "t.csv", "--target", "y", "--workers", 2))
-    assert "are for Parquet files, and t.csv is none" in line
-    line = error_line(run("fit", "t", "--target", "y", "--workers", 2, "--cluster", "tcp://a:1"))
-    assert "exclude each other" in line
+    for words in ("fit t.csv --target y", f"predict {model} t.csv --out p.csv"):
+        assert "are for Parquet files, and t.csv is none" in error_line(f"{words} --workers 2")
+    assert "exclude each other" in error_line("fit t --target y --workers 2 --cluster tcp://a:1")
     address = "tcp://127.0.0.1:9"
     with (
         pytest.raises(InputError, match=f"there is no Dask cluster at {address}"),
@@ -83,20 +80,14 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_workers_predict_all_rows_in_order(run: Run, model: str) -> None:
     frame = class_table().assign(color=np.resize(["violet", "red", "green", "black"], 80))
     write_folder(frame, Path("classes"))
-    assert run("predict", model, "classes", "--out", "here.csv").exit_code == 0
+    run("predict", model, "classes", "--out", "here.csv")
     result = run("predict", model, "classes", "--out", "p.parquet", "--workers", 2)
-    assert result.exit_code == 0, result.output
     assert "80 predictions in p.parquet" in result.stdout
     pd.testing.assert_frame_equal(pd.read_parquet("p.parquet"), pd.read_csv("here.csv"))
-    notes = " ".join(result.stderr.split())
+    notes = result.noted
     told = "40 of 80 rows have categories that the model did not learn from: 'color' 'violet'"
     assert told in notes
     assert "ignored: 'kind'" in notes
-
-
-def test_workers_predict_parquet_only(run: Run, model: str) -> None:
-    line = error_line(run("predict", model, "table.csv", "--out", "p.csv", "--workers", 2))
-    assert "are for Parquet files, and table.csv is none" in line
 
 
 @dataclass(frozen=True)
@@ -120,19 +111,18 @@ def test_workers_that_die_while_rows_are_predicted(
 ) -> None:
     frame = pd.DataFrame({"a": np.arange(70.0), "b": 0.0, "y": 0.0})
     write_folder(frame, Path("numbers"))
-    assert run("fit", "t", "--target", "y", "--learner", "cka", "--out", "m").exit_code == 0
+    run("fit t --target y --learner cka --out m")
     arguments = ("predict", "m", "numbers", "--out", "p.csv", "--cluster")
     dying = Dying(tmp_path / "died", 69)
     monkeypatch.setattr(predictions, "partial", lambda *_, **__: dying)
-    result = run(*arguments, cluster.scheduler_address)
-    assert result.exit_code == 0, result.output
+    run(*arguments, cluster.scheduler_address)
     assert dying.mark.exists()
     assert pd.read_csv("p.csv")["a"].tolist() == frame["a"].tolist()
     Path("p.csv").unlink()
     before = sorted(Path().iterdir())
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
     monkeypatch.setattr(predictions, "partial", lambda *_, **__: Dying(dying.mark, 69, True))
-    line = error_line(run(*arguments, cluster.scheduler_address))
+    line = error_line(*arguments, cluster.scheduler_address)
     assert "Several workers of the Dask cluster died in the same task" in line
     assert sorted(Path().iterdir()) == before
 
@@ -155,12 +145,11 @@ def test_workers_that_die_while_products_are_summed_leave_no_model(
     )
     monkeypatch.setattr(drawn_views, "_MOST_ESTIMATOR_ROWS", 45)
     arguments = ("fit", "t", "--target", "y", "--out", "m.skops", "--cluster")
-    result = run(*arguments, cluster.scheduler_address)
-    assert result.exit_code == 0, result.output
+    run(*arguments, cluster.scheduler_address)
     Path("m.skops").unlink()
     before = sorted(Path().iterdir())
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
     monkeypatch.setattr(second_stage, "NormalEquations", DyingSums)
-    line = error_line(run(*arguments, cluster.scheduler_address))
+    line = error_line(*arguments, cluster.scheduler_address)
     assert "Several workers of the Dask cluster died in the same task" in line
     assert sorted(Path().iterdir()) == before

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_cases import Run, call, class_table, error_line, pd
+from command_cases import class_table, done, error_line, pd
 
 from mercer.preprocessing import convert
 from mercer_command.choices import read_choices
@@ -113,19 +113,14 @@ def test_a_file_of_columns_is_written_and_read(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     frame = class_table().assign(**{"=nr": range(80)})
-    frame.to_csv("t.csv", index=False)
-    result = call("columns", "t.csv", "--out", "c.csv")
-    assert result.exit_code == 0, result.output
-    assert "left out: it numbers the rows" in " ".join(result.stdout.split())
+    assert "left out: it numbers the rows" in done("columns t.csv --out c.csv", table=frame).said
     choices = pd.read_csv("c.csv").fillna("")
     assert choices["name"].tolist()[-1] == "'=nr"
     assert read_choices("c.csv", list(frame))["=nr"] == Choice("ignored")
     choices.loc[choices["name"] == "'=nr", "role"] = "number"
     choices.loc[choices["name"] == "flag", "role"] = "ignored"
     choices.to_csv("c.csv", index=False)
-    arguments = ("t.csv", "--target", "kind", "--learner", "cka", "--columns", "c.csv")
-    result = call("fit", *arguments)
-    assert result.exit_code == 0, result.output
+    result = done("fit t.csv --target kind --learner cka --columns c.csv")
     assert "80 rows, 4 columns to learn from" in result.stdout
 
 
@@ -138,8 +133,7 @@ def test_unsuitable_files_of_columns(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ("a,b\n1,2\n", "must have the columns name, role, format"),
     ):
         Path("c.csv").write_text(text)
-        arguments = ("t.csv", "--target", "kind", "--columns", "c.csv")
-        assert message in error_line(call("fit", *arguments))
+        assert message in error_line("fit t.csv --target kind --columns c.csv")
 
 
 def test_spellings_that_differ_in_case_or_spaces_are_one_category() -> None:
@@ -154,30 +148,6 @@ def test_spellings_that_differ_in_case_or_spaces_are_one_category() -> None:
     assert column.warnings == ()
     codes = [f"{a}{b}" for a in "abcABC" for b in "xyXY"] * 3
     assert len(set(recognize_columns(pd.DataFrame({"c": codes}))[0]["c"])) == 24
-
-
-def test_other_spellings_are_known_when_rows_are_predicted_and_explained(run: Run) -> None:
-    frame = class_table()
-    kinds, flags = frame["kind"].astype(str), frame["flag"].astype(str)
-    frame = frame.assign(kind=kinds, site=np.where(RNG.random(len(frame)) < 0.5, "North", "South"))
-    frame.assign(kind=[*kinds[:3].str.upper(), *kinds[3:]]).to_csv("t.csv", index=False)
-    options = ("--target", "kind", "--learner", "uniform", "--out", "m.skops")
-    result = run("fit", "t.csv", *options)
-    assert result.exit_code == 0, result.output
-    assert f"{kinds.nunique()} classes" in result.stdout
-    assert "'kind': spellings that differ in case" in " ".join(result.stderr.split())
-    new = frame.assign(kind=kinds.str.upper(), site=frame["site"].str.lower() + " ", flag=flags)
-    new.to_csv("new.csv", index=False)
-    frame.to_csv("old.csv", index=False)
-    told = []
-    for table in ("old.csv", "new.csv"):
-        assert run("predict", "m.skops", table, "--out", "p.csv").exit_code == 0
-        told.append(
-            (run("explain", "m.skops", table).stdout.lower(), pd.read_csv("p.csv").to_numpy())
-        )
-    np.testing.assert_array_equal(told[0][1], told[1][1])
-    assert told[0][0] == told[1][0]
-    assert "not fitted to" not in told[1][0]
 
 
 def test_a_value_that_may_stand_for_missing_cells_is_told_with_its_rows() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_cases import Elements, Run, call, class_table, error_line, pd, write_folder
+from command_cases import Elements, Run, class_table, done, error_line, pd, write_folder
 
 from mercer.inspection import shapley_values
 from mercer_command.files import load_model
@@ -35,16 +35,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table = found / "table.csv"
     weights().to_csv(table, index=False, sep=";")
     for learner, name in (("uniform", "m.skops"), ("stacking", "s.skops")):
-        options = (
-            "--target",
-            "weight (kg)",
-            "--learner",
-            learner,
-            "--no-refit",
-            "--out",
-            found / name,
-        )
-        assert call("fit", table, *options).exit_code == 0
+        options = f"--target 'weight (kg)' --learner {learner} --no-refit"
+        done(f"fit {table} {options} --out {found / name}")
     return found
 
 
@@ -56,8 +48,7 @@ def typed(folder: Path, name: str = "m.skops") -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("name", ["m.skops", "s.skops"])
 def test_reasons_of_all_rows_are_written(run: Run, folder: Path, name: str) -> None:
-    result = run("explain", folder / name, folder / "table.csv", "--out", "why.csv")
-    assert result.exit_code == 0, result.output
+    run("explain", folder / name, folder / "table.csv", "--out", "why.csv")
     found = pd.read_csv("why.csv")
     model, cells = typed(folder, name)
     assert len(found) == N
@@ -100,9 +91,7 @@ def test_rows_without_their_target_are_explained(run: Run, folder: Path) -> None
 
 def test_few_rows_have_no_error(run: Run, folder: Path) -> None:
     weights()[:3].to_csv("t.csv", sep=";", index=False)
-    result = run("explain", folder / "m.skops", "t.csv", "--report", "e.html")
-    assert result.exit_code == 0, result.output
-    assert "RMSE" not in result.stdout
+    assert "RMSE" not in run("explain", folder / "m.skops", "t.csv", "--report", "e.html").stdout
 
 
 def test_a_page_has_a_card_for_each_of_fifty_rows(run: Run, folder: Path) -> None:
@@ -134,14 +123,11 @@ def test_words_and_pictures_of_counts_are_factors(run: Run) -> None:
     rng = np.random.default_rng(0)
     a, b, c = rng.normal(size=(3, 80))
     frame = pd.DataFrame({"a": a, "b": b, "c": c, "y": rng.poisson(np.exp(1.0 + a * b))})
-    frame.to_csv("t.csv", index=False)
-    options = ("--task", "count", "--out", "m.skops", "--report", "f.html")
-    run("fit", "t.csv", "--target", "y", *options)
+    run("fit t.csv --target y --task count --out m.skops --report f.html", table=frame)
     frame[:20].drop(columns="y").to_csv("new.csv", index=False)
-    result = run("explain", "m.skops", "new.csv", "--report", "e.html", "--out", "why.csv")
-    assert result.exit_code == 0, result.output
+    result = run("explain m.skops new.csv --report e.html --out why.csv")
     predicted = pd.read_csv("why.csv")["prediction"]
-    shown = re.search(r"Expected count ([\d.]+), average row", " ".join(result.stdout.split()))
+    shown = re.search(r"Expected count ([\d.]+), average row", result.said)
     assert shown is not None
     assert float(shown[1]) == pytest.approx(predicted[0], abs=0.051)
     told = " ".join((Elements("e.html").text + Elements("f.html").text).split())
@@ -166,8 +152,7 @@ def test_the_page_folds_most_cards_and_draws_the_columns_after_them(run: Run, fo
 
 
 def test_predictions_have_reasons(run: Run, folder: Path) -> None:
-    result = run("predict", folder / "m.skops", folder / "table.csv", "--out", "p.csv", "--why", 2)
-    assert result.exit_code == 0, result.output
+    run("predict", folder / "m.skops", folder / "table.csv", "--out", "p.csv", "--why", 2)
     found = pd.read_csv("p.csv")
     assert list(found) == ["prediction", "why_1", "why_2"]
     run("explain", folder / "m.skops", folder / "table.csv", "--out", "why.csv")
@@ -198,8 +183,7 @@ def test_reasons_of_parquet_files_are_those_of_their_rows(
 
 
 def test_predicted_classes_are_explained(run: Run, model: str) -> None:
-    result = run("explain", model, "table.csv", "--out", "why.csv")
-    assert "Predicted <none>." in result.stdout
+    assert "Predicted <none>." in run("explain", model, "table.csv", "--out", "why.csv").stdout
     assert pd.read_csv("why.csv")["contribution_flag"].notna().all()
     other = class_table()
     other.loc[:3, "kind"] = "bird"
@@ -211,9 +195,7 @@ def test_predicted_classes_are_explained(run: Run, model: str) -> None:
     other["kind"] = "bird"
     other.to_csv("t.csv", index=False)
     result = run("explain", model, "t.csv", "--report", "e.html")
-    assert "classes that the model was not fitted to are left out" in " ".join(
-        result.stdout.split()
-    )
+    assert "classes that the model was not fitted to are left out" in result.said
 
 
 def test_dates_are_explained_in_days(run: Run) -> None:
@@ -221,9 +203,8 @@ def test_dates_are_explained_in_days(run: Run) -> None:
     days = pd.to_timedelta(pd.to_numeric(frame["weight (kg)"]).round(), "D")
     frame["weight (kg)"] = (pd.Timestamp("2024-01-01") + days).dt.strftime("%Y-%m-%d")
     frame.to_csv("t.csv", index=False, sep=";")
-    run("fit", "t.csv", "--target", "weight (kg)", "--learner", "uniform", "--out", "m.skops")
-    result = run("explain", "m.skops", "t.csv", "--out", "why.csv")
-    assert result.exit_code == 0, result.output
+    run("fit t.csv --target", "weight (kg)", "--learner", "uniform", "--out", "m.skops")
+    result = run("explain m.skops t.csv --out why.csv")
     found = pd.read_csv("why.csv")
     assert found["prediction"].str.startswith("2024-").all()
     assert found["why_1"].str.contains(" days (?:above|below) the average row").all()
@@ -232,11 +213,10 @@ def test_dates_are_explained_in_days(run: Run) -> None:
 
 def test_bad_options(run: Run, folder: Path) -> None:
     model, table = folder / "m.skops", folder / "table.csv"
-    assert "why" in error_line(run("predict", model, table, "--out", "p.csv", "--why", 0))
-    line = error_line(run("explain", model, table, "--out", table))
-    assert "would overwrite" in line
+    assert "why" in error_line("predict", model, table, "--out", "p.csv", "--why", 0)
+    assert "would overwrite" in error_line("explain", model, table, "--out", table)
     weights().drop(columns="age").to_csv("t.csv", index=False, sep=";")
-    line = error_line(run("explain", model, "t.csv", "--out", "why.csv"))
+    line = error_line("explain", model, "t.csv", "--out", "why.csv")
     assert "lacks columns of the model: 'age'" in line
     assert not Path("why.csv").exists()
 
@@ -257,7 +237,6 @@ def test_columns_matter_by_contributions_where_no_target_is_known(
     model, cells = typed(folder, name)
     cells[:6].drop(columns="weight (kg)").to_csv("t.csv", index=False)
     result = run("explain", folder / name, "t.csv", "--report", "r.html")
-    assert result.exit_code == 0, result.output
     told = result.stdout[result.stdout.index("Columns that matter") :]
     assert "how far they move predictions" in told
     values = shapley_values(model[1:], model["reader"].transform(cells[:6]))

@@ -117,8 +117,7 @@ def test_precision_is_that_of_predictions_and_recall_that_of_classes() -> None:
     ]
 
 
-@pytest.fixture(scope="module")
-def trial() -> Trial:
+def test_times_of_day_are_drawn_in_hours() -> None:
     rng = np.random.default_rng(0)
     minutes = rng.integers(0, 24 * 60, 60)
     frame = pd.DataFrame(
@@ -132,11 +131,8 @@ def trial() -> Trial:
     model = make_model("uniform", problem, np.arange(60))
     model.fit(problem.features, problem.target)
     clock = ColumnImportance("clock", 1.0)
-    return Trial(model, "y", "regression", "", problem.features, problem.target, [clock])
-
-
-def test_times_of_day_are_drawn_in_hours(trial: Trial) -> None:
-    [section] = dependence_section(trial)
+    X, y = problem.features, problem.target
+    [section] = dependence_section(Trial(model, "y", "regression", "", X, y, [clock]))
     hours = drawn_axes(section)[0].lines[0].get_xdata()
     assert 0.0 <= hours.min() < 3.0
     assert 21.0 < hours.max() <= 24.0

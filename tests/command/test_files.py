@@ -4,7 +4,6 @@ import errno
 import gzip
 import os
 from pathlib import Path
-from threading import Barrier, Thread
 from typing import Any
 
 import pandas as pd
@@ -74,24 +73,6 @@ def test_links_modes_and_suffixes_are_kept(tmp_path: Path) -> None:
     assert link.is_symlink()
     assert gzip.decompress(real.read_bytes()) == b""
     assert real.stat().st_mode & 0o777 == 0o640
-
-
-def test_of_writers_at_once_one_wins(tmp_path: Path) -> None:
-    path, together = tmp_path / "p.csv", Barrier(8)
-
-    def write(number: int) -> None:
-        for _ in range(5):
-            together.wait()
-            with replacing(path) as temporary:
-                temporary.write_text(f"{number}" * 100_000)
-
-    threads = [Thread(target=write, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert path.read_text() in {f"{number}" * 100_000 for number in range(8)}
-    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_devices_and_read_only_files_are_refused(

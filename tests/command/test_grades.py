@@ -16,10 +16,8 @@ Frame = Any
 
 def told(run: Run, frame: Frame, *options: object, target: str) -> str:
     """What a fit to a table prints on both streams, in one line."""
-    frame.to_csv("t.csv", index=False)
-    result = run("fit", "t.csv", "--target", target, *options)
-    assert result.exit_code == 0, result.output
-    return " ".join((result.stdout + result.stderr).split())
+    result = run("fit t.csv --target", target, *options, table=frame)
+    return result.told
 
 
 def rated(n: int = 200, seed: int = 0) -> Frame:
@@ -56,14 +54,12 @@ def test_grades_and_counts(run: Run, task: str, target: str, lines: list[str]) -
 
 def test_grades_and_counts_are_checked(run: Run) -> None:
     rated().assign(name="a" + rated()["grade"].astype(str)).to_csv("t.csv", index=False)
-
-    def refused(*options: object) -> str:
-        return error_line(run("fit", "t.csv", *options))
-
-    kept = "leave out --learner ca"
-    assert kept in refused("--target", "grade", "--task", "ordinal", "--learner", "ca")
-    assert "'name' holds no whole numbers" in refused("--target", "name", "--task", "ordinal")
-    assert "'sugar' holds no counts" in refused("--target", "sugar", "--task", "count")
+    for words, message in (
+        ("--target grade --task ordinal --learner ca", "leave out --learner ca"),
+        ("--target name --task ordinal", "'name' holds no whole numbers"),
+        ("--target sugar --task count", "'sugar' holds no counts"),
+    ):
+        assert message in error_line(f"fit t.csv {words}")
 
 
 def in_words(n: int = 200) -> Frame:
@@ -91,13 +87,11 @@ def test_grades_in_words_are_learned_in_their_order(run: Run) -> None:
     named = as_problem(frame, "taste", order=tuple(words))
     own = make_model("ordinal", named, train).fit(named.features, named.target)
     np.testing.assert_array_equal(own.predict(X), np.array(words)[numbers.predict(X)])
-    assert run("predict", "m.skops", "t.csv", "--out", "p.csv").exit_code == 0
+    run("predict m.skops t.csv --out p.csv")
     predicted = pd.read_csv("p.csv")
     assert {f"probability_{word}" for word in words} < set(predicted)
     assert set(predicted["prediction"]) <= set(words)
-    result = run("explain", "m.skops", "t.csv")
-    assert result.exit_code == 0, result.output
-    assert "not fitted to" not in result.output
+    assert "not fitted to" not in run("explain m.skops t.csv").told
 
 
 @pytest.mark.parametrize(
@@ -111,24 +105,19 @@ def test_grades_in_words_are_learned_in_their_order(run: Run) -> None:
     ],
 )
 def test_orders_are_checked(run: Run, options: tuple[str, ...], line: str) -> None:
-    in_words().to_csv("t.csv", index=False)
-    assert line in error_line(run("fit", "t.csv", "--target", "taste", *options))
+    assert line in error_line("fit t.csv --target taste", *options, table=in_words())
 
 
-def test_comparisons_of_grades_in_words(run: Run) -> None:
-    in_words().to_csv("t.csv", index=False)
-    options = ("--order", ORDER, "--methods", "ordinal,uniform", "--repeats", "1")
-    result = run("compare", "t.csv", "--target", "taste", *options)
-    assert result.exit_code == 0, result.output
-    assert "ordinal" in result.stdout
-
-
-def test_comparisons_of_grades_have_their_score(run: Run) -> None:
-    rated().drop(columns="visits").to_csv("t.csv", index=False)
-    options = ("--task", "ordinal", "--methods", "ordinal,linear", "--repeats", 1)
-    result = run("compare", "t.csv", "--target", "grade", *options)
-    assert result.exit_code == 0, result.output
-    assert "MAE" in result.stdout
+@pytest.mark.parametrize(
+    ("given", "score"), [(("--order", ORDER), "Error"), (("--task", "ordinal"), "MAE")]
+)
+def test_comparisons_of_grades_have_their_score(
+    run: Run, given: tuple[str, str], score: str
+) -> None:
+    frame = in_words() if score == "Error" else rated().drop(columns="visits")
+    frame.set_axis(["sugar", "acidity", "grade"], axis=1).to_csv("t.csv", index=False)
+    result = run("compare t.csv --target grade --methods ordinal,linear --repeats 1", *given)
+    assert score in result.stdout
     assert "nan" not in result.stdout
 
 

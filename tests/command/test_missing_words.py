@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_cases import Run, call, pd, write_folder
+from command_cases import Run, done, pd, write_folder
 
 from mercer_command.columns import Choice, recognize_columns
 from mercer_command.files import load_model
@@ -34,9 +34,7 @@ def from_text(frame: Any, **settings: Any) -> Problem:
 
 def screen(run: Run, frame: Any, *options: object) -> str:
     """The first paragraph of the screen of a fit to a text file."""
-    frame.to_csv("t.csv", index=False)
-    result = run("fit", "t.csv", "--target", "y", "--learner", "uniform", *options)
-    assert result.exit_code == 0, result.output
+    result = run("fit t.csv --target y --learner uniform", *options, table=frame)
     return " ".join(result.stdout.split("Verdict")[0].split())
 
 
@@ -49,9 +47,9 @@ def test_words_of_a_target_are_classes_which_the_screen_says(run: Run, word: str
     assert f"say --missing 'y={word}'" in told
     predicted = load_model(Path("m.skops")).predict(frame[["x"]].astype(str))
     assert np.mean(predicted == frame["y"]) > 0.9
-    result = run("explain", "m.skops", "t.csv")
+    result = run("explain m.skops t.csv")
     assert "120 rows" in result.stdout
-    assert "not fitted to" not in result.output
+    assert "not fitted to" not in result.told
     told = screen(run, frame, "--missing", f"y={word}")
     assert "predicts 'y', Insomnia or Sleep apnea," in told
     assert word not in told
@@ -113,9 +111,7 @@ def test_a_folder_leaves_out_the_same_rows_as_memory(
     write_folder(frame, Path("t"))
     frame.to_parquet("t.parquet")
     for name in ("t", "t.parquet"):
-        result = call("fit", name, "--target", "y", "--random", "--learner", "stacking")
-        assert result.exit_code == 0, result.output
-        told = " ".join(result.stdout.split())
+        told = done("fit", name, "--target", "y", "--random", "--learner", "stacking").said
         assert "3 classes to predict" in told
         assert "In 24 rows, 'y' is '?', which is taken for a missing value" in told
         assert "In 24 rows, 'y' is 'None', which is taken for a class" in told
@@ -135,9 +131,7 @@ def words_and_nulls() -> Any:
 def test_words_in_files_with_types_are_words(run: Run) -> None:
     frame = words_and_nulls()
     frame.to_parquet("t.parquet")
-    result = run("fit", "t.parquet", "--target", "y", "--out", "m.skops")
-    assert result.exit_code == 0, result.output
-    assert "as missing" not in result.output
+    assert "as missing" not in run("fit t.parquet --target y --out m.skops").told
     model = load_model(Path("m.skops"))
     assert np.abs(model.predict(frame) - frame["y"]).max() < 0.1
     # The file's text is what the model learned from.
@@ -179,7 +173,6 @@ def test_flags_with_words_are_flags() -> None:
 def test_values_that_mean_missing_in_the_fit_mean_it_in_explanations(run: Run) -> None:
     frame = table(["1.5", "2.5", "-999"])
     frame.to_csv("t.csv", index=False)
-    options = ("--target", "y", "--task", "regression", "--learner", "uniform", "--no-refit")
-    assert run("fit", "t.csv", *options, "--missing", "y=-999", "--out", "m.skops").exit_code == 0
-    result = run("explain", "m.skops", "t.csv")
-    assert "20 held-out rows" in " ".join(result.stdout.split())
+    options = "--task regression --learner uniform --no-refit --missing y=-999"
+    run(f"fit t.csv --target y {options} --out m.skops")
+    assert "20 held-out rows" in run("explain m.skops t.csv").said

@@ -32,7 +32,7 @@ def test_untrusted_types_are_named(run: Run, model: str) -> None:
         assert not path.exists()
         dump(untrusted, path)
         add_checksum(path)
-        line = error_line(run("predict", path, "table.csv", "--out", "p.csv"))
+        line = error_line("predict", path, "table.csv", "--out", "p.csv")
         assert "holds types that are not trusted" in line
         assert type(step).__name__ in line
         path.unlink()
@@ -57,8 +57,8 @@ def test_estimators_with_their_defaults_are_trusted(estimator: Any, sparse: bool
 def test_files_that_are_no_models(run: Run, model: str) -> None:
     save_model(Pipeline([("model", StandardScaler())]), Path("other.skops"))
     Path("broken.skops").write_bytes(Path("m.skops").read_bytes()[:-200])
-    line = error_line(run("predict", "none.skops", "table.csv", "--out", "p.csv"))
+    line = error_line("predict none.skops table.csv --out p.csv")
     assert "there is no model file none.skops" in line
     for name in ("table.csv", "other.skops", "broken.skops"):
-        line = error_line(run("predict", name, "table.csv", "--out", "p.csv"))
+        line = error_line("predict", name, "table.csv", "--out", "p.csv")
         assert "not a model of mercer fit" in line

@@ -65,10 +65,8 @@ def test_counts_have_no_negative_intervals(run: Run) -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=160)
     frame = pd.DataFrame({"x": x, "visits": rng.poisson(np.exp(0.5 + x))})
-    frame.to_csv("t.csv", index=False)
-    options = ("--target", "visits", "--task", "regression", "--learner", "uniform")
-    assert run("fit", "t.csv", *options, "--out", "m.skops").exit_code == 0
-    assert run("predict", "m.skops", "t.csv", "--out", "p.csv", "--intervals").exit_code == 0
+    run("fit t.csv --target visits --task regression --learner uniform --out m.skops", table=frame)
+    run("predict m.skops t.csv --out p.csv --intervals")
     found = pd.read_csv("p.csv")[["lower", "upper"]].to_numpy()
     assert found.min() == 0.0
     assert_array_equal(found, np.round(found))
@@ -80,9 +78,7 @@ def test_counts_have_no_negative_intervals(run: Run) -> None:
 @pytest.mark.filterwarnings("ignore:.* of 80 sets are empty")
 def test_sets_and_thresholds_of_classes(run: Run) -> None:
     frame = class_table()
-    frame.to_csv("t.csv", index=False)
-    options = ("--target", "kind", "--learner", "uniform", "--out", "m.skops")
-    assert run("fit", "t.csv", *options).exit_code == 0
+    run("fit t.csv --target kind --learner uniform --out m.skops", table=frame)
     model = mercer.load(Path("m.skops"))
     table = pd.read_csv("t.csv", dtype=str, keep_default_na=False)
     sets = model.predict_set(table, 0.9)
@@ -123,7 +119,6 @@ def heavy(n: int = 200, seed: int = 0) -> pd.DataFrame:
 
 def test_the_score_of_the_fit_is_that_of_explain(run: Run) -> None:
     heavy().to_csv("t.csv", index=False)
-    fit = ("fit", "t.csv", "--target", "y", "--learner", "uniform", "--out", "m.skops")
     narrow = heavy(60, 1).sort_values("y")[:20]  # These rows alone have no heavy tail.
     narrow.to_csv("narrow.csv", index=False)
     for options, score, title in (
@@ -131,17 +126,17 @@ def test_the_score_of_the_fit_is_that_of_explain(run: Run) -> None:
         (("--metric", "mae"), "mae", "Error (mean absolute) of 20"),
         (("--metric", "r2"), "r2", "R² of 20"),
     ):
-        assert run(*fit, *options).exit_code == 0
+        run("fit t.csv --target y --learner uniform --out m.skops", *options)
         assert mercer.load("m.skops").metric_ == score
-        result = run("explain", "m.skops", "narrow.csv")
-        assert result.exit_code == 0, result.output
-        assert title in result.stdout
+        assert title in run("explain m.skops narrow.csv").stdout
 
 
 def test_the_fit_and_explain_agree_on_the_error_of_the_same_rows(run: Run) -> None:
     heavy().to_csv("t.csv", index=False)
-    fit = ("fit", "t.csv", "--target", "y", "--no-refit", "--out", "m.skops")
-    said = [run(*fit).stdout, run("explain", "m.skops", "t.csv").stdout]
+    said = [
+        run("fit t.csv --target y --no-refit --out m.skops").stdout,
+        run("explain", "m.skops", "t.csv").stdout,
+    ]
     errors = [re.search(r"model +(\d\.\d+) ", text[text.index("log-RMSE  ") :]) for text in said]
     assert errors[0] is not None
     assert errors[1] is not None
@@ -149,27 +144,23 @@ def test_the_fit_and_explain_agree_on_the_error_of_the_same_rows(run: Run) -> No
 
 
 def test_scores_that_are_not_defined_on_the_given_rows_are_replaced(run: Run) -> None:
-    heavy().to_csv("t.csv", index=False)
-    fit = ("fit", "t.csv", "--target", "y", "--learner", "uniform", "--out", "m.skops")
-    assert run(*fit).exit_code == 0
+    run("fit t.csv --target y --learner uniform --out m.skops", table=heavy())
     other = heavy(60, 1)
     other.loc[3, "y"] = -5.0
     other.to_csv("other.csv", index=False)
-    result = run("explain", "m.skops", "other.csv", "--report", "r.html")
+    result = run("explain m.skops other.csv --report r.html")
     assert "Error (RMSE) of 60 held-out rows" in result.stdout
     told = "The score of the fit is left out: log_rmse is for positive responses"
     assert told in Elements("r.html").text
 
 
 def test_models_without_a_score_have_one_that_suits_the_rows(run: Run) -> None:
-    heavy().to_csv("t.csv", index=False)
-    fit = ("fit", "t.csv", "--target", "y", "--learner", "uniform", "--out", "m.skops")
-    assert run(*fit, "--metric", "mae").exit_code == 0
+    run("fit t.csv --target y --learner uniform --out m.skops --metric mae", table=heavy())
     model = mercer.load("m.skops")
     del model.metric_
     mercer.save(model, "m.skops")
     heavy(60, 1).to_csv("other.csv", index=False)
-    assert "RMSE of the logarithms" in run("explain", "m.skops", "other.csv").stdout
+    assert "RMSE of the logarithms" in run("explain m.skops other.csv").stdout
 
 
 def test_stacks_are_fitted_for_the_score_that_is_shown_first() -> None:
@@ -202,8 +193,7 @@ def test_the_model_of_all_rows_is_like_the_one_that_was_tested(run: Run) -> None
     """The training rows alone have no heavy tail."""
     frame = heavy(60, 1)
     assert default_metric(frame["y"], "regression") == "log_rmse"
-    frame.to_csv("t.csv", index=False)
-    assert "Error (RMSE) of" in run("fit", "t.csv", "--target", "y", "--out", "m.skops").stdout
+    assert "Error (RMSE) of" in run("fit t.csv --target y --out m.skops", table=frame).stdout
     model = mercer.load("m.skops")
     assert model.metric_ == "rmse"
     assert type(model[-1]) is KernelStackingRegressor
@@ -213,9 +203,9 @@ def test_intervals_of_heavy_tails_cover_small_and_large_predictions(run: Run) ->
     heavy(300).to_csv("t.csv", index=False)
     new = heavy(600, 1)
     new.to_csv("new.csv", index=False)
-    assert run("fit", "t.csv", "--target", "y", "--out", "m.skops").exit_code == 0
+    run("fit t.csv --target y --out m.skops")
     assert isinstance(mercer.load("m.skops")[-1], LogarithmicStack)
-    assert run("predict", "m.skops", "new.csv", "--out", "p.csv", "--intervals").exit_code == 0
+    run("predict m.skops new.csv --out p.csv --intervals")
     found = pd.read_csv("p.csv")
     inside = new["y"].between(found["lower"], found["upper"])
     thirds = np.array_split(inside.to_numpy()[np.argsort(found["prediction"])], 3)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_cases import Elements, call, pd
+from command_cases import Elements, done, pd
 from ten_tables import BAD_TABLES, LONG_NAME, N_ROWS, BadTable
 
 from mercer_command.columns import Column
@@ -117,10 +117,8 @@ def test_they_are_learned_from_and_predicted(
     problem = problem_of(table, tmp_path)
     report = ("--report", "r.html") if table.name in REPORTED else ()
     arguments = ("--target", table.target, "--learner", "uniform", "--out", "m.skops", *report)
-    result = call("fit", table.name, *arguments)
-    assert result.exit_code == 0, result.output
-    result = call("predict", "m.skops", table.name, "--out", "p.csv")
-    assert result.exit_code == 0, result.output
+    done("fit", table.name, *arguments)
+    done("predict m.skops", table.name, "--out", "p.csv")
     found = pd.read_csv("p.csv")["prediction"]
     assert len(found) == N_ROWS
     if problem.task == "classification":

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from deployment_cases import N, classes, fitted, responses, rows
 from hypothesis import given, settings
@@ -99,7 +100,6 @@ class TestViewsAndEncoders:
     @pytest.mark.parametrize("step", [PCA(2), NAMED], ids=repr)
     def test_steps_of_columns_of_any_type(self, step: Any) -> None:
         """Whole numbers, single precision and truth values, some of which are missing."""
-        pd = pytest.importorskip("pandas")
         frame = pd.DataFrame({"whole": np.arange(N) % 7, "single": X[:, 0].astype(np.float32)})
         frame["double"], frame["true"] = 1.0 / 3.0 + X[:, 1], X[:, 2] > 0.0
         if step is NAMED:
@@ -112,7 +112,6 @@ class TestViewsAndEncoders:
 
     def test_categories(self) -> None:
         """Rare, missing and unknown ones, and whole numbers as categories."""
-        pd = pytest.importorskip("pandas")
         code = np.where(np.arange(N) % 9, np.arange(N) % 3, 7)
         frame = pd.DataFrame({"code": code, "size": X[:, 0]})
         frame["town"] = np.where(X[:, 1] > 1.0, None, np.where(X[:, 2] > 1.0, "Bern", "Chur"))
@@ -124,7 +123,6 @@ class TestViewsAndEncoders:
 
     @pytest.mark.parametrize("n_classes", [0, 3])
     def test_the_encoder_of_tables(self, n_classes: int) -> None:
-        pd = pytest.importorskip("pandas")
         rng = np.random.default_rng(0)
         color = rng.choice(["red", "green", "blue"], N).astype(object)
         many = rng.choice([f"shop {i}" for i in range(40)], 10 * N).astype(object)[:N]
@@ -165,7 +163,6 @@ class TestViewsAndEncoders:
     @given(st.lists(NAMES, min_size=3, max_size=3))
     def test_names_of_columns(self, names: list[str]) -> None:
         """Every frame is exported exactly, or refused for what its names are."""
-        pd = pytest.importorskip("pandas")
         frame = pd.DataFrame(X, columns=names)
         refused = len(set(names)) < 3 or {"", "variable"} & set(names)
         model = fitted("regression", "two-stage")
@@ -177,7 +174,6 @@ class TestViewsAndEncoders:
         assert_allclose(found[:, 0], model.predict(X), atol=1e-9)
 
     def test_columns_that_are_not_used_may_have_names_of_outputs(self) -> None:
-        pd = pytest.importorskip("pandas")
         frame = pd.DataFrame({"label": X[:, 0], "variable": X[:, 1], "size": X[:, 2]})
         chosen = make_column_transformer(("passthrough", ["size", "label"]))
         model = make_pipeline(chosen, TwoStageRegressor(alpha=0.1)).fit(frame, responses(X))
@@ -208,7 +204,6 @@ class TestStepsWithoutOperators:
             to_onnx(model.fit(X, responses(X)), X, dtype="float64")
 
     def test_columns_that_are_read_as_numbers_and_as_text(self) -> None:
-        pd = pytest.importorskip("pandas")
         frame = pd.DataFrame({"code": np.arange(N) % 3})
         encoder = OneHotEncoder(handle_unknown="ignore")
         step = make_column_transformer((StandardScaler(), ["code"]), (encoder, ["code"]))
@@ -224,7 +219,6 @@ class TestStepsWithoutOperators:
                 skl2onnx.get_model_alias(kind)
 
     def test_dates_and_text(self) -> None:
-        pd = pytest.importorskip("pandas")
         days = pd.to_datetime("2024-01-01") + pd.to_timedelta(np.arange(N), unit="D")
         learner = UniformCombination([Gaussian(2.0)])
         model = make_pipeline(table_encoder(), TwoStageRegressor(learner, alpha=0.1))
@@ -241,7 +235,6 @@ class TestStepsWithoutOperators:
         "settings", [{"drop": "first"}, {"handle_unknown": "error"}], ids=["drop", "unknown"]
     )
     def test_settings_of_encoders(self, settings: dict[str, Any]) -> None:
-        pd = pytest.importorskip("pandas")
         frame = pd.DataFrame({"kind": np.where(X[:, 0] > 0.0, "a", "b")})
         encoder = OneHotEncoder(sparse_output=False, **settings)
         model = make_pipeline(encoder, TwoStageRegressor(alpha=0.1)).fit(frame, responses(X))

@@ -1,10 +1,7 @@
 """HSIC Lasso against the dense problem over all features."""
 
-from typing import Any
-
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from output_cases import CASES, outputs, samples, score
 from reference import centered_alignment, hsic_lasso, output_kernel, standardized_gaussian
@@ -13,8 +10,6 @@ from sklearn import config_context
 from sklearn.linear_model import Lasso, lars_path
 
 from mercer import HSICLasso
-from mercer._data.weights import UnitWeights
-from mercer._estimators.feature_selection.feature_factors import FeatureFactors, gaussian_factors
 from mercer._estimators.feature_selection.lasso import lasso_at, lasso_with
 
 
@@ -130,17 +125,6 @@ def test_the_last_point_of_the_path_has_weights_as_small_as_those_of_the_problem
         assert_allclose(point.weights, a, rtol=1e-6)
 
 
-@pytest.mark.parametrize("as_table", [np.asarray, sp.csr_array])
-def test_products_of_factors_are_alignments_of_kernels_in_any_order(as_table: Any) -> None:
-    X, _ = problem("binary")
-    factors = FeatureFactors(as_table(X), UnitWeights(len(X)))
-    rows, columns = np.array([5, 0, 3]), np.array([7, 2, 6, 1, 4])
-    grams = [standardized_gaussian(x) for x in X.T]
-    expected = [[centered_alignment(grams[k], grams[z]) for z in columns] for k in rows]
-    for _ in range(2):  # The second time, some come from the cache.
-        assert_allclose(factors.products(rows, columns), expected, rtol=1e-7)
-
-
 @pytest.mark.parametrize("noise", [0.05, 1e-10])
 def test_a_path_with_fewer_features_than_requested(noise: float) -> None:
     X, y = copies(noise=noise)
@@ -170,17 +154,6 @@ def test_every_output_kernel(case: str) -> None:
     assert_optimal(found.weights_, found.alpha_, *dense_problem(design, target))
     expected = [centered_alignment(standardized_gaussian(x), L) for x in X.T]
     assert_allclose(found.scores_, expected, rtol=0.0, atol=1e-8)
-
-
-def test_factors_leave_out_a_billionth_of_the_trace() -> None:
-    """This holds too if the rank is larger than usual."""
-    features = 100.0 * np.random.default_rng(0).standard_t(3, size=(4, 90))
-    for x, factor in zip(features, gaussian_factors(features), strict=True):
-        rest = np.exp(-0.5 * (x[:, None] - x) ** 2) - factor.T @ factor
-        assert np.trace(rest) <= 1e-9 * 90
-        assert np.linalg.eigvalsh(rest).min() > -1e-12
-        assert factor.any(axis=1).all()
-    assert len(gaussian_factors(np.zeros((1, 5)))[0]) == 1
 
 
 def test_the_first_of_features_that_enter_at_once_are_selected() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from display_cases import bar_lengths, tick_labels
 from sklearn.gaussian_process import kernels as gp
@@ -146,7 +147,6 @@ def test_known_relevances() -> None:
 
 
 def test_names_of_columns(data: tuple[Any, Any]) -> None:
-    pd = pytest.importorskip("pandas")
     X = pd.DataFrame(data[0], columns=["age", "height", "weight", "pulse"])
     learner = UniformCombination([Gaussian(1.0)])
     scaled = make_pipeline(StandardScaler(), learner)

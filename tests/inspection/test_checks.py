@@ -4,6 +4,7 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -33,7 +34,6 @@ def n_warnings(check: Any, n_draws: int = 100) -> int:
 
 
 def test_columns_of_text_are_what_the_encoder_reads() -> None:
-    pd = pytest.importorskip("pandas")
     past = pd.DataFrame({"day": ["5.1.2019", "31.1.2019"], "price": ["1,5", "2,25"]})
     rows = pd.DataFrame({"day": ["1.2.2019"], "price": ["7"]})
     day, price = columns_of(rows, past)

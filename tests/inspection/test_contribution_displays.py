@@ -31,21 +31,8 @@ from mercer.preprocessing import table_encoder
 
 pytestmark = pytest.mark.usefixtures("few_folds_throughout")
 
-pd = pytest.importorskip("pandas")
+
 N = 90
-
-
-@pytest.fixture(scope="module")
-def table() -> Any:
-    rng = np.random.default_rng(0)
-    return pd.DataFrame(
-        {
-            "age": rng.integers(20, 80, N),
-            "town": rng.choice(["Bern", "Basel", "Chur"], N),
-            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, N), "D"),
-            "height": rng.normal(170.0, 8.0, N),
-        }
-    )
 
 
 @pytest.fixture(scope="module")

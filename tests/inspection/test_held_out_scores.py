@@ -149,7 +149,7 @@ def test_intervals_hold_the_truth_with_few_rows_of_a_class(
     assert (np.mean(found, axis=0) >= 0.91).all()
 
 
-@pytest.mark.parametrize("n_positive", [1, 2, 5])
+@pytest.mark.parametrize("n_positive", [1, 2, 5, 50])
 def test_noise_is_seldom_better_than_a_constant_with_few_rows_of_a_class(n_positive: int) -> None:
     rng, found = np.random.default_rng(0), list[Any]()
     p = n_positive / 100.0
@@ -215,14 +215,6 @@ def test_equal_models_are_seldom_clearly_better_with_few_rows_of_a_class(n_posit
     assert np.mean(found) <= 0.049
 
 
-def test_chance_is_not_better() -> None:
-    rng, units = np.random.default_rng(1), np.arange(200)
-    losses = rng.random(200)
-    assert is_better(losses, losses + 0.1, units)
-    assert not is_better(losses, losses, units)
-    assert not is_better(losses, rng.permutation(losses), units)
-
-
 def test_a_few_groups_of_large_losses_do_not_hide_that_a_model_is_better() -> None:
     """Its losses are a hundredth of the others in each of 12 groups, one of which is odd."""
     rng, units = np.random.default_rng(0), np.repeat(np.arange(12), 5)
@@ -249,12 +241,6 @@ def test_a_mean_difference_is_better_beyond_its_interval() -> None:
     error = wave.std(ddof=1) / 3.0
     assert not is_better(np.zeros(9), wave + 2.2 * error, np.arange(9))
     assert is_better(np.zeros(9), wave + 2.4 * error, np.arange(9))
-
-
-def test_ends_are_infinite_for_one_unit() -> None:
-    found = estimate(1.0, np.array([0.5, -0.5]), np.zeros(2, int))
-    assert (found.low, found.high) == (-np.inf, np.inf)
-    assert share(np.array([0.0, 1.0]), np.zeros(2, int)).high == 1.0
 
 
 def test_a_model_that_ranks_a_rare_class_is_better_than_a_constant() -> None:
@@ -360,17 +346,6 @@ def test_logarithms_are_compared_above_the_floor() -> None:
     found = scores(truth, Predictions(predicted))["log_rmse"]
     assert found.value == pytest.approx(np.log(2.0) * np.sqrt(5.0 / 4.0))
     assert "log_rmse" not in scores(Truth("regression", y, np.empty(0)), Predictions(predicted))
-
-
-def test_noise_is_seldom_better_than_a_constant() -> None:
-    rng, found = np.random.default_rng(0), 0
-    for _ in range(200):
-        y, p = rng.integers(0, 2, 100), np.clip(0.5 + 0.1 * rng.normal(size=100), 0.0, 1.0)
-        own = Predictions((p > 0.5).astype(int), np.column_stack([1.0 - p, p]), p)
-        constant = Predictions(np.zeros(100, int), np.full((100, 2), 0.5))
-        found += against_constant(Truth("classification", y, np.arange(2)), own, constant)[0]
-    # At most 2.5% by the ranking, and 2.5% by the probabilities.
-    assert found <= 18
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from explanation_cases import EXPLAINED, responses, ridge_on
 from kernel_cases import KERNELS
@@ -82,7 +83,6 @@ def model() -> Any:
 
 
 class TestTables:
-    pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         {

@@ -13,27 +13,16 @@ from mercer.preprocessing import table_encoder
 
 pytestmark = pytest.mark.usefixtures("few_folds_throughout")
 
-pd = pytest.importorskip("pandas")
-N = 80
-
 
 @pytest.fixture(scope="module")
-def table() -> Any:
-    rng = np.random.default_rng(0)
-    return pd.DataFrame(
-        {
-            "age (years)": rng.integers(20, 40, N),
-            "town": rng.choice(["Bern", "Basel", "Chur"], N),
-            "sex": rng.choice(["f", "m"], N),
-            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, N), "D"),
-            "height (cm)": rng.normal(170.0, 8.0, N),
-        }
-    )
+def table(table: Any) -> Any:
+    sex = np.random.default_rng(1).choice(["f", "m"], len(table))
+    return table.assign(age=20 + table["age"] % 20, sex=sex)
 
 
 @pytest.fixture(scope="module")
 def model(table: Any) -> Any:
-    y = table["age (years)"] / 10.0 + 2.0 * (table["town"] == "Bern") + table["height (cm)"] / 50.0
+    y = table["age"] / 10.0 + 2.0 * (table["town"] == "Bern") + table["height"] / 50.0
     return make_pipeline(table_encoder(), TwoStageRegressor()).fit(table, y)
 
 
@@ -42,7 +31,7 @@ def bars(ax: Any) -> np.ndarray:
 
 
 def test_curves_with_the_data_beneath(model: Any, table: Any) -> None:
-    names = ["age (years)", "town", "since"]
+    names = ["age", "town", "since"]
     display = PartialDependenceDisplay.from_estimator(model, table, names, kind="both", unit="kg")
     assert display.axes_.shape == (3,)
     for name, ax in zip(names, display.axes_, strict=True):
@@ -60,13 +49,13 @@ def test_curves_with_the_data_beneath(model: Any, table: Any) -> None:
 
 
 def test_bars_count_rows(model: Any, table: Any) -> None:
-    display = PartialDependenceDisplay.from_estimator(model, table, ["town", "age (years)"])
+    display = PartialDependenceDisplay.from_estimator(model, table, ["town", "age"])
     towns, ages = display.axes_
     counts = table["town"].value_counts().sort_index().to_numpy()
     assert_allclose(bars(towns), 0.14 * counts / counts.max())
     assert [label.get_text() for label in towns.get_xticklabels()] == ["Basel", "Bern", "Chur"]
     assert towns.lines[0].get_linestyle() == "None"
-    counts = np.bincount(table["age (years)"])[20:]
+    counts = np.bincount(table["age"])[20:]
     assert_allclose(bars(ages), 0.14 * counts / counts.max())
 
 
@@ -75,7 +64,7 @@ def test_kinds_and_centered_curves(model: Any, table: Any) -> None:
     assert len(alone.ax_.lines) == 50
     options = {"centered": True, "max_curves": 5, "color": "red"}
     display = PartialDependenceDisplay.from_estimator(
-        model, table, "height (cm)", kind="both", plot_options=options
+        model, table, "height", kind="both", plot_options=options
     )
     assert len(display.ax_.lines) == 6
     assert {float(line.get_ydata()[0]) for line in display.ax_.lines} == {0.0}
@@ -84,12 +73,12 @@ def test_kinds_and_centered_curves(model: Any, table: Any) -> None:
 
 
 def test_two_columns(model: Any, table: Any) -> None:
-    pairs = [("height (cm)", "since"), ("town", "age (years)"), ("town", "sex")]
+    pairs = [("height", "since"), ("town", "age"), ("town", "sex")]
     display = PartialDependenceDisplay.from_estimator(model, table, pairs)
     surface, turned, cells = display.axes_
     assert (surface.get_xlabel(), surface.get_ylabel()) == pairs[0]
     expected = partial_dependence(model, table, pairs[1]).average[0]
-    assert turned.get_xlabel() == "age (years)"
+    assert turned.get_xlabel() == "age"
     assert_allclose(turned.lines[1].get_ydata(), expected[1])
     names = [text.get_text() for text in turned.get_legend().get_texts()]
     assert names == ["Basel", "Bern", "Chur"]
@@ -99,11 +88,11 @@ def test_two_columns(model: Any, table: Any) -> None:
 
 
 def test_classes(table: Any) -> None:
-    y = np.digitize(table["height (cm)"], [165.0, 175.0])
+    y = np.digitize(table["height"], [165.0, 175.0])
     model = make_pipeline(table_encoder(), KernelStackingClassifier(["rbf"])).fit(table, y)
-    display = PartialDependenceDisplay.from_estimator(model, table, "height (cm)", target=2)
+    display = PartialDependenceDisplay.from_estimator(model, table, "height", target=2)
     assert display.ax_.get_ylabel() == "Probability of 2"
-    every = PartialDependenceDisplay.from_estimator(model, table, "height (cm)")
+    every = PartialDependenceDisplay.from_estimator(model, table, "height")
     assert [text.get_text() for text in every.ax_.get_legend().get_texts()] == ["0", "1", "2"]
     assert_allclose(every.ax_.lines[2].get_ydata(), display.ax_.lines[0].get_ydata())
     with pytest.raises(ValueError, match="output must be one of 0, 1, 2; got None"):

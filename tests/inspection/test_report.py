@@ -1,12 +1,13 @@
 """The report on a fitted model: its parts, what is absent, its texts, and bad input."""
 
 import json
-from html.parser import HTMLParser
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from display_cases import Balanced
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 from sklearn.compose import make_column_transformer
@@ -180,7 +181,6 @@ def test_groups_widen_intervals_and_are_counted() -> None:
 
 
 def test_made_faults_are_all_told() -> None:
-    pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     n = 400
     drift = np.cumsum(rng.normal(size=n)) / 5.0
@@ -241,37 +241,18 @@ def test_a_model_of_noise_is_not_better_than_a_constant() -> None:
     assert "not better than a constant prediction" in found.warnings[0]
 
 
-class _Tags(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.texts: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.texts.append(data)
-
-
 def test_texts_have_all_sections(classification: Any) -> None:
     _, found = classification
-    page, markdown = _Tags(), found.to_markdown()
-    page.feed(found._repr_html_())
-    assert page.open == []
+    texts, markdown = Balanced(found._repr_html_()).words, found.to_markdown()
     for section in found.sections():
-        assert section.title in page.texts
+        assert section.title in texts
         assert f"## {section.title}\n" in markdown
         assert all(len(row) == len(section.header) for row in section.rows)
-        assert all(cell in page.texts for row in section.rows for cell in row if cell)
+        assert all(cell in texts for row in section.rows for cell in row if cell)
     assert len(found.sections()) == 6
 
 
 def test_names_are_text() -> None:
-    pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     name = "<b>a|b</b>"
     frame = pd.DataFrame({name: rng.random(300)})

@@ -229,60 +229,47 @@ def odds(model: Any, X: np.ndarray) -> np.ndarray:
     return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs - logs.mean(axis=1)[:, None]
 
 
-def test_log_odds_of_two_classes() -> None:
-    model = MKLClassifier().fit(X_CANCER, Y_CANCER[:120])
-    rows = np.vstack([X_CANCER[:4], 9.0 * X_CANCER[:2]])
-    found = shapley_values(model, rows, X_CANCER[:10])
-    assert (found.scale, found.output_names, found.values.ndim) == ("log-odds", ["1"], 2)
-    np.testing.assert_allclose(found.predictions, odds(model, rows), atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        TwoStageClassifier(UniformCombination([Gaussian(3.0)])),
-        TwoStageClassifier(approximation="nystroem", n_components=30),
-        KernelStackingClassifier([Gaussian(3.0)]),
-        MKLClassifier(loss="logistic"),
-    ],
-    ids=lambda e: type(e).__name__,
-)
-def test_scores_of_three_classes(estimator: Any) -> None:
-    model = estimator.fit(X_IRIS, Y_IRIS)
-    found = shapley_values(model, X_IRIS[::40], X_IRIS[::15])
-    assert (found.scale, found.output_names) == ("logit", ["0", "1", "2"])
-    scores = found.predictions
-    expected = odds(model, X_IRIS[::40])
-    np.testing.assert_allclose(scores - scores.mean(axis=1)[:, None], expected, atol=1e-9)
-
-
 X_RESPONSE, Y_RESPONSE = responses(60, 4)
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [
+ESTIMATORS: dict[str, tuple[Any, ...]] = {
+    "log-odds": (MKLClassifier(), X_CANCER, Y_CANCER[:120]),
+    "two-stage": (TwoStageClassifier(UniformCombination([Gaussian(3.0)])), X_IRIS, Y_IRIS),
+    "features": (TwoStageClassifier(approximation="nystroem", n_components=30), X_IRIS, Y_IRIS),
+    "stack": (KernelStackingClassifier([Gaussian(3.0)]), X_IRIS, Y_IRIS),
+    "one-stage": (MKLClassifier(loss="logistic"), X_IRIS, Y_IRIS),
+    "latent mean": (BayesianMKLClassifier(), X_CANCER, Y_CANCER[:120]),
+    "responses on features": (
         TwoStageRegressor(approximation="nystroem", n_components=20),
+        X_RESPONSE,
+        Y_RESPONSE,
+    ),
+    "stack of responses": (
         KernelStackingRegressor([Gaussian(2.0)], approximation="nystroem", n_components=20),
-        BayesianMKLRegressor([Gaussian(2.0), Linear()]),
-    ],
-    ids=lambda e: type(e).__name__,
-)
-def test_responses(estimator: Any) -> None:
-    model = estimator.fit(X_RESPONSE, Y_RESPONSE)
-    rows = np.vstack([X_RESPONSE[:4], 9.0 * X_RESPONSE[:2]])
-    found = shapley_values(model, rows, X_RESPONSE[:10])
-    assert (found.scale, found.output_names) == ("response", [])
+        X_RESPONSE,
+        Y_RESPONSE,
+    ),
+    "Bayesian": (BayesianMKLRegressor([Gaussian(2.0), Linear()]), X_RESPONSE, Y_RESPONSE),
+}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_contributions_add_up_on_the_scale_of_the_predictions(name: str) -> None:
+    estimator, X, y = ESTIMATORS[name]
+    model = estimator.fit(X, y)
+    rows = X[::40] if X is X_IRIS else np.vstack([X[:4], 9.0 * X[:2]])
+    found = shapley_values(model, rows, X[::15])
+    scores = found.predictions
+    if name == "latent mean":
+        scale, names, expected = name, ["1"], model.predict_latent(rows)[0]
+    elif hasattr(model, "predict_proba"):
+        scale = "log-odds" if name == "log-odds" else "logit"
+        names, expected = [str(label) for label in model.classes_], odds(model, rows)
+        names = names[1:] if len(names) == 2 else names
+        scores = scores if scores.ndim == 1 else scores - scores.mean(axis=1)[:, None]
+    else:
+        scale, names, expected = "response", [], model.predict(rows)
+    assert (found.scale, found.output_names) == (scale, names)
     # Nearly equal kernels of large coefficients leave fewer digits on Nystroem features.
-    np.testing.assert_allclose(found.predictions, model.predict(rows), atol=1e-8)
-
-
-def test_the_latent_mean_of_bayesian_classifiers() -> None:
-    model = BayesianMKLClassifier().fit(X_CANCER, Y_CANCER[:120])
-    found = shapley_values(model, X_CANCER[:5], 20)
-    assert found.scale == "latent mean"
-    expected = model.predict_latent(X_CANCER[:5])[0]
-    np.testing.assert_allclose(found.predictions, expected, atol=1e-9)
+    np.testing.assert_allclose(scores, expected, atol=1e-8 if scale == "response" else 1e-9)
 
 
 def test_predictors_of_other_packages_are_functions() -> None:

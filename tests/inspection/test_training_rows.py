@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from explanation_cases import responses, ridge_on
 from numpy.testing import assert_allclose
@@ -88,7 +89,6 @@ def test_support_vectors_alone_contribute() -> None:
 
 
 class TestFrames:
-    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"age": 0.5 * np.arange(60.0), "town": ["a", "b", "c"] * 20})
     y = frame["age"] / 5.0 + (frame["town"] == "b")
 
@@ -105,7 +105,7 @@ class TestFrames:
         assert set(frame["town"]) == {"c"}
 
     def test_rows_that_are_equal_are_one(self) -> None:
-        table = self.pd.concat([self.frame, self.frame], ignore_index=True)
+        table = pd.concat([self.frame, self.frame], ignore_index=True)
         model = make_pipeline(table_encoder(), TwoStageRegressor()).fit(table, [*self.y, *self.y])
         found = training_contributions(model, table[:3], table)
         assert found.positions.max() < 60
@@ -164,7 +164,6 @@ class TestBadInput:
             training_contributions(self.model, *tables)
 
     def test_frames(self) -> None:
-        pytest.importorskip("pandas")
         found = training_contributions(self.model, X[:2], X)
         with pytest.raises(IndexError, match="There is no row 2: 2 rows are explained"):
             found.to_frame(2, output=0)

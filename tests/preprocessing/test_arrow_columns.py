@@ -4,6 +4,7 @@ from datetime import time
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -17,7 +18,6 @@ from mercer.preprocessing import (
     table_encoder,
 )
 
-pd = pytest.importorskip("pandas")
 pa = pytest.importorskip("pyarrow")
 
 N = 40

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from model_file_cases import saved_and_loaded
 from sklearn.pipeline import make_pipeline
@@ -11,8 +12,6 @@ from mercer import TwoStageRegressor, UniformCombination
 from mercer.inspection import shapley_values
 from mercer.preprocessing import table_encoder
 from mercer.preprocessing._clipped_dates import ClippedDates
-
-pd = pytest.importorskip("pandas")
 
 
 def days(*texts: str) -> Any:

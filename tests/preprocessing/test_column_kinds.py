@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 
@@ -47,7 +48,7 @@ class TestKind:
     @pytest.mark.parametrize(("cells", "kind"), CELLS)
     def test_of_cells(self, cells: list[Any], kind: str) -> None:
         """In an array of objects, and in a series of pandas and polars that can hold them."""
-        pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+        pl = pytest.importorskip("polars")
         objects = column(cells)
         found = [kind_of(objects), kind_of(pd.Series(objects, dtype=object))]
         if kind != "other" and not isinstance(cells[0], tuple):
@@ -62,7 +63,6 @@ class TestKind:
         assert kind_of(np.array(["01002", "90210"] * 9)) == "category"
 
     def test_of_what_pandas_calls_categories(self) -> None:
-        pd = pytest.importorskip("pandas")
         assert kind_of(pd.Series([1, 2, 1], dtype="category")) == "category"
 
 
@@ -81,7 +81,6 @@ def test_unsuitable_tables_are_refused(X: Any, message: str) -> None:
 
 
 def test_names_that_occur_twice_are_refused() -> None:
-    pd = pytest.importorskip("pandas")
     with pytest.raises(ValueError, match=r"same name|unique column names"):
         table_encoder().fit(pd.DataFrame([[1, 2, 3]], columns=["a", "b", "a"]))
 
@@ -93,7 +92,6 @@ class TestConversion:
         assert as_numbers(np.ones((2, 3), np.float32)).dtype == np.float32
 
     def test_columns_of_other_kinds_are_named(self) -> None:
-        pd = pytest.importorskip("pandas")
         frame = pd.DataFrame({"a": [1, 2], "b": ["1", "tall"], "c": pd.to_datetime(["2020"] * 2)})
         with pytest.raises(ValueError, match=r"text where numbers are needed: b, c\."):
             as_numbers(frame)
@@ -106,7 +104,6 @@ class TestConversion:
         cells = [date(1970, 1, 3), None, datetime(1969, 12, 31, 12), np.datetime64("1970-01-01")]
         expected = [[2.0], [np.nan], [-0.5], [0.0]]
         np.testing.assert_array_equal(as_days(column(cells)[:, None]), expected)
-        pd = pytest.importorskip("pandas")
         frame = pd.DataFrame({"a": pd.to_datetime(["1970-01-02 00:00+02:00", None])})
         np.testing.assert_allclose(as_days(frame), [[1.0 - 2 / 24], [np.nan]])
 

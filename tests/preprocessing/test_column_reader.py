@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
@@ -18,8 +19,6 @@ from mercer.preprocessing import (
     table_encoder,
 )
 from mercer.preprocessing._column_reader import ColumnReader
-
-pd = pytest.importorskip("pandas")
 
 N = 40
 DAYS = [f"{1 + k % 28:02}.{1 + k % 12:02}.2021" for k in range(N)]

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
@@ -85,7 +86,6 @@ def test_missing_values(keep: bool) -> None:
 
 
 def test_tables_of_mixed_types() -> None:
-    pd = pytest.importorskip("pandas")
     words = np.array(["red car", "blue boat", "green bike with wheels", "old red bike"])
     frame = pd.DataFrame(
         {

@@ -1,14 +1,13 @@
 """Numbers, dates and times in cells of text, in the notations of several countries."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-pd = pytest.importorskip("pandas")
-
-from mercer.preprocessing._notation import (  # noqa: E402
+from mercer.preprocessing._notation import (
     date_formats,
     is_compact,
     known_cells,

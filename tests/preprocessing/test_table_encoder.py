@@ -4,6 +4,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from mercer.preprocessing import SoftClippingScaler, table_encoder
@@ -12,7 +13,6 @@ from mercer.preprocessing._table_encoder import CalendarFeatures, TextFeatures
 
 def mixed(n_rows: int = 60) -> Any:
     """Return a data frame with a column of every kind."""
-    pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         {

@@ -6,12 +6,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from mercer.preprocessing import cell_readings, column_encoder, parse_cells, table_encoder
 from mercer.preprocessing._table_encoder import CalendarFeatures
-
-pd = pytest.importorskip("pandas")
 
 BERLIN = "Europe/Berlin"
 
