@@ -138,7 +138,6 @@ def test_explanations_of_several_classes_are_of_decision_values() -> None:
 @pytest.mark.parametrize(
     ("settings", "given", "message"),
     [
-        ({"alpha": 0.0}, {}, "alpha must be 'auto', a positive number"),
         ({"kernels": []}, {}, "dictionary of kernels is empty"),
         ({"class_weight": {3: 1.0}}, {}, "class"),
         ({}, {"y": np.zeros(150)}, "only one class"),

@@ -125,9 +125,6 @@ class TestCategorical:
         with pytest.raises(ValueError, match="frequencies of categories are read off the data"):
             Categorical(rarity=1.0)([[0.0]])
 
-    def test_missing_values_are_a_category(self) -> None:
-        assert_allclose(Categorical()([[np.nan]], [[np.nan], [0.0]]), [[1.0, np.exp(-1.0)]])
-
 
 class TestOrdinal:
     def test_it_is_the_share_of_common_steps(self) -> None:
@@ -150,17 +147,6 @@ class TestPeriodic:
         X = np.random.default_rng(0).normal(scale=5.0, size=(20, 1))
         expected = ExpSineSquared(1.1 / np.sqrt(2.0), 7.0)(X)
         assert_allclose(Periodic(1.1, period=7.0)(X), expected, rtol=1e-9)
-
-    def test_columns_are_factors(self) -> None:
-        X = np.random.default_rng(0).normal(size=(20, 2))
-        parts = [Periodic(0.5, period=2.0)(X[:, :1]), Periodic(3.0, period=0.7)(X[:, 1:])]
-        kernel = Periodic([0.5, 3.0], ard=True, period=[2.0, 0.7])
-        assert_allclose(kernel(X), parts[0] * parts[1], atol=1e-14)
-
-    def test_relevance_is_the_fall_between_close_samples(self) -> None:
-        kernel, step = Periodic(1.5, period=4.0), 1e-3
-        fall = 1.0 - kernel([[0.0]], [[step]]).item()
-        assert_allclose(kernel.relevance(1), fall / step**2, rtol=1e-4)
 
 
 class TestMissing:

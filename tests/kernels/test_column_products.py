@@ -56,12 +56,6 @@ def test_each_category_has_its_frequency_in_its_own_column() -> None:
     np.testing.assert_allclose(np.prod(parts, axis=0), kernel(codes), rtol=1e-12)
 
 
-def test_exponentials_of_a_norm_are_one_factor() -> None:
-    kernel = Product([Gaussian(2.0), Laplacian(1.0, norm=1.0), Gaussian([1.0, 2.0, 3.0])])
-    [term] = column_products(kernel, N_FEATURES)
-    assert [factor.columns for factor in merged(term.factors)] == [(0, 1, 2, 0, 1, 2), (0, 1, 2)]
-
-
 EACH = [[(0,), (1,), (2,)]]
 
 

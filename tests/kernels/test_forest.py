@@ -21,7 +21,7 @@ from sklearn.ensemble import (
 from sklearn.exceptions import NotFittedError
 
 from mercer._gram.samples import Samples
-from mercer.kernels import Forest, Gaussian
+from mercer.kernels import Forest
 from mercer.kernels._leaves import leaf_numbers
 from mercer.kernels._tree_arrays import TreeArrays, as_tree_arrays
 
@@ -238,25 +238,7 @@ def test_saved_trees_answer_as_those_of_scikit_learn(name: str) -> None:
         arrays.fit(rows)
 
 
-def test_saved_forests_send_missing_values_as_those_of_scikit_learn() -> None:
-    rows = X.copy()
-    rows[::3, 0] = np.nan
-    model = RandomForestRegressor(5, random_state=0).fit(rows, response(X))
-    arrays, sparse = TreeArrays.of_forest(model), sp.csr_matrix(X)
-    assert_array_equal(arrays.apply(rows), model.apply(rows))
-    assert_array_equal(arrays.apply(sparse), model.apply(sparse))
-
-
 @pytest.mark.parametrize("name", ["gradient-boosting-2", "embedding"])
 def test_other_ensembles_are_saved_as_they_are(name: str) -> None:
     copied = pickle.loads(pickle.dumps(known(ENSEMBLES[name])))
     assert type(copied.ensemble) is type(ENSEMBLES[name])
-
-
-def test_an_ensemble_keeps_its_trees_in_clones_and_sums() -> None:
-    kernel = known(ENSEMBLES["boosting"])
-    total = 0.5 * kernel + Gaussian(2.0)
-    for copied in (clone(kernel), clone(total).kernels[0], clone([kernel])[0]):
-        assert copied == kernel
-        assert_array_equal(copied(X), kernel(X))
-    assert_allclose(total(X), 0.5 * kernel(X) + Gaussian(2.0)(X), rtol=1e-12)

@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from reference import median_distance
 
-from mercer import KernelOptimization, UniformCombination
 from mercer.kernels import Gaussian, Laplacian, OnColumns, Product, RationalQuadratic, WeightedSum
 
 
@@ -51,12 +50,3 @@ def test_parts_are_bound_on_their_own_columns(X: np.ndarray) -> None:
         here, there = whole.bind(X).kernels
         assert_allclose(here.kernel.bandwidth, median_distance(X[:, :1]), rtol=1e-9)
         assert_allclose(there.kernel.bandwidth, median_distance(X[:, 1:]), rtol=1e-9)
-
-
-def test_learners_bind_kernels_of_median_width(X: np.ndarray) -> None:
-    y = (X[:, 2] > 100.0).astype(int)
-    learner = UniformCombination([OnColumns(Gaussian("median"), [2]), "linear"]).fit(X, y)
-    found = learner.kernel_.kernels[0].kernel.bandwidth
-    assert_allclose(found, median_distance(X[:, 2:]), rtol=1e-9)
-    searched = KernelOptimization(Gaussian("median")).fit(X, y).kernel_
-    assert_allclose(searched.theta, KernelOptimization().fit(X, y).kernel_.theta, rtol=1e-4)

@@ -107,13 +107,6 @@ def test_polynomials() -> None:
     assert_allclose(SklearnKernel(power).relevance(1), 2.0 * slope, rtol=1e-6)
 
 
-def test_products_with_an_inner_product_show_both_factors() -> None:
-    kernel = Product([OnColumns(Gaussian(2.0), [0]), OnColumns(Linear(), [2])])
-    assert_array_equal(kernel.relevance(3), [0.25, 0.0, 1.0])
-    same = SklearnKernel(gp.RBF(np.sqrt(2.0)) * gp.DotProduct(0.0))
-    assert_allclose(same.relevance(2), [1.25, 1.25])
-
-
 def test_sums_and_products_with_unknown_parts() -> None:
     own, known = CallableKernel(np.dot), Gaussian(2.0)
     assert np.isnan(Precomputed(0).relevance(2)).all()

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center
 from scipy.linalg import sqrtm
@@ -140,11 +139,6 @@ def test_few_samples_choose_nothing() -> None:
     assert np.isnan(found.losses).all()
 
 
-def test_classes() -> None:
-    X, y = problem(150)
-    assert choose(Gaussian(), X, np.digitize(y, [-0.5, 0.5]), True).best > 0
-
-
 @every_setting
 def test_difficult_tables_end_in_finite_maps(kernel: Kernel, diagonal: bool) -> None:
     X, y = problem(40)
@@ -164,13 +158,6 @@ def test_difficult_tables_end_in_finite_maps(kernel: Kernel, diagonal: bool) -> 
         found = choose(kernel, table, y, diagonal)
         assert all(np.isfinite(metric.map).all() for metric in found.metrics), name
         assert np.isfinite(found.losses).all(), name
-
-
-def test_a_sparse_table_gives_what_the_dense_one_does() -> None:
-    X, y = problem(60)
-    X[np.abs(X) < 0.5] = 0.0
-    found = choose(ExponentialPower(), X, y, True).metrics[-1].map
-    assert_allclose(choose(ExponentialPower(), sp.csr_array(X), y, True).metrics[-1].map, found)
 
 
 def test_many_samples_are_thinned(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,22 +119,6 @@ def test_the_limit_of_steps_warns_of_the_gap() -> None:
     assert model.dual_gap_ > model.tol
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"step": "both"}, "step must be one of"),
-        ({"search": "random"}, "search must be one of"),
-        ({"width_penalty": -1.0}, "width_penalty must be"),
-        ({"max_kernels": 0}, "max_kernels must be"),
-        ({"family": "precomputed"}, 'family cannot be "precomputed"'),
-    ],
-)
-def test_bad_settings(settings: dict[str, Any], message: str) -> None:
-    X, y = problem("binary")
-    with pytest.raises(ValueError, match=message):
-        ContinuousMKLClassifier(**settings).fit(X, y)
-
-
 def test_objective_falls_and_the_certificate_closes() -> None:
     X = table()
     model = ContinuousMKLClassifier(FAMILY, C=10.0).fit(X, target("binary", X))

@@ -12,7 +12,7 @@ from reference import gaussian
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import get_tags
 
-from mercer import L1SVM, L2KRR, BayesianMKLRegressor, MKLClassifier, MKLRegressor
+from mercer import L2KRR, BayesianMKLRegressor, MKLClassifier, MKLRegressor
 from mercer.kernels import Gaussian, Laplacian, Polynomial, Precomputed
 from mercer.losses import Hinge, Squared
 
@@ -123,28 +123,12 @@ def test_constant_targets_and_those_of_the_other_task_are_refused(model: BaseEst
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (MKLClassifier(loss="epsilon_insensitive"), "loss must be one of"),
-        (MKLRegressor(loss="hinge"), "loss must be one of .*; got 'hinge'"),
         (MKLClassifier(norm=0.5), "norm must be at least 1; got 0.5"),
-        (MKLRegressor(norm="l1"), "norm must be an instance of"),
-        (MKLClassifier(C=0.0), "C must be positive; got 0.0"),
-        (L1SVM(C=-1.0), "C must be .*not negative; got -1.0"),
-        (MKLRegressor(loss="epsilon_insensitive", alpha=0), "alpha must be positive"),
-        (MKLRegressor(epsilon=-0.1), "epsilon must be .*not negative; got -0.1"),
-        (L2KRR(alpha=0), "alpha must be positive; got 0"),
-        (L2KRR(radius=0.0), "radius must be positive; got 0.0"),
-        (L2KRR(center="one"), "center must be one of .*; got 'one'"),
         (L2KRR(PAIR, center=[0.5, -0.1]), "center must hold 2 numbers"),
         (L2KRR(PAIR, center=[1.0]), "center must hold 2 numbers"),
         (L2KRR(PAIR, center=[np.nan, 0.0]), "Input center contains"),
-        (L2KRR(normalize=True), "normalize must be .*; got True"),
-        (L1SVM(solver="Newton"), "solver must be one of"),
-        (MKLClassifier(fit_intercept="yes"), "fit_intercept must be .*; got 'yes'"),
-        (L1SVM(tol=0.0), "tol must be positive; got 0.0"),
-        (MKLClassifier(max_iter=0), "max_iter must be at least 1; got 0"),
         (MKLRegressor(loss=Hinge(1.0)), r"Hinge\(C=1.0.*is a loss of labels, not of responses"),
         (MKLRegressor(loss=Squared(1.0, np.ones(60))), "loss must have no weights: pass them to"),
-        (MKLClassifier(loss=Hinge), "loss must be"),
     ],
 )
 def test_wrong_parameters_are_refused(model: BaseEstimator, message: str) -> None:

@@ -165,21 +165,10 @@ CLASSIFIER, REGRESSOR = BayesianMKLClassifier, BayesianMKLRegressor
     [
         (CLASSIFIER(objective="marginal_likelihood"), "objective .*got 'marginal_likelihood'"),
         (REGRESSOR(objective="laplace"), "objective must be one of .*; got 'laplace'"),
-        (REGRESSOR(likelihood="logistic"), "likelihood must be one of"),
         (REGRESSOR(likelihood="laplace"), 'objective="marginal_likelihood" is in closed form'),
-        (REGRESSOR(noise=0.0), "noise must be positive; got 0.0"),
-        (REGRESSOR(noise="auto"), "noise must be an instance of"),
-        (CLASSIFIER(weight_penalty=0), "weight_penalty must be positive; got 0"),
         (CLASSIFIER(norm=0.99), "norm must be at least 1; got 0.99"),
-        (CLASSIFIER(jitter=0.0), "jitter must be positive; got 0.0"),
-        (CLASSIFIER(learn_parameters="yes"), "learn_parameters must be .*; got 'yes'"),
         (CLASSIFIER(objective="map", learn_parameters=True), "learn_parameters=True"),
         (REGRESSOR("precomputed", learn_parameters=True), "learn_parameters=True"),
-        (CLASSIFIER(n_starts=0), "n_starts must be at least 1; got 0"),
-        (CLASSIFIER(tol=0.0), "tol must be positive"),
-        (REGRESSOR(max_iter=0), "max_iter must be at least 1; got 0"),
-        (REGRESSOR(verbose="yes"), "verbose must be True or False; got 'yes'"),
-        (REGRESSOR(normalize_y="no"), "normalize_y must be True or False; got 'no'"),
     ],
 )
 def test_invalid_parameters_are_rejected(model: BaseEstimator, message: str) -> None:
