@@ -134,22 +134,6 @@ class TestRows:
         assert source.reduce(NormalSums())[0] == 6
         assert source.count_rows() == source.n_rows == 6
 
-
-class TestMissingTargets:
-    @pytest.fixture
-    def source(self, tmp_path):
-        self.frame = mixed()
-        self.frame.to_parquet(tmp_path / "x.parquet", row_group_size=30)
-        return ParquetSource(tmp_path, "label", ["member"])
-
-    def test_rows_are_left_out(self, source) -> None:
-        known = self.frame[self.frame["label"].notna()]
-        assert source.n_rows is None
-        blocks = list(source)
-        assert_array_equal(np.concatenate([block.y for block in blocks]), known["label"])
-        assert blocks[-1].start + blocks[-1].n_rows == len(known) < 200
-        assert source.count_rows() == source.n_rows == len(known)
-
     def test_groups_without_known_targets_give_no_block(self, tmp_path) -> None:
         y = pa.array([1.0, float("nan"), *[None] * 4, 2.0, 3.0, None], from_pandas=False)
         table = pa.table({"a": range(9), "y": y})
@@ -187,15 +171,6 @@ class TestEncoders:
         assert encoded.dtype == expected.dtype
         X, _ = sample_blocks(encoded, 100, random_state=0, stratify=True)
         assert_array_equal(X, encoder.transform(sample))
-
-
-def test_columns_are_chosen_in_the_order_given(numbers) -> None:
-    path, X, y = numbers
-    source = ParquetSource(path, ["y", "a"], ["c", "b"])
-    assert source.n_features == 2
-    blocks = list(source)
-    assert_array_equal(np.concatenate([block.X for block in blocks]), X[:, [2, 1]])
-    assert_array_equal(np.concatenate([block.y for block in blocks]), np.c_[y, X[:, 0]])
 
 
 @pytest.mark.parametrize(

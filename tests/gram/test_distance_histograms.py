@@ -162,25 +162,6 @@ def test_distances_that_count_as_zero_hardly_change_the_narrowest_kernel() -> No
     assert abs(kernel.at_theta(smallest, 0.0).item()) <= 0.032
 
 
-def test_a_weight_of_two_is_the_sample_twice() -> None:
-    n = 400
-    X, Y = problem(n)
-    weights = np.random.default_rng(0).integers(1, 4, size=n)
-    Y -= np.average(Y, axis=0, weights=weights)
-    repeated = np.repeat(np.arange(n), weights)
-    samples = Samples(X, weights=weights.astype(float))
-    mesh = LogarithmicMesh(*squared_range(samples, EUCLIDEAN))
-    with sklearn.config_context(working_memory=1):
-        weighted = DistanceHistogram(samples, EUCLIDEAN, mesh, samples.weights.scaled(Y))
-        plain = DistanceHistogram(Samples(X[repeated]), EUCLIDEAN, mesh, Y[repeated])
-    values, others = (found.at(Gaussian(), THETAS)[0] for found in (weighted, plain))
-    assert_allclose(weighted.target_products(values), plain.target_products(others), rtol=1e-9)
-    M, expected = (
-        found.centered_weights(own) @ own.T for found, own in ((weighted, values), (plain, others))
-    )
-    assert_allclose(M, expected, rtol=1e-7, atol=1e-9 * np.abs(expected).max())
-
-
 def test_range_of_positive_squared_distances() -> None:
     X = np.random.default_rng(0).normal(size=(450, 3))
     squared = cdist(X, X, "sqeuclidean")

@@ -147,12 +147,3 @@ def test_twenty_dense_kernels_need_no_gram_matrix() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1.5 * n * n * 8
-
-
-def test_sparse_features_and_little_working_memory_give_the_same_numbers() -> None:
-    X, Y = table(SEVERAL_TILES), targets(SEVERAL_TILES)
-    X[:, 1:][X[:, 1:] < 0.3] = 0.0
-    kernels = [kernel for kernel in NATIVE.values() if kernel.accepts_sparse]
-    with sklearn.config_context(working_memory=0.5):
-        found = moments(Samples(sp.csr_array(X)), kernels, Y)
-    assert_moments(found, [kernel(X) for kernel in kernels], Y, rtol=1e-11)

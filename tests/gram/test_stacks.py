@@ -10,7 +10,12 @@ from numpy.testing import assert_array_equal
 from reference import gaussian
 from sklearn.base import clone
 
-from mercer import AlignmentMaximization, TwoStageClassifier
+from mercer import (
+    AlignmentMaximization,
+    BayesianMKLClassifier,
+    MKLClassifier,
+    TwoStageClassifier,
+)
 from mercer._gram.dense import as_stack, check_stack
 
 N = 40
@@ -26,11 +31,12 @@ def stack() -> np.ndarray:
 
 
 LEARNER = AlignmentMaximization("precomputed")
-MODEL = TwoStageClassifier(LEARNER)
+MODELS = [TwoStageClassifier(LEARNER), MKLClassifier("precomputed")]
+MODELS += [BayesianMKLClassifier("precomputed")]
 
 
 def assert_raises(matrices: Any, message: str) -> None:
-    for estimator in (LEARNER, MODEL):
+    for estimator in (LEARNER, *MODELS):
         with pytest.raises(ValueError, match=message):
             clone(estimator).fit(matrices, Y)
 

@@ -13,7 +13,6 @@ from sklearn.pipeline import make_pipeline
 
 import mercer
 from mercer import (
-    AlignmentMaximization,
     EvidenceMaximization,
     KernelStackingClassifier,
     KernelStackingRegressor,
@@ -112,20 +111,6 @@ def test_estimators_learn_from_missing_values(name: str, tmp_path: Path) -> None
     unknown = FRAME.assign(noise=np.where(np.arange(len(FRAME)) == 3, np.nan, FRAME["noise"]))
     with pytest.raises(ValueError, match="Input X contains NaN, and Laplacian"):
         model.predict(unknown)
-
-
-def test_kernels_are_on_the_columns_of_a_frame_by_name() -> None:
-    encoder = column_encoder(FRAME).set_output(transform="pandas")
-    views = [
-        OnColumns(Missing(Gaussian("median")), ["number"]),
-        OnColumns(Gaussian("median"), ["noise"]),
-        OnColumns(Categorical(), ["job"]),
-    ]
-    model = make_pipeline(encoder, TwoStageClassifier(AlignmentMaximization(views), C=1.0))
-    model.fit(FRAME, Y)
-    number, noise, job = model[-1].learner_.shares_
-    assert min(number, job) > 3.0 * noise
-    assert model.score(*table(seed=1)) > 0.85
 
 
 def test_tables_are_refused_where_a_given_kernel_takes_no_missing_values() -> None:

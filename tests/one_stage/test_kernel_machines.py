@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from learner_cases import problem
 from numpy.testing import assert_allclose, assert_array_equal
 from one_stage_cases import CLASSIFIERS, PAIR, SOLVERS, data_for, refused
@@ -78,28 +77,6 @@ def test_stacks_give_the_results_of_their_kernels(name: str) -> None:
         for new in (rows, np.moveaxis(rows, -1, 0), list(np.moveaxis(rows, -1, 0))):
             assert_allclose(values(given, new), expected, atol=5e-3 * np.abs(expected).max())
         assert_allclose(values(given, layout), values(given, stack(X)), rtol=1e-12)
-
-
-def grams() -> list[np.ndarray]:
-    X, _ = problem("binary")
-    return [gaussian(X, 1.0), X @ X.T]
-
-
-@pytest.mark.parametrize("make", [MKLClassifier, BayesianMKLRegressor])
-def test_stacks_that_are_no_gram_matrices_are_refused(make: Any) -> None:
-    """`tests/gram/test_stacks.py` has every message."""
-    _, y = data_for(make())
-    model = make("precomputed")
-    refused(model, [grams()[0], -grams()[0]], y, "kernel 1 is not positive semi-definite")
-    refused(model, [grams()[0], np.eye(3)], y, "differ in shape")
-    refused(model, sp.csr_array(grams()[0]), y, "Sparse data was passed", TypeError)
-    fitted = model.fit(np.stack(grams(), axis=-1), y)
-    rows = np.stack(grams(), axis=-1)[:5]
-    with pytest.raises(ValueError, match=r"one column a fitted sample: got .*\(5, 50, 2\)"):
-        fitted.predict(rows[:, :50])
-    rows[0, 0, 0] = np.nan
-    with pytest.raises(ValueError, match="contains NaN"):
-        fitted.predict(rows)
 
 
 # --- validation --------------------------------------------------------------------------------

@@ -156,14 +156,3 @@ def test_a_given_noise_takes_weights_as_they_are() -> None:
         for factor in (1.0, 10.0)
     ]  # fmt: skip
     assert_allclose(models[1].predict(X), models[0].predict(X), atol=1e-3)
-
-
-def test_one_large_weight_leaves_the_other_rows_as_they_are() -> None:
-    X, y = table()
-    alone = BayesianMKLRegressor(KERNELS).fit(X, y)
-    weighted = BayesianMKLRegressor(KERNELS).fit(
-        X, y, sample_weight=np.append(5000.0, np.ones(N - 1))
-    )
-    assert_allclose(weighted.noise_variance_, alone.noise_variance_, rtol=0.01)
-    assert error(weighted) < 1.3 * error(alone)
-    assert coverage(weighted) > coverage(alone) - 0.03

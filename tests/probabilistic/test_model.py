@@ -24,7 +24,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
 
-from mercer import BayesianMKLClassifier, BayesianMKLRegressor
+from mercer import BayesianMKLClassifier
 from mercer.kernels import Gaussian, Polynomial
 
 CHOSEN = [
@@ -157,14 +157,3 @@ def test_joint_map_collapses_for_small_jitter_only(data: Callable[[str], Bunch])
     with pytest.warns(UserWarning, match=r"joint MAP has collapsed. Raise jitter") as told:
         clone(model).set_params(jitter=1e-3).fit(X, y)
     assert told[0].filename == __file__
-
-
-def test_responses_of_different_sizes_have_noise_of_their_own() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 2))
-    y = np.column_stack([np.sin(X[:, 0]) + 0.1 * rng.normal(size=60), 100.0 * rng.normal(size=60)])
-    noise = BayesianMKLRegressor().fit(X, y).noise_variance_
-    assert noise[0] < 0.5
-    assert noise[1] > 1000.0
-    given = BayesianMKLRegressor(noise=0.5).fit(X, y)
-    assert_allclose(given.noise_variance_, 0.5)

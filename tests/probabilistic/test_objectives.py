@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from probabilistic_cases import KERNELS, LIKELIHOODS, OBJECTIVES, SCALES, WEIGHTS, naive, problem
 from probabilistic_reference import (
-    gaussian_evidence,
     laplace_approximation,
     mode,
     variational,
@@ -24,7 +23,6 @@ from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Hinge
 from mercer.probabilistic import (
     Deviance,
-    GaussianLikelihood,
     LaplaceLikelihood,
     LogisticLikelihood,
     posterior,
@@ -62,19 +60,6 @@ def test_gradients_are_those_of_the_objective(name: str, kind: str) -> None:
     found = posterior(X, y, KERNELS, WEIGHTS, likelihood=likelihood, **options)
     expected = central_difference(phi, WEIGHTS, 1e-4)
     assert_allclose(found.gradient, expected, rtol=1e-6, atol=1e-6)
-
-
-def test_the_marginal_likelihood_is_in_closed_form() -> None:
-    X, y, grams = problem("gaussian")
-    K = np.tensordot(WEIGHTS, grams, axes=1)
-    found = {
-        name: posterior(X, y, KERNELS, WEIGHTS, likelihood=GaussianLikelihood(0.2), objective=name)
-        for name in ("marginal_likelihood", "vb", "laplace")
-    }
-    for each in found.values():
-        assert_allclose(each.objective, gaussian_evidence(K, y, 0.2), rtol=1e-9)
-        assert_allclose(each.dual, np.linalg.solve(K + 0.2 * np.eye(len(y)), y), rtol=1e-9)
-        assert_allclose(each.gradient, found["vb"].gradient, rtol=1e-7)
 
 
 @pytest.mark.parametrize("name", ["logistic", "laplace"])
@@ -199,9 +184,6 @@ def test_bounds_are_tight_at_their_widths(name: str, y: float, u: float) -> None
     assert_allclose(bound, naive.losses(target, one(u))[0], rtol=1e-10, atol=max(1e-10, kink))
 
 
-# --- dual objectives ---------------------------------------------------------------------------
-
-
 # --- learned noise and probabilities -----------------------------------------------------------
 
 
@@ -273,23 +255,6 @@ def test_fenchel_young(name: str, y: float, u: float, alpha: float) -> None:
     assert bound == loss.dual(target, a)
     value = loss.value(target, one(u)) + 2.0 * float(a[0]) * u
     assert bound <= value + 1e-11 * (1.0 + abs(value) + abs(bound))
-
-
-@every_likelihood
-@pytest.mark.parametrize("kind", ["laplace", *OBJECTIVES])
-def test_weights_of_samples_are_numbers_of_copies(name: str, kind: str) -> None:
-    if (name, kind) == ("laplace", "laplace"):
-        return
-    X, y, _ = problem(name)
-    counts = np.random.default_rng(0).integers(1, 4, size=len(y))
-    options = {"objective": "laplace"} if kind == "laplace" else OBJECTIVES[kind]
-    likelihood = LIKELIHOODS[name][0]
-    rows = np.repeat(np.arange(len(y)), counts)
-    copies = posterior(X[rows], y[rows], KERNELS, WEIGHTS, likelihood=likelihood, **options)
-    weighted = likelihood.with_weights(counts.astype(float))
-    found = posterior(X, y, KERNELS, WEIGHTS, likelihood=weighted, **options)
-    assert_allclose(found.objective, copies.objective, rtol=1e-8)
-    assert_allclose(found.gradient, copies.gradient, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
