@@ -52,14 +52,6 @@ def test_the_kernel_and_the_penalty_have_the_lowest_left_out_deviance() -> None:
     assert_allclose(2.0 * log_loss(Y, model.loo_predictions_), model.loo_deviance_)
 
 
-def test_given_penalties_are_tried() -> None:
-    found = KernelLogisticRegression([Gaussian(1.0)], alpha=[0.1, 1.0, 100.0]).fit(X, Y)
-    assert found.alphas_.tolist() == [0.1, 1.0, 100.0]
-    for alpha, deviance in zip(found.alphas_, found.loo_deviances_, strict=True):
-        alone = KernelLogisticRegression([Gaussian(1.0)], alpha=alpha).fit(X, Y)
-        assert_allclose(alone.loo_deviances_, [deviance], rtol=1e-6)
-
-
 def test_left_out_deviance_is_that_of_new_samples() -> None:
     new, labels = make_moons(2000, noise=0.3, random_state=1)
     model = KernelLogisticRegression().fit(X, Y)
@@ -126,13 +118,6 @@ def test_class_weights_multiply_those_of_samples() -> None:
     by_sample = clone(by_class).set_params(class_weight=None)
     by_sample.fit(X, Y, sample_weight=np.where(Y == 1, 3.0, 1.0))
     assert_allclose(by_class.fit(X, Y).predict_proba(X), by_sample.predict_proba(X))
-
-
-def test_explanations_of_several_classes_are_of_decision_values() -> None:
-    several = KernelLogisticRegression([Gaussian("median")], alpha=1.0).fit(X_IRIS, Y_IRIS)
-    expansion = several.kernel_expansion()
-    assert (expansion.scale, expansion.outputs) == ("decision value", ("0", "1", "2"))
-    assert_allclose(expansion(X_IRIS), several.decision_function(X_IRIS), atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,11 @@ from scipy.spatial.distance import cdist
 from mercer._gram.distance_histograms import (
     DistanceHistogram,
     LogarithmicMesh,
-    UniformMesh,
     squared_range,
     width_mesh,
 )
 from mercer._gram.samples import Samples
 from mercer.kernels import (
-    Dirichlet,
     ExponentialPower,
     Gaussian,
     Laplacian,
@@ -39,40 +37,12 @@ DECAYING: dict[str, Radial] = {
     "exponential-power-1/2": ExponentialPower(power=0.5),
     "exponential-power-3/2": ExponentialPower(power=1.4, norm=1.5),
 }
-decaying = pytest.mark.parametrize("radial", DECAYING.values(), ids=DECAYING)
 FAMILIES = {
     name: DECAYING[name]
     for name in ("gaussian", "laplacian", "matern-5/2", "exponential-power-3/2")
 }
 every_family = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 THETAS = np.log([0.05, 0.7, 2.0, 40.0, 1e6])
-
-
-@decaying
-def test_chord_error_bounds_the_deviation_in_every_cell(radial: Radial) -> None:
-    mesh = LogarithmicMesh(1e-12, 1e6)
-    bound = mesh.chord_error(radial, np.zeros(2))
-    left, right = mesh.nodes[1:-1], mesh.nodes[2:]
-    worst = 0.0
-    for part in np.linspace(0.0, 1.0, 21):
-        between = left + part * (right - left)
-        chord = (1 - part) * radial.at_theta(left, 0.0) + part * radial.at_theta(right, 0.0)
-        worst = max(worst, float(np.abs(chord - radial.at_theta(between, 0.0)).max()))
-    assert worst <= bound
-    assert bound < 3 * worst
-    if type(radial) is Gaussian:
-        assert bound < 1.3e-6
-
-
-def test_chord_error_bounds_the_deviation_in_every_cell_of_a_uniform_mesh() -> None:
-    mesh = UniformMesh(9.0, 50.0)
-    bound = mesh.chord_error(Dirichlet(), np.log([1.0, 50.0]))
-    distances = np.sqrt(mesh.nodes)
-    middle = 0.5 * (distances[1:] + distances[:-1])
-    for frequency in (1.0, 7.0, 50.0):
-        ends = 2.0 * np.cos(frequency * distances)
-        deviation = 0.5 * (ends[1:] + ends[:-1]) - 2.0 * np.cos(frequency * middle)
-        assert np.abs(deviation).max() <= bound
 
 
 def problem(n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -90,15 +90,6 @@ def test_lengths_are_the_widths_that_a_learner_finds(scaler: KernelOptimization)
     assert not hasattr(given, "scaler_")
 
 
-def test_lengths_are_in_the_order_of_the_features() -> None:
-    X, y = table(6)
-    turned = OnColumns(Gaussian(ard=True), [2, 0, 1])
-    fit = ContinuousAlignment(scaling=ard_learner(kernel=turned, width_penalty=0.1)).fit(X, y)
-    plain = ContinuousAlignment(scaling=ard_learner(width_penalty=0.1)).fit(X, y)
-    assert_allclose(fit.scaling_, plain.scaling_, rtol=1e-5)
-    assert fit.scaling_.argmin() == 0
-
-
 def test_scaler_has_the_same_output_kernel() -> None:
     X, y = table(7)
     y = y + 2 * (X[:, 1] > 0.0)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.base import clone
 
 from mercer import (
@@ -126,15 +125,6 @@ def test_output_kernels_take_weights(output_kernel):
     weighted = clone(learner).fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(weighted.weights_, repeated.weights_, rtol=1e-7, atol=1e-10)
     np.testing.assert_allclose(weighted.alignment_, repeated.alignment_, rtol=1e-7)
-
-
-def test_sparse_features_take_weights():
-    X, y, weights = problem("regression")
-    X = np.where(X > 0.3, X, 0.0)
-    learner = AlignmentMaximization([Linear(per_feature=True)])
-    dense = clone(learner).fit(X, y, sample_weight=weights)
-    sparse = clone(learner).fit(sp.csr_matrix(X), y, sample_weight=weights)
-    np.testing.assert_allclose(sparse.weights_, dense.weights_, rtol=1e-9)
 
 
 def test_negative_and_missing_weights_are_refused():

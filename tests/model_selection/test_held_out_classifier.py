@@ -1,6 +1,5 @@
 """Held-out probabilities as a classifier, by which scikit-learn chooses thresholds."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from sklearn.model_selection import (
 )
 from sklearn.svm import SVC
 
-import mercer
 from mercer import (
     L1SVM,
     ContinuousMKLClassifier,
@@ -185,19 +183,3 @@ def test_thresholds_of_noise_promise_nothing(name: str) -> None:
     # The best of all thresholds is above one half by what the best of as many random cuts is.
     assert np.mean(promised) < 0.6
     assert np.mean(seen) > np.mean(promised) + 0.1
-
-
-def test_classifiers_with_thresholds_are_saved(tmp_path: Path) -> None:
-    pytest.importorskip("skops")
-    X, y = draw(100, 0)
-    model = TwoStageClassifier(ONE_KERNEL).fit(X, y)
-    fixed = FixedThresholdClassifier(model, threshold=0.3)
-    path = tmp_path / "model.skops"
-    mercer.save(fixed, path)
-    again = mercer.load(path)
-    assert_array_equal(again.predict(X), fixed.predict(X))
-    held_out = again.estimator.held_out_classifier()
-    expected = model.held_out_classifier()
-    assert_array_equal(
-        held_out.predict_proba(held_out.samples_), expected.predict_proba(expected.samples_)
-    )

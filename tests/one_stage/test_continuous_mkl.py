@@ -119,18 +119,6 @@ def test_the_limit_of_steps_warns_of_the_gap() -> None:
     assert model.dual_gap_ > model.tol
 
 
-def test_objective_falls_and_the_certificate_closes() -> None:
-    X = table()
-    model = ContinuousMKLClassifier(FAMILY, C=10.0).fit(X, target("binary", X))
-    objectives = [step.objective for step in model.history_]
-    assert np.all(np.diff(objectives) < 0.0)
-    assert np.isinf(model.history_[0].excess)
-    assert all(step.excess > model.tol for step in model.history_)
-    assert all(step.gap is not None and step.gap >= 0.0 for step in model.history_)
-    assert model.n_iter_ == len(model.history_)
-    assert model.history_[-1].objective == pytest.approx(model.objective_)
-
-
 def test_gradient_searches_reach_the_objective_of_global_ones() -> None:
     X = table()
     y = target("regression", X)

@@ -18,12 +18,9 @@ from one_stage_cases import (
     optimum,
     refused,
 )
-from reference import center, centered_alignment, gaussian, target_kernel
+from reference import centered_alignment, gaussian, target_kernel
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import LogisticRegression
-from sklearn.svm import SVC
 
 from mercer import L2KRR, ContinuousMKLRegressor, MKLClassifier, MKLRegressor
 from mercer.kernels import Gaussian, Polynomial
@@ -77,19 +74,6 @@ def test_weights_and_dual_coefficients(problem: str, solver: str) -> None:
     assert_array_equal(np.flatnonzero(found.dual.any(axis=1)), model.support_)
 
 
-@every_pair
-def test_steps_descend(problem: str, solver: str) -> None:
-    model = fitted(problem, solver, 1e-6)
-    objectives = np.array([step.objective for step in model.history_])
-    gaps = np.array([step.gap for step in model.history_])
-    # Machines that prove the gap may replace the last ones; they are worse by no more than it.
-    assert (np.diff(objectives[:-1]) <= 1e-7 * objectives[:-2]).all()
-    assert (np.diff(objectives) <= 1e-6 * objectives[:-1]).all()
-    assert (gaps[:-1] > 1e-6).all()
-    assert gaps[-1] == model.dual_gap_
-    assert_allclose(model.objective_, objectives[-1], rtol=1e-6)
-
-
 @pytest.mark.parametrize("solver", ["l1-svm", "logistic-2", "krr-1", "svr-4/3", "l2-krr"])
 def test_attributes_and_predictions_follow_from_the_weights(solver: str) -> None:
     case, model = PROBLEMS[suited(solver)](), fitted(suited(solver), solver, 1e-6)
@@ -108,53 +92,6 @@ def test_attributes_and_predictions_follow_from_the_weights(solver: str) -> None
         assert_array_equal(model.predict(Z), np.where(values[:, 0] > 0, 1, -1))
     else:
         assert_allclose(model.predict(Z), values[:, 0], rtol=1e-9)
-
-
-def test_classes_share_one_kernel() -> None:
-    case, model = PROBLEMS["three_classes"](), fitted("three_classes", "l1-svm", 1e-6)
-    assert_array_equal(model.classes_, ["a", "b", "c"])
-    values = model.decision_function(case.X)
-    assert values.shape == (30, 3)
-    assert_array_equal(model.predict(case.X), model.classes_[values.argmax(axis=1)])
-    K = np.tensordot(model.weights_, case.grams, axes=1)
-    alone = MKLClassifier("precomputed", normalize=None, tol=1e-8)
-    total = sum(clone(alone).fit(K, case.y == name).objective_ for name in model.classes_)
-    assert_allclose(model.objective_, total, rtol=1e-6)
-
-
-# --- norms ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("make", [MKLClassifier, MKLRegressor])
-def test_infinity_is_the_unweighted_sum(make: Any) -> None:
-    case = PROBLEMS["features" if make is MKLClassifier else "regression"]()
-    model = make(case.kernels, norm=np.inf, normalize=None, tol=1e-8).fit(case.X, case.y)
-    assert_array_equal(model.weights_, np.ones(4))
-    K = case.grams.sum(axis=0)
-    if make is MKLClassifier:
-        svc = SVC(kernel="precomputed", tol=1e-9).fit(K, case.y)
-        assert_allclose(model.decision_function(case.X), svc.decision_function(K), atol=1e-4)
-    else:
-        ridge = KernelRidge(kernel="precomputed").fit(center(K), case.y - case.y.mean())
-        assert_allclose(model.predict(case.X), ridge.predict(center(K)) + case.y.mean())
-
-
-# --- one kernel -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("intercept", "C"), [(True, 10.0), (False, 0.1)])
-def test_one_linear_kernel_is_logistic_regression(intercept: bool, C: float) -> None:
-    case = PROBLEMS["features"]()
-    model = MKLClassifier(
-        ["linear"], loss="logistic", C=C, normalize=None, fit_intercept=intercept, tol=1e-10
-    ).fit(case.X, case.y)
-    linear = LogisticRegression(
-        C=C, fit_intercept=intercept, solver="newton-cholesky", tol=1e-10
-    ).fit(case.X, case.y)
-    Z = np.random.default_rng(8).normal(size=(20, 4)) + 1.0
-    assert_allclose(model.decision_function(Z), linear.decision_function(Z), rtol=1e-4, atol=1e-5)
-    assert_array_equal(model.predict(Z), linear.predict(Z))
-    assert_allclose(model.intercept_, linear.intercept_, rtol=1e-4, atol=1e-5)
 
 
 # --- kernels -----------------------------------------------------------------------------------

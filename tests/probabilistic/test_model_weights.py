@@ -1,32 +1,16 @@
 """Optimality of learned weights: stationarity, generic searches, certificates."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from bayesian_cases import (
-    CLASSIFIERS,
     FINE_TOL,
     PAIRS,
     PROBLEMS,
-    data,
     fitted,
-    make,
     may_collapse,
-    noise_of,
     normalized,
     penalties,
     weight_gradient,
-)
-from numpy.testing import assert_allclose
-from scipy.optimize import minimize
-
-from mercer.kernels import Gaussian
-from mercer.probabilistic import (
-    GaussianLikelihood,
-    LaplaceLikelihood,
-    LogisticLikelihood,
-    posterior,
 )
 
 every_pair = pytest.mark.parametrize(("problem", "solver"), PAIRS)
@@ -63,45 +47,6 @@ def test_weights_are_stationary(problem: str, solver: str) -> None:
         assert gains.max() <= model.tol * size
     else:
         assert down.max() <= 1e-4 * size
-
-
-@may_collapse
-@pytest.mark.parametrize(
-    "solver",
-    [
-        *("logistic vb", "logistic map", "logistic laplace", "gaussian marginal, known noise"),
-        *("gaussian map", "laplace vb, known noise", "logistic mkl 3/2"),
-    ],
-)
-def test_no_restart_of_a_generic_search_is_better(solver: str) -> None:
-    """The search is over logarithms of weights, from random starts."""
-    X, y = (given[:15] for given in data(solver))
-    kernels = [Gaussian(0.5), Gaussian(1.5), Gaussian(4.0)]
-    model = make(solver, kernels=kernels, tol=FINE_TOL).fit(X, y)
-    likelihood: Any = LogisticLikelihood()
-    if solver in CLASSIFIERS:
-        y = np.where(y == model.classes_[1], 1.0, -1.0)
-    else:
-        y = (y - model.y_mean_) / model.y_scale_
-        kind = GaussianLikelihood if model.likelihood == "gaussian" else LaplaceLikelihood
-        likelihood = kind.of_variance(noise_of(model))
-    names = {"map": ["jitter"], "mkl": ["weight_penalty", "norm"]}.get(model.objective, [])
-    options = {name: getattr(model, name) for name in names}
-
-    def phi(logarithms: np.ndarray) -> tuple[float, np.ndarray]:
-        weights = np.exp(logarithms)
-        found = posterior(
-            X, y, kernels, weights, likelihood=likelihood, objective=model.objective, **options
-        )
-        return found.objective, weights * found.gradient
-
-    logarithms = np.log(np.maximum(model.weights_, 1e-300))
-    assert_allclose(model.objective_, phi(logarithms)[0], rtol=1e-7)
-    starts = np.random.default_rng(0).uniform(-6.0, 3.0, (3, 3))
-    search = {"method": "L-BFGS-B", "bounds": [(-25.0, 10.0)] * 3, "options": {"ftol": 1e-8}}
-    best = min(minimize(phi, x, jac=True, **search).fun for x in starts)
-    assert model.objective_ <= best + 1e-6 * abs(best)
-    assert_allclose(best, model.objective_, rtol=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from probabilistic_cases import KERNELS, LIKELIHOODS, OBJECTIVES, SCALES, WEIGHTS, naive, problem
@@ -147,41 +146,10 @@ def test_several_classes_sum_over_their_latent_functions() -> None:
 
 
 values = st.floats(-60.0, 60.0)
-log_widths = st.floats(np.log(1e-6), np.log(1e6))
 
 
 def one(value: float) -> np.ndarray:
     return np.array([float(value)])
-
-
-def label(name: str, y: float) -> np.ndarray:
-    """A response, or its sign where labels are meant."""
-    return one(1.0 if y >= 0.0 else -1.0) if name == "logistic" else one(y)
-
-
-# --- losses and bounds -------------------------------------------------------------------------
-
-
-@every_likelihood
-@given(y=values, u=values, log_gamma=log_widths)
-def test_bounds_are_above_the_loss(name: str, y: float, u: float, log_gamma: float) -> None:
-    likelihood, naive = LIKELIHOODS[name]
-    target = label(name, y)
-    loss = naive.losses(target, one(u))[0]
-    bound = likelihood.bound(target, one(u), one(np.exp(log_gamma)))
-    assert bound >= loss - 1e-12 * (1.0 + np.abs(loss))
-
-
-@every_likelihood
-@given(y=values, u=values)
-def test_bounds_are_tight_at_their_widths(name: str, y: float, u: float) -> None:
-    likelihood, naive = LIKELIHOODS[name]
-    target = label(name, y)
-    width = likelihood.tight_width(target, one(u))
-    bound = likelihood.bound(target, one(u), width)
-    # At the kink of a Laplace likelihood, the width that would be tight is zero.
-    kink = 4e-8 * getattr(likelihood, "rate", 0.0)
-    assert_allclose(bound, naive.losses(target, one(u))[0], rtol=1e-10, atol=max(1e-10, kink))
 
 
 # --- learned noise and probabilities -----------------------------------------------------------
@@ -216,45 +184,8 @@ def test_class_probabilities(mean: float, variance: float) -> None:
     assert_allclose(found + opposite, 1.0, rtol=1e-13)
 
 
-@every_likelihood
-@pytest.mark.parametrize(
-    "determinant", [DeterminantModel(one(c), m) for c, m in ((0.1, 10.0), (7.0, 1.7), (1e8, 1e4))]
-)
-def test_slopes_and_curvatures_of_the_best_bound(name: str, determinant: DeterminantModel) -> None:
-    likelihood, _ = LIKELIHOODS[name]
-    u = np.array([-40.0, -3.3, -1.0, 0.3, 1.7, 9.0])
-    y, step = np.ones_like(u), 1e-4
-    determinant = DeterminantModel(np.full_like(u, determinant.c[0]), determinant.damping)
-
-    def at(shift: float) -> Any:
-        return likelihood.best_bound(y, u + shift, determinant)
-
-    (here, gamma), (ahead, wider), (behind, narrower) = at(0.0), at(step), at(-step)
-    slope = (ahead.value - behind.value) / (2 * step)
-    assert_allclose(here.slope, slope, rtol=1e-5, atol=1e-6)
-    assert (here.curvature >= 0.0).all()
-    curvature = (ahead.slope - behind.slope) / (2 * step)
-    # The curvature jumps at the width 4, and is limited from below where the model is not convex.
-    smooth = (wider - 4.0) * (narrower - 4.0) > 0.0
-    smooth &= 1.0 - determinant.damping * (gamma / (gamma + determinant.c)) ** 2 > 2e-3
-    assert_allclose(here.curvature[smooth], curvature[smooth], rtol=1e-5, atol=1e-7)
-
-
 LOSSES: dict[str, Any] = {name: likelihood for name, (likelihood, _) in LIKELIHOODS.items()}
 LOSSES |= {"hinge": Deviance(Hinge(2.0)), "tube": Deviance(EpsilonInsensitive(2.0, 0.3))}
-
-
-@pytest.mark.parametrize("name", LOSSES)
-@given(y=values, u=values, alpha=values)
-def test_fenchel_young(name: str, y: float, u: float, alpha: float) -> None:
-    """-l*(-2 alpha) <= l(u) + 2 alpha u, whatever alpha and u."""
-    loss = LOSSES[name]
-    target = label("logistic" if name == "hinge" else name, y)
-    a = loss.loss.feasible(target, one(alpha))
-    bound = loss.dual(target, one(alpha))
-    assert bound == loss.dual(target, a)
-    value = loss.value(target, one(u)) + 2.0 * float(a[0]) * u
-    assert bound <= value + 1e-11 * (1.0 + abs(value) + abs(bound))
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])

@@ -42,15 +42,6 @@ def test_derivatives_are_those_of_the_losses(name: str, seed: int, size: float) 
         np.testing.assert_allclose(local.hessian[:, k], (plus - minus) / (2 * step), **close)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_levels_start_where_the_constant_model_is_most_likely(name: str) -> None:
-    rng = np.random.default_rng(3)
-    found = likelihood(name, rng.normal(size=40), rng, weighted=True)
-    assert found.is_estimable
-    local = found.derivatives(np.tile(found.start(), (40, 1)))
-    np.testing.assert_allclose(local.gradient[:, 1:].sum(axis=0), 0.0, atol=1e-12)
-
-
 def test_losses_are_negative_logarithms_of_probabilities() -> None:
     rng = np.random.default_rng(0)
     f = rng.normal(size=50)

@@ -13,11 +13,10 @@ from mercer._data.resampling import Resampling, as_resampling, left_out_together
 from mercer._data.weights import UnitWeights
 from mercer._solvers import glm_fit
 from mercer._solvers.glm import GLM, GLMFit
-from mercer._solvers.glm_fit import GeneralizedMachine, fit_machine, newton_step
+from mercer._solvers.glm_fit import GeneralizedMachine, fit_machine
 from mercer._solvers.glm_left_out import left_out_predictors
 from mercer._solvers.likelihoods import (
     Bernoulli,
-    Derivatives,
     Likelihood,
     OrderedLogit,
     bounded_probabilities,
@@ -75,25 +74,6 @@ def test_groups_are_left_out_together(name: str) -> None:
     assert deviance(given, found) != deviance(given, left_out_predictors(gram, machine, given))
 
 
-@pytest.mark.parametrize("size", [1, 3])
-@pytest.mark.parametrize("name", NAMES)
-def test_the_first_order_is_a_newton_step_on_the_losses_of_the_others(name: str, size: int) -> None:
-    gram, given = problem(name, 45)
-    machine = fit_machine(gram, given, 0.5)
-    together = left_out_together(45, np.arange(45) // size)
-    eta = machine.linear_predictors(gram)
-    local, expected = given.derivatives(eta), np.empty_like(eta)
-    for removed, _ in together.parts:
-        others = np.delete(np.arange(45), removed)
-        rest = Derivatives(np.zeros_like(local.gradient), np.zeros_like(local.hessian))
-        rest.gradient[others], rest.hessian[others] = local.gradient[others], local.hessian[others]
-        step = newton_step(gram, eta[:, 0] - machine.levels[0], rest, machine.alpha)
-        values = gram[removed] @ step.dual
-        expected[removed] = values[:, None] + machine.levels + step.levels
-    found = left_out_predictors(gram, machine, given, together)
-    np.testing.assert_allclose(found, given.bounded(expected), atol=1e-6)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_samples_of_later_splits_are_refitted_where_most_are_left_out(name: str) -> None:
     gram, given = problem(name, 40)
@@ -122,34 +102,6 @@ def test_the_only_sample_of_a_class_is_bounded_where_it_is_left_out() -> None:
     np.testing.assert_allclose(given.means(found)[:21], 1.0 / 32.0)
 
 
-def test_the_only_sample_of_a_grade_is_left_out() -> None:
-    gram, _ = problem("grades", 30)
-    given = OrderedLogit(np.arange(30) % 2 * 2, UnitWeights(30), n_grades=3)
-    given.y[5] = 1
-    machine = fit_machine(gram, given, 0.5)
-    found = left_out_predictors(gram, machine, given)
-    own = bounded_probabilities(given.means(found), 30)[5, 1]
-    assert own == pytest.approx(1.0 / 32.0 / (1.0 + 1.0 / 32.0), rel=0.1)
-    assert np.isfinite(deviance(given, found))
-
-
-def test_of_more_samples_the_search_starts_at_the_penalty_of_some(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    gram, given = problem("classes", 120)
-
-    sizes: list[int] = []
-
-    def loss(eta: list[np.ndarray], rows: np.ndarray) -> float:
-        sizes.append(len(rows))
-        return deviance(given.take(rows), eta[0])
-
-    every = best(gram, given)
-    monkeypatch.setattr("mercer._solvers.glm._FIRST_ROWS", 60)
-    assert GLM(gram, [given], as_resampling(None, 120)).best(loss).alpha == every.alpha
-    assert set(sizes) == {60, 120}
-
-
 # --- fits --------------------------------------------------------------------------------------
 
 
@@ -174,15 +126,6 @@ def test_slopes_vanish_at_the_optimum(
     gram, given = problem(name, 30, seed, weighted=weighted)
     machine = fit_machine(gram, given, 10.0**exponent)
     assert violation(gram, given, machine) < 1e-6
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_start_that_is_far_off_changes_nothing(name: str) -> None:
-    gram, given = problem(name)
-    dual = 1e3 * np.random.default_rng(0).normal(size=len(gram))
-    far = GeneralizedMachine(dual, given.start(), 1.0)
-    one, other = fit_machine(gram, given, 0.2), fit_machine(gram, given, 0.2, far)
-    np.testing.assert_allclose(other.dual_coef_, one.dual_coef_, atol=1e-7)
 
 
 def test_separable_classes_do_not_diverge() -> None:
