@@ -76,20 +76,6 @@ def test_moments_of_linear_kernels(container: Any, mixed: bool) -> None:
     assert_moments(moments(Samples(container(X)), kernels, Y), grams, Y, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("n", "dtype"), [(30, float), (SEVERAL_TILES, np.float32)])
-def test_moments_of_stacks(n: int, dtype: Any) -> None:
-    """They are summed in double precision."""
-    X, Y = table(n), targets(n)
-    stack = np.stack([gaussian(X, 0.7), 5.0 + 1e3 * gaussian(X, 4.0), X @ X.T], axis=-1)
-    stack = stack.astype(dtype)
-    grams = list(np.moveaxis(stack.astype(float), -1, 0))
-    kernels: list[Kernel] = [Precomputed(0), Precomputed(1), Precomputed(2)]
-    if dtype is float:
-        kernels.append(WeightedSum(kernels[:3], [0.5, 1e-3, 0.2]))
-        grams.append(0.5 * grams[0] + 1e-3 * grams[1] + 0.2 * grams[2])
-    assert_moments(moments(Samples(stack, 4), kernels, Y), grams, Y, rtol=1e-12)
-
-
 def test_a_large_offset_of_the_features_costs_few_digits() -> None:
     X, Y = table(60), targets(60)
     moved = X + 2.0**20

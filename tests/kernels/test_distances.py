@@ -69,21 +69,6 @@ def assert_weighted_sums(x: Any, z: Any, norm: float, tensor: np.ndarray) -> Non
 
 
 @every_norm
-@pytest.mark.parametrize(
-    ("shape", "container"),
-    [((33, 300, 9), np.asarray), ((3, 4, 1100), sp.csr_array), ((40, 7, 6), sp.csr_matrix)],
-)
-def test_distances_and_weighted_sums(
-    norm: float, container: Any, shape: tuple[int, int, int]
-) -> None:
-    X, Z = tables(*shape)
-    tensor = powers(X, Z, norm)
-    x, z = container(X), container(Z)
-    assert_allclose(minkowski_squared(x, z, norm), tensor.sum(axis=2) ** (2 / norm), rtol=1e-9)
-    assert_weighted_sums(x, z, norm, tensor)
-
-
-@every_norm
 @pytest.mark.parametrize("n_numbers", [0, 3])
 def test_columns_of_two_values(norm: float, n_numbers: int) -> None:
     """Zeros and ones, other values of very different sizes, and constants, beside numbers."""
@@ -112,14 +97,3 @@ def test_rounding_does_not_separate_equal_rows() -> None:
         equal = np.setdiff1d(np.arange(30), [10])
         assert_array_equal(squared[equal, equal + 30], 0.0)
         assert_allclose(squared[10, 40], np.sum((X[10] - X[40]) ** 2), rtol=1e-6)
-
-
-@every_norm
-def test_range_and_median_are_in_the_norm(norm: float) -> None:
-    X = np.random.default_rng(3).normal(size=(40, 3))
-    distances = powers(X, X, norm).sum(axis=2) ** (1 / norm)
-    positive = distances[distances > 0.0]
-    assert_allclose(median_distance(X, norm), np.median(positive), rtol=1e-9)
-    low, high = distance_range(X, norm)
-    assert_allclose(low, np.quantile(positive, 0.01), rtol=1e-2)
-    assert_allclose(high, positive.max(), rtol=1e-9)

@@ -11,8 +11,6 @@ from reference import gaussian, ridge_with_intercept
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import mercer._model_selection.held_out
-from mercer._data.encoded_targets import encode_target
-from mercer._data.resampling import left_out_together
 from mercer._data.weights import SampleWeights
 from mercer._gram.dense import to_unit_scale
 from mercer._gram.samples import Samples
@@ -22,7 +20,6 @@ from mercer._model_selection.held_out import (
     clearly_best,
     held_out_losses,
     held_out_splits,
-    kernel_error,
 )
 from mercer._search.targets import Target, as_target
 from mercer._solvers.left_out import ALPHAS, PenaltyLosses, leave_one_out
@@ -191,32 +188,6 @@ def test_equal_candidates_are_no_better() -> None:
 
 def some_rows(n: int = 18, d: int = 3, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(n, d))
-
-
-def test_errors_are_those_of_the_gram_matrix() -> None:
-    X = some_rows(300)
-    y = np.sin(X[:, 0])
-    target = encode_target(y, classification=False)
-    every = kernel_error(Gaussian(2.0), Samples(X), target)
-    gram, _ = to_unit_scale(Gaussian(2.0)(X))
-    expected = leave_one_out(gram, target.values)
-    # Rounding errors of the Gram matrix count as often as its largest eigenvalue exceeds alpha.
-    rounding = np.finfo(float).eps * np.trace(gram) / expected.alphas
-    assert np.all(np.abs(every.losses / expected.losses - 1.0) <= 1e-12 + 10.0 * rounding)
-
-
-@pytest.mark.parametrize("groups", [None, np.arange(120) // 3])
-def test_penalties_downhill_have_the_losses_of_all_penalties(groups: Any) -> None:
-    X = some_rows(120)
-    y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(1).normal(size=120)
-    together = left_out_together(120, groups)
-    target = encode_target(y, classification=False, resampling=together)
-    found = kernel_error(Gaussian(2.0), Samples(X), target, start=10.0)
-    every = kernel_error(Gaussian(2.0), Samples(X), target, alphas=found.alphas)
-    at = np.searchsorted(every.alphas, found.alphas * (1.0 - 1e-9))
-    assert_allclose(found.losses, every.losses[at], rtol=1e-6)
-    assert found.alpha < 1.0
-    assert found.loss == pytest.approx(every.loss, rel=0.02)
 
 
 @pytest.mark.parametrize("start", [0, 3, 6])

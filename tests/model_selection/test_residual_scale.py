@@ -1,6 +1,5 @@
 """Scales of residuals are learned where the residuals have one, and else not."""
 
-import pickle
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,8 @@ from mercer._data.weights import SampleWeights, UnitWeights
 from mercer._model_selection.residual_scale import (
     HeldOutResiduals,
     ResidualScale,
-    interval_scores,
 )
-from mercer.kernels import Gaussian, Missing, OnColumns
+from mercer.kernels import Gaussian
 
 
 def residuals(n: int, seed: int, slope: float) -> tuple[np.ndarray, np.ndarray]:
@@ -57,35 +55,6 @@ def test_missing_values_are_means() -> None:
     assert same is not None
     assert_array_equal(found.left_out, same.left_out)
     assert_allclose(found.of(new), same.of(np.array([[0.5, of_means[1]]])))
-
-
-def test_intervals_of_a_kernel_of_missing_values() -> None:
-    X, e = residuals(1150, 0, 1.0)
-    X[::9, 1] = np.nan
-    kernel = OnColumns(Gaussian(1.0), [0]) * OnColumns(Missing(Gaussian(1.0)), [1])
-    model = TwoStageRegressor(UniformCombination([kernel]))
-    low, high = model.fit(X[:150], e[:150]).predict_interval(X[150:], 0.9).T
-    assert 0.85 < np.mean((low <= e[150:]) & (e[150:] <= high)) < 0.95
-    assert np.corrcoef(np.log(high - low), X[150:, 0])[0, 1] > 0.8
-
-
-def test_scales_are_learned_once_and_not_saved() -> None:
-    X, e = residuals(400, 0, 1.0)
-    known = held_out(X, e)
-    first, second = (known.scales(coverage)[0] for coverage in (0.9, 0.5))
-    assert first is not None
-    assert first is second
-    loaded = pickle.loads(pickle.dumps(known))
-    assert vars(loaded).keys() == {"X", "residuals", "weights", "resampling"}
-    assert_array_equal(loaded.scales(0.9)[0].left_out, first.left_out)
-
-
-def test_interval_scores_are_lowest_for_the_quantile() -> None:
-    coverage = 0.8
-    sizes = np.abs(np.random.default_rng(0).normal(size=4001))
-    widths = np.linspace(0.0, 3.0, 301)
-    means = [interval_scores(np.full(4001, w), sizes, coverage).mean() for w in widths]
-    assert abs(widths[np.argmin(means)] - np.quantile(sizes, coverage)) <= 0.02
 
 
 @pytest.mark.parametrize("e", [np.zeros(30), np.append(np.zeros(29), 1.0)])
