@@ -153,6 +153,19 @@ def test_a_start_does_not_change_the_accuracy(case: Case, intercept: bool) -> No
     assert_optimal(case, K, again, intercept, 1e-10)
 
 
+@pytest.mark.parametrize("name", ["squared", "squared-labels", "logistic", "logistic-1e3"])
+def test_quadratic_models_are_the_expansion_of_the_loss(name: str) -> None:
+    case, f, h = LOSSES[name], predictions(), 1e-4
+    model = case.loss.quadratic_model(case.y, f, 0.1)
+    assert_allclose(model.value, case.naive.losses(case.y, f), rtol=1e-12, atol=1e-300)
+    ahead, behind = (case.loss.quadratic_model(case.y, f + d, 0.1) for d in (h, -h))
+    size = np.abs(model.slope).max()
+    assert_allclose(model.slope, (ahead.value - behind.value) / (2.0 * h), atol=1e-5 * size)
+    assert_allclose(model.curvature, (ahead.slope - behind.slope) / (2.0 * h), atol=1e-5 * size)
+    curvature = case.loss.conjugate_curvature(case.y, f, 0.1)
+    assert_allclose(1.0 / curvature, model.curvature, rtol=1e-9, atol=1e-12 * size)
+
+
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("log_scale", [-6.0, -4.0])
 def test_the_active_set_does_not_cycle_on_small_kernels_of_low_rank(

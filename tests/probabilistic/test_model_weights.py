@@ -33,7 +33,7 @@ def test_weights_are_stationary(problem: str, solver: str) -> None:
     """weights >= 0, weights_m |d phi / d weights_m| ~ 0, and no negative slope at zero."""
     model, case = fitted(problem, solver, FINE_TOL), PROBLEMS[problem]()
     if any(len(scale) < len(case.y) for scale in getattr(model, "scale_", [])):
-        pytest.skip("equal rows are merged; test_bayesian_weights.py compares them with weights")
+        pytest.skip("equal rows are merged; test_sample_weight.py compares them with weights")
     gradient, weights = weight_gradient(model, case), normalized(model, case)[1]
     size = max(abs(model.objective_), 1.0)
     assert (weights >= 0.0).all()
