@@ -10,10 +10,8 @@ from mercer import KernelOptimization
 from mercer.kernels import Gaussian
 
 FORMS = ("widths", "log_widths", "inverse_widths")
-RELATIVE = FORMS[1:]
 
 every_form = pytest.mark.parametrize("form", FORMS)
-every_relative = pytest.mark.parametrize("form", RELATIVE)
 every_criterion = pytest.mark.parametrize("criterion", REFERENCES)
 
 

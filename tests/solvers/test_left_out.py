@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import left_out_kernel_ridge, ridge_with_intercept
+from reference import left_out_kernel_ridge
 from sklearn.datasets import make_friedman1
 
 from mercer._data.encoded_targets import encode_target
@@ -35,27 +35,7 @@ def evaluated(K: np.ndarray, targets: Any, alphas: Any = (1e-3, 0.1, 10.0)) -> L
     return leave_one_out(gram, np.asarray(targets), np.asarray(alphas), extend=False)
 
 
-def refitted(K: np.ndarray, targets: np.ndarray, alpha: float) -> np.ndarray:
-    """Each sample predicted by a fit to all others, with the penalty relative to all samples."""
-    n, scale = len(K), to_unit_scale(K)[1].scale
-    found = []
-    for i in range(n):
-        rest = np.arange(n) != i
-        inside = K[np.ix_(rest, rest)]
-        relative = alpha * scale / to_unit_scale(inside)[1].scale
-        found.append(ridge_with_intercept(inside, targets[rest], K[i : i + 1, rest], relative)[0])
-    return np.array(found)
-
-
 # --- leave-one-out -----------------------------------------------------------------------------
-
-
-def test_predictions_are_those_of_refits() -> None:
-    X = table()
-    targets = table(18, 3, seed=1) + 5.0
-    found = evaluated(Gaussian(2.0)(X), targets)
-    for alpha, predictions in zip(found.alphas, found.predictions, strict=True):
-        assert_allclose(predictions, refitted(Gaussian(2.0)(X), targets, alpha), rtol=1e-8)
 
 
 def test_losses_are_relative_to_the_means_of_all_others() -> None:
