@@ -257,21 +257,3 @@ def lent(n_threads: int) -> set[int]:
     """The numbers of threads while another thread than the first lends some."""
     with threads.more_blas_threads(n_threads):
         return pool_sizes("blas")
-
-
-@pytest.mark.usefixtures("three_threads")
-def test_a_limit_of_two_threads_that_leave_together_is_restored() -> None:
-    """The last one may not be the one that set the limit."""
-    for _ in range(20):
-        together = [Barrier(2), Barrier(2)]
-
-        def limited_together(together: list[Barrier]) -> None:
-            with serial_algebra():
-                together[0].wait(60)
-                assert pool_sizes("blas") == {1}
-                together[1].wait(60)
-
-        with ThreadPoolExecutor(2) as pool:
-            for run in [pool.submit(limited_together, together) for _ in range(2)]:
-                run.result(60)
-        assert pool_sizes("blas") == {3}

@@ -75,16 +75,6 @@ class TestKernelsOfMissingValues:
         )
         assert_allclose(gradient, numeric, atol=1e-6 * max(size, 1.0))
 
-    @given(X=incomplete_tables())
-    def test_intervals_and_starts_are_finite(self, kernel: Kernel, X: np.ndarray) -> None:
-        bound = kernel.bind(X)
-        bounds, starts = bound.log_bounds(X), bound.starts(X)
-        assert bounds.shape == (kernel.theta.size, 2)
-        assert starts.shape[1] == kernel.theta.size
-        assert np.isfinite(bounds).all()
-        assert np.isfinite(starts).all()
-        assert (bounds[:, 0] <= bounds[:, 1]).all()
-
 
 class TestCategorical:
     @pytest.mark.parametrize("n_levels", [3, 3 * _MANY])

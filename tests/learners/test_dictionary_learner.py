@@ -18,8 +18,6 @@ from mercer import (
     HSICWeights,
     IndependentAlignment,
     KernelOptimization,
-    TwoStageClassifier,
-    TwoStageRegressor,
     UniformCombination,
 )
 from mercer._search.weights.alignment_weights import dependence_weights
@@ -133,15 +131,6 @@ def stack(X: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
 
 
 X, Y = problem("binary")
-STACK = stack(X)
-LEARNER = AlignmentMaximization("precomputed")
-
-
-@pytest.mark.parametrize("model", [TwoStageClassifier(LEARNER), TwoStageRegressor(LEARNER)])
-def test_two_stage_takes_the_layouts_of_its_learner(model: Any) -> None:
-    layout = list(np.moveaxis(STACK, -1, 0))
-    y = Y if model.__sklearn_tags__().classifier_tags else X[:, 0]
-    assert clone(model).fit(layout, y).predict(layout).shape == (60,)
 
 
 @pytest.mark.parametrize("name", ["align-trace", "alignf"])

@@ -1,20 +1,16 @@
 """Every learner: fitted attributes, invariances, and use within scikit-learn."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 import sklearn
-from learner_cases import KERNELS, KINDS, LEARNERS, SEARCHING, problem, target_gram, training_gram
+from learner_cases import KERNELS, KINDS, LEARNERS, problem, target_gram, training_gram
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import alignf, alignment, center, centered_alignment, hsic
+from reference import alignf, center, centered_alignment, hsic
 from sklearn.base import BaseEstimator, clone
 
 from mercer import (
     AlignmentMaximization,
-    ContinuousAlignment,
     HSICWeights,
-    KernelOptimization,
     UniformCombination,
 )
 from mercer.kernels import Gaussian, Kernel, Linear, OnColumns, as_kernel
@@ -145,49 +141,6 @@ def test_indefinite_kernels_are_noticed() -> None:
     assert clipped.is_psd_
     assert np.linalg.eigvalsh(clipped.transform(X)).min() > -1e-8
     assert AlignmentMaximization([lambda A, B: A @ B.T]).fit(X, y).is_psd_
-
-
-# --- searches ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [
-        ("strings", "hsic"),
-        ("three classes", "cka"),
-        ("regression", "ka"),
-        ("two outputs", "cka-ard"),
-    ],
-)
-def test_objective_is_the_criterion(name: str, kind: str) -> None:
-    X, y = problem(kind)
-    learner = clone(SEARCHING[name]).fit(X, y)
-    criterion = {"hsic": hsic, "cka": centered_alignment, "ka": alignment}[learner.criterion]
-    K, L = learner.kernels_[0](X), target_gram(kind, y)
-    assert_allclose(learner.objective_, criterion(K, L), rtol=1e-8)
-    assert_allclose(learner.history_[-1].objective, learner.objective_, rtol=1e-10)
-    assert_array_equal(learner.weights_, [1.0])
-    values = [criterion(Gaussian(s)(X), L) for s in np.geomspace(0.3, 30, 40)]
-    assert learner.objective_ >= max(values) - 1e-3 * abs(max(values))
-
-
-@pytest.mark.parametrize("make", [ContinuousAlignment, KernelOptimization])
-def test_given_bounds_hold(make: Any) -> None:
-    X, y = problem("binary")
-    for step in make(Gaussian(ard=True, bounds=(0.7, 0.8))).fit(X, y).history_:
-        widths = np.exp(step.kernel.theta)
-        assert (widths >= 0.7 * (1 - 1e-9)).all()
-        assert (widths <= 0.8 * (1 + 1e-9)).all()
-
-
-def test_ellipsoids_see_which_features_matter() -> None:
-    X, y = problem("binary", 150)
-    learner = ContinuousAlignment(Gaussian(ard=True)).fit(X, y)
-    sphere = ContinuousAlignment().fit(X, y)
-    assert learner.alignment_ > sphere.alignment_ + 0.05
-    relevance = learner.kernel_.relevance(4)
-    assert relevance.argmax() == 0
-    assert relevance[:2].sum() > 2 * relevance[2:].sum()
 
 
 # --- memory and names ---------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Every learner, the measures of dependence and both second stages with output kernels."""
 
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -22,23 +23,10 @@ every_case = pytest.mark.parametrize("case", CASES)
 # --- learners ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "case"),
-    [
-        ("uniform-trace", "labels"),
-        ("align", "gaussian of two"),
-        ("hsic-cka", "kernel"),
-        ("alignf-free", "foreign kernel"),
-        ("ca", "delta"),
-        ("ca-stagewise", "balanced"),
-        ("hsic", "similarities"),
-        ("ka", "linear"),
-        ("cka-ard", "multilabel"),
-        ("cka-held", "precomputed"),
-        ("evidence", "gaussian"),
-        ("agop", "similarities"),
-    ],
-)
+TURNS = list(zip(FOR_OUTPUT_KERNELS, cycle(CASES), strict=False))
+
+
+@pytest.mark.parametrize(("name", "case"), TURNS)
 def test_learners_learn_for_the_output_kernel(name: str, case: str) -> None:
     X = problem("regression")[0]
     y, kernel, L = outputs(case, score())

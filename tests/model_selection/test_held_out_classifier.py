@@ -158,13 +158,6 @@ def test_what_names_no_held_out_sample_is_refused(X: Any) -> None:
         given.labels_  # noqa: B018
 
 
-def test_fits_without_held_out_probabilities_have_no_such_classifier() -> None:
-    X, y = draw(60, 0)
-    model = TwoStageClassifier(ONE_KERNEL, predictor=SVC(kernel="precomputed")).fit(X, y)
-    with pytest.raises(ValueError, match="needs probabilities of held-out samples"):
-        model.held_out_classifier()
-
-
 @pytest.mark.parametrize("name", ["two stages", "sums"])
 def test_thresholds_of_noise_promise_nothing(name: str) -> None:
     rng = np.random.default_rng(0)

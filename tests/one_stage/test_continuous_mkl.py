@@ -20,8 +20,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer import ContinuousMKLClassifier, ContinuousMKLRegressor
-from mercer.datasets import make_relevance, make_sine
-from mercer.kernels import Dirichlet, Gaussian, Laplacian, Linear
+from mercer.datasets import make_relevance
+from mercer.kernels import Gaussian, Laplacian, Linear
 
 LOW, HIGH = 0.3, 30.0
 
@@ -126,14 +126,6 @@ def test_gradient_searches_reach_the_objective_of_global_ones() -> None:
     nearby = ContinuousMKLRegressor(FAMILY, alpha=0.1, search="local").fit(X, y)
     assert nearby.objective_ == pytest.approx(everywhere.objective_, rel=5e-3)
     assert all(step.gap is None for step in nearby.history_)
-
-
-def test_slow_frequencies_of_a_periodic_target_are_found() -> None:
-    X, y = make_sine(200, random_state=0)
-    model = ContinuousMKLClassifier(Dirichlet(bounds=(0.1, 20.0)), C=0.01).fit(X, y)
-    found = np.array([kernel.frequency for kernel in model.kernel_.kernels])
-    for frequency in (np.sqrt(2.0), np.sqrt(12.0)):
-        assert np.abs(found / frequency - 1.0).min() < 0.05
 
 
 def test_ard_kernels_find_the_relevant_feature_and_a_penalty_keeps_widths_together() -> None:
