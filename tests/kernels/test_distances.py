@@ -50,16 +50,6 @@ def powers(X: np.ndarray, Z: np.ndarray, norm: float) -> np.ndarray:
     return np.asarray(np.abs(X[:, None, :] - Z[None, :, :]) ** norm)
 
 
-def tables(n: int, m: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Sparse tables, some of whose columns have values in only one of them."""
-    rng = np.random.default_rng(seed)
-    X, Z = rng.normal(size=(n, d)), rng.normal(size=(m, d))
-    X[rng.uniform(size=X.shape) < 0.6] = 0.0
-    Z[rng.uniform(size=Z.shape) < 0.6] = 0.0
-    X[:, 0], Z[:, -1] = 0.0, 0.0
-    return X, Z
-
-
 def assert_weighted_sums(x: Any, z: Any, norm: float, tensor: np.ndarray) -> None:
     """The sums for each feature are those of the tensor of all differences."""
     W = np.random.default_rng(1).normal(size=tensor.shape[:2])

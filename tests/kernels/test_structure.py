@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_cases import N_FEATURES
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process import kernels as gp
 
@@ -29,8 +28,6 @@ from mercer.kernels import (
     as_kernel,
 )
 from mercer.kernels._kernel import stack_values
-
-X = np.random.default_rng(0).normal(size=(12, N_FEATURES))
 
 
 def test_kernels_from_a_stack_of_gram_matrices() -> None:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from probabilistic_cases import (
     KERNELS,
@@ -340,9 +339,6 @@ def test_several_classes_sum_over_their_latent_functions() -> None:
     assert model.score(X, y) > 0.9
 
 
-values = st.floats(-60.0, 60.0)
-
-
 def one(value: float) -> np.ndarray:
     return np.array([float(value)])
 
@@ -377,10 +373,6 @@ def test_class_probabilities(mean: float, variance: float) -> None:
     assert_allclose(found, expected, rtol=0.0, atol=2e-12)
     opposite = LogisticLikelihood().probability(one(-mean), one(variance))[0]
     assert_allclose(found + opposite, 1.0, rtol=1e-13)
-
-
-LOSSES: dict[str, Any] = {name: likelihood for name, (likelihood, _) in LIKELIHOODS.items()}
-LOSSES |= {"hinge": Deviance(Hinge(2.0)), "tube": Deviance(EpsilonInsensitive(2.0, 0.3))}
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
