@@ -1,7 +1,5 @@
 """Support vector machines along a grid of C, the choice of its value, and grids of penalties."""
 
-from typing import Any
-
 import joblib
 import numpy as np
 import pytest
@@ -23,7 +21,6 @@ from mercer._solvers.svm import (
     early_stops_ignored,
     fit_svm,
     surviving_values,
-    svm_path,
 )
 from mercer.kernels import Gaussian
 
@@ -42,20 +39,6 @@ def test_decisions_have_a_column_for_every_class(known: list[int]) -> None:
     else:
         absent = np.setdiff1d(range(3), known)
         assert (decisions[:, absent] < decisions[:, known]).all()
-
-
-def test_a_machine_within_its_bounds_serves_every_larger_c():
-    X, y = make_blobs(40, centers=2, cluster_std=0.5, random_state=0)
-    gram = centered(Gaussian(bandwidth=3.0)(X))
-    path = whole_path(gram, y, np.array([100.0, 1e3, 1e4]))
-    assert path.unbounded
-    assert path.decisions[0] is path.decisions[1] is path.decisions[2]
-
-
-def whole_path(gram: np.ndarray, y: np.ndarray, grid: np.ndarray, **settings: Any) -> SVMPath:
-    """Machines that are tried on their own training samples."""
-    weights = UnitWeights(len(y)), UnitWeights(len(y))
-    return svm_path(gram, y, gram, y, weights, grid=grid, n_classes=2, **settings)
 
 
 def path_of(hits: list[list[int]], expensive: list[int], tried: list[int] | None = None) -> SVMPath:
