@@ -134,3 +134,10 @@ def test_constant_kernels_predict_frequencies_with_a_warning() -> None:
     with pytest.warns(UserWarning, match="The learned kernel is constant on the training set"):
         model = KernelLogisticRegression().fit(np.ones((10, 2)), np.arange(10) < 3)
     assert_allclose(model.predict_proba(np.ones((2, 2))), [[0.7, 0.3]] * 2)
+
+
+def test_explanations_of_several_classes_are_of_decision_values() -> None:
+    several = KernelLogisticRegression([Gaussian("median")], alpha=1.0).fit(X_IRIS, Y_IRIS)
+    expansion = several.kernel_expansion()
+    assert (expansion.scale, expansion.outputs) == ("decision value", ("0", "1", "2"))
+    assert_allclose(expansion(X_IRIS), several.decision_function(X_IRIS), atol=1e-9)

@@ -12,11 +12,13 @@ from scipy.spatial.distance import cdist
 from mercer._gram.distance_histograms import (
     DistanceHistogram,
     LogarithmicMesh,
+    UniformMesh,
     squared_range,
     width_mesh,
 )
 from mercer._gram.samples import Samples
 from mercer.kernels import (
+    Dirichlet,
     ExponentialPower,
     Gaussian,
     Laplacian,
@@ -141,3 +143,14 @@ def test_range_of_positive_squared_distances() -> None:
         assert_allclose(squared_range(Samples(X), Distance()), expected, rtol=1e-9)
     assert squared_range(Samples(np.ones((5, 2))), Distance()) == (1.0, 1.0)
     assert squared_range(Samples(np.array([[0.0], [0.0], [3.0]])), Distance()) == (9.0, 9.0)
+
+
+def test_chord_error_bounds_the_deviation_in_every_cell_of_a_uniform_mesh() -> None:
+    mesh = UniformMesh(9.0, 50.0)
+    bound = mesh.chord_error(Dirichlet(), np.log([1.0, 50.0]))
+    distances = np.sqrt(mesh.nodes)
+    middle = 0.5 * (distances[1:] + distances[:-1])
+    for frequency in (1.0, 7.0, 50.0):
+        ends = 2.0 * np.cos(frequency * distances)
+        deviation = 0.5 * (ends[1:] + ends[:-1]) - 2.0 * np.cos(frequency * middle)
+        assert np.abs(deviation).max() <= bound

@@ -5,13 +5,16 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from gram_cases import SEVERAL_TILES
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import center
+from reference import center, gaussian
 
-from mercer._gram.kernel_products import BaseGrams, base_grams
+from mercer._gram.kernel_products import BaseGrams, DenseGram, GramsWithIdentity, base_grams
 from mercer._gram.samples import Samples
 from mercer.kernels import (
+    CallableKernel,
     Gaussian,
+    Kernel,
     Linear,
     OnColumns,
     Polynomial,
@@ -104,3 +107,48 @@ def test_constant_kernels_vanish_when_centered(value: float, container: Any) -> 
     for several in (kernels[:1], [*kernels, Gaussian()]):
         samples = Samples(container(X), len(several))
         assert_array_equal(base_grams(samples, several, centered=True).traces()[:3], 0.0)
+
+
+MIXED: list[Kernel] = [
+    Gaussian(1.5),
+    Gaussian(0.3),
+    OnColumns(Gaussian(2.0), [1, 3]),
+    Linear(),
+    OnColumns(Linear(), [2]),
+    Polynomial(2),
+    CallableKernel(lambda A, B: np.tanh(A[:, :1]) @ np.tanh(B[:, :1]).T),
+]
+
+
+of_both_sizes = pytest.mark.parametrize(
+    ("n", "centered"), [(7, False), (SEVERAL_TILES, True), (SEVERAL_TILES, False)]
+)
+
+
+def mixed(X: np.ndarray) -> np.ndarray:
+    linear, tanh = X @ X.T, np.tanh(X[:, 0])
+    grams = [gaussian(X, 1.5), gaussian(X, 0.3), gaussian(X[:, [1, 3]], 2.0), linear]
+    grams += [np.outer(X[:, 2], X[:, 2]), (linear + 1.0) ** 2, np.outer(tanh, tanh)]
+    return np.stack(grams)
+
+
+@of_both_sizes
+def test_grams_agree_with_dense_matrices(n: int, centered: bool) -> None:
+    X = table(n)
+    grams = base_grams(Samples(X, len(MIXED)), MIXED, centered=centered)
+    assert_dense(grams, mixed(X), centered)
+    scales = np.random.default_rng(3).uniform(size=len(MIXED))
+    scales[1] = 0.0
+    assert_dense(grams.scaled(scales), scales[:, None, None] * mixed(X), centered)
+
+
+def test_identity_is_one_more_kernel() -> None:
+    n = SEVERAL_TILES
+    X = table(n)
+    grams = base_grams(Samples(X, len(MIXED)), MIXED, centered=False)
+    noisy = GramsWithIdentity(grams, n).scaled(np.arange(1.0, len(MIXED) + 2.0))
+    scaled = mixed(X) * np.arange(1.0, len(MIXED) + 1.0)[:, None, None]
+    dense = np.concatenate([scaled, (len(MIXED) + 1.0) * np.eye(n)[None]])
+    assert_dense(noisy, dense, centered=False)
+    K = gaussian(X, 1.5)
+    assert_dense(DenseGram(K).scaled(np.array([3.0])), 3.0 * K[None], centered=False)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from learner_cases import problem
 from numpy.testing import assert_array_equal
 from reference import gaussian
@@ -37,7 +38,7 @@ MODELS += [BayesianMKLClassifier("precomputed")]
 
 def assert_raises(matrices: Any, message: str) -> None:
     for estimator in (LEARNER, *MODELS):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises((ValueError, TypeError), match=message):
             clone(estimator).fit(matrices, Y)
 
 
@@ -57,6 +58,7 @@ AMBIGUOUS = np.stack([np.eye(N)] * N)
 @pytest.mark.parametrize(
     ("matrices", "message"),
     [
+        (sp.csr_array(np.eye(N)), "Sparse data was passed"),
         (np.ones(N), "A precomputed stack must have shape .*; got 1 dimension"),
         (stack()[:, :30], r"must be square, .* got a stack of shape \(40, 30, 2\)"),
         (AMBIGUOUS, r"shape \(40, 40, 40\) is ambiguous.*Pass a list of matrices"),

@@ -8,9 +8,16 @@ from kernel_cases import KERNELS, N_FEATURES
 
 from mercer.kernels import (
     Categorical,
+    ExponentialPower,
+    Gaussian,
     Kernel,
+    Laplacian,
+    Linear,
+    OnColumns,
+    OnProjection,
     Polynomial,
     Product,
+    WeightedSum,
 )
 from mercer.kernels._column_products import ColumnProduct, column_products, merged
 
@@ -52,3 +59,28 @@ def test_each_category_has_its_frequency_in_its_own_column() -> None:
 def test_polynomials_of_very_many_monomials_are_not_expanded() -> None:
     assert columns_of(Polynomial(3), 200) == [[tuple(range(200))]]
     assert columns_of(Product([Polynomial(2)] * 3), 10) == [[tuple(range(10))]]
+
+
+EACH = [[(0,), (1,), (2,)]]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "columns"),
+    [
+        (Gaussian(2.0), EACH),
+        (Laplacian(2.0, norm=1.0), EACH),
+        (Laplacian(2.0), [[(0, 1, 2)]]),
+        (ExponentialPower(2.0, power=1.5, norm=1.5), EACH),
+        (Linear(), [[(0,)], [(1,)], [(2,)]]),
+        (OnColumns(Gaussian(), [2, 0]), [[(2,), (0,)]]),
+        (Product([OnColumns(Laplacian(), [0]), OnColumns(Linear(), [1])]), [[(0,), (1,)]]),
+        (WeightedSum([OnColumns(Gaussian(), [0]), Laplacian()], [1.0, 0.0]), [[(0,)]]),
+        (OnProjection(Gaussian(), [[1.0, 0.0], [1.0, 0.0], [0.0, 2.0]]), [[(0, 1), (2,)]]),
+        (OnProjection(Gaussian(), [[1.0, 1.0], [1.0, -1.0], [0.0, 0.0]]), [[(0, 1)]]),
+        (Polynomial(1, coef0=0.5), [[], [(0,)], [(1,)], [(2,)]]),
+    ],
+)
+def test_factors_are_on_as_few_columns_as_the_formula_allows(
+    kernel: Kernel, columns: list[list[tuple[int, ...]]]
+) -> None:
+    assert columns_of(kernel) == columns

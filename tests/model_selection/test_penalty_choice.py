@@ -264,3 +264,8 @@ def test_the_largest_of_equally_good_penalties_of_widths_is_chosen() -> None:
     X = np.random.default_rng(1).normal(size=(40, 2))
     y = (np.square(X).sum(axis=1) > 2.0).astype(int)
     assert chosen_strength(X, y) == PENALTIES[-1]
+
+
+def test_penalties_of_widths_are_chosen_where_a_class_has_one_sample() -> None:
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    assert chosen_strength(X, np.r_[np.zeros(19, dtype=int), 1]) in PENALTIES

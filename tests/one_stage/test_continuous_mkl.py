@@ -119,6 +119,11 @@ def test_the_limit_of_steps_warns_of_the_gap() -> None:
     assert model.dual_gap_ > model.tol
 
 
+def test_gram_matrices_have_no_parameters_to_search() -> None:
+    with pytest.raises(ValueError, match='family cannot be "precomputed"'):
+        ContinuousMKLClassifier("precomputed").fit(*problem("binary"))
+
+
 def test_gradient_searches_reach_the_objective_of_global_ones() -> None:
     X = table()
     y = target("regression", X)

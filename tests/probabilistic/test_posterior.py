@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from probabilistic_cases import (
     KERNELS,
@@ -17,6 +19,7 @@ from probabilistic_cases import (
     standardized,
 )
 from probabilistic_reference import (
+    gaussian_evidence,
     joint_map,
     laplace_approximation,
     mode,
@@ -386,3 +389,63 @@ def test_learned_laplace_noise_has_a_least_variance_relative_to_the_responses(si
     exact, rough = (likelihood.fit_noise(Y, Y * (1.0 + e), model).variance for e in (1e-9, 1e-2))
     assert_allclose(exact, limit, rtol=1e-9)
     assert rough > 10.0 * limit
+
+
+def test_the_marginal_likelihood_is_in_closed_form() -> None:
+    X, y, grams = problem("gaussian")
+    K = np.tensordot(WEIGHTS, grams, axes=1)
+    found = {
+        name: posterior(X, y, KERNELS, WEIGHTS, likelihood=GaussianLikelihood(0.2), objective=name)
+        for name in ("marginal_likelihood", "vb", "laplace")
+    }
+    for each in found.values():
+        assert_allclose(each.objective, gaussian_evidence(K, y, 0.2), rtol=1e-9)
+        assert_allclose(each.dual, np.linalg.solve(K + 0.2 * np.eye(len(y)), y), rtol=1e-9)
+        assert_allclose(each.gradient, found["vb"].gradient, rtol=1e-7)
+
+
+values = st.floats(-60.0, 60.0)
+
+
+log_widths = st.floats(np.log(1e-6), np.log(1e6))
+
+
+def label(name: str, y: float) -> np.ndarray:
+    """A response, or its sign where labels are meant."""
+    return one(1.0 if y >= 0.0 else -1.0) if name == "logistic" else one(y)
+
+
+@every_likelihood
+@given(y=values, u=values)
+def test_bounds_are_tight_at_their_widths(name: str, y: float, u: float) -> None:
+    likelihood, naive = LIKELIHOODS[name]
+    target = label(name, y)
+    width = likelihood.tight_width(target, one(u))
+    bound = likelihood.bound(target, one(u), width)
+    # At the kink of a Laplace likelihood, the width that would be tight is zero.
+    kink = 4e-8 * getattr(likelihood, "rate", 0.0)
+    assert_allclose(bound, naive.losses(target, one(u))[0], rtol=1e-10, atol=max(1e-10, kink))
+
+
+@every_likelihood
+@pytest.mark.parametrize(
+    "determinant", [DeterminantModel(one(c), m) for c, m in ((0.1, 10.0), (7.0, 1.7), (1e8, 1e4))]
+)
+def test_slopes_and_curvatures_of_the_best_bound(name: str, determinant: DeterminantModel) -> None:
+    likelihood, _ = LIKELIHOODS[name]
+    u = np.array([-40.0, -3.3, -1.0, 0.3, 1.7, 9.0])
+    y, step = np.ones_like(u), 1e-4
+    determinant = DeterminantModel(np.full_like(u, determinant.c[0]), determinant.damping)
+
+    def at(shift: float) -> Any:
+        return likelihood.best_bound(y, u + shift, determinant)
+
+    (here, gamma), (ahead, wider), (behind, narrower) = at(0.0), at(step), at(-step)
+    slope = (ahead.value - behind.value) / (2 * step)
+    assert_allclose(here.slope, slope, rtol=1e-5, atol=1e-6)
+    assert (here.curvature >= 0.0).all()
+    curvature = (ahead.slope - behind.slope) / (2 * step)
+    # The curvature jumps at the width 4, and is limited from below where the model is not convex.
+    smooth = (wider - 4.0) * (narrower - 4.0) > 0.0
+    smooth &= 1.0 - determinant.damping * (gamma / (gamma + determinant.c)) ** 2 > 2e-3
+    assert_allclose(here.curvature[smooth], curvature[smooth], rtol=1e-5, atol=1e-7)

@@ -105,3 +105,18 @@ def test_zeros_are_solved():
     ridge = PreconditionedRidge(np.zeros((N, N), dtype=np.float32), np.arange(40))
     found = ridge.solve(Y[None], np.ones((1, N)), np.array([2.0]))[0, 0]
     np.testing.assert_allclose(found, Y / 2.0, rtol=1e-5)
+
+
+def test_preconditioners_without_a_factor_are_shifted(monkeypatch):
+    usual, calls = conjugate_gradients._rounding, []
+
+    def rounding(gram):
+        calls.append(gram)
+        return -1.0 if len(calls) <= 2 else usual(gram)
+
+    monkeypatch.setattr(conjugate_gradients, "_rounding", rounding)
+    ridge = PreconditionedRidge(GRAM.astype(np.float32), np.arange(40))
+    solved = ridge.solve(Y[None], np.ones((1, N)), np.array([0.01]), tol=1e-5)[0, 0]
+    assert len(calls) == 3
+    expected = np.linalg.solve(GRAM + 0.01 * np.eye(N), Y)
+    np.testing.assert_allclose(GRAM @ solved, GRAM @ expected, atol=2e-3)

@@ -254,3 +254,20 @@ def test_the_rule_of_succession_bounds_probabilities() -> None:
     counts = Poisson(np.array([0.0, 3.0]), UnitWeights(2), offset=np.array([1.0, 0.0]))
     found = counts.bounded(np.array([[-99.0], [99.0]]))
     np.testing.assert_allclose(counts.means(found), [0.25, 4.0])
+
+
+def test_of_more_samples_the_search_starts_at_the_penalty_of_some(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gram, given = problem("classes", 120)
+
+    sizes: list[int] = []
+
+    def loss(eta: list[np.ndarray], rows: np.ndarray) -> float:
+        sizes.append(len(rows))
+        return deviance(given.take(rows), eta[0])
+
+    every = best(gram, given)
+    monkeypatch.setattr("mercer._solvers.glm._FIRST_ROWS", 60)
+    assert GLM(gram, [given], as_resampling(None, 120)).best(loss).alpha == every.alpha
+    assert set(sizes) == {60, 120}
