@@ -28,6 +28,8 @@ from mercer import (
     HSICWeights,
     IndependentAlignment,
     KernelOptimization,
+    TwoStageClassifier,
+    TwoStageRegressor,
     UniformCombination,
 )
 from mercer._search.weights.alignment_weights import dependence_weights
@@ -359,3 +361,16 @@ def test_a_family_may_start_from_the_frequency_zero() -> None:
     assert_allclose(here.kernel_(X), there.kernel_(X), rtol=0)
     criterion = KernelOptimization(Dirichlet(0), criterion="cka").fit(X, y)
     assert criterion.kernels_[0].frequency > 0.0
+
+
+STACK = stack(X)
+
+
+LEARNER = AlignmentMaximization("precomputed")
+
+
+@pytest.mark.parametrize("model", [TwoStageClassifier(LEARNER), TwoStageRegressor(LEARNER)])
+def test_two_stage_takes_the_layouts_of_its_learner(model: Any) -> None:
+    layout = list(np.moveaxis(STACK, -1, 0))
+    y = Y if model.__sklearn_tags__().classifier_tags else X[:, 0]
+    assert clone(model).fit(layout, y).predict(layout).shape == (60,)

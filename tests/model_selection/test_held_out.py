@@ -11,6 +11,7 @@ from reference import gaussian, ridge_with_intercept
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import mercer._model_selection.held_out
+from mercer._data.encoded_targets import encode_target
 from mercer._data.weights import SampleWeights
 from mercer._gram.dense import to_unit_scale
 from mercer._gram.samples import Samples
@@ -20,6 +21,7 @@ from mercer._model_selection.held_out import (
     clearly_best,
     held_out_losses,
     held_out_splits,
+    kernel_error,
 )
 from mercer._search.targets import Target, as_target
 from mercer._solvers.left_out import ALPHAS, PenaltyLosses, leave_one_out
@@ -210,3 +212,15 @@ def test_widths_are_refined_between_positions(lowest: float) -> None:
     assert_allclose(best, lowest, atol=1e-12)
     assert_allclose([found.loss, found.alpha], [0.1, best + 10.0])
     assert best_width(evaluate, 0, (-4, 5))[0] == round(lowest)
+
+
+def test_errors_are_those_of_the_gram_matrix() -> None:
+    X = some_rows(300)
+    y = np.sin(X[:, 0])
+    target = encode_target(y, classification=False)
+    every = kernel_error(Gaussian(2.0), Samples(X), target)
+    gram, _ = to_unit_scale(Gaussian(2.0)(X))
+    expected = leave_one_out(gram, target.values)
+    # Rounding errors of the Gram matrix count as often as its largest eigenvalue exceeds alpha.
+    rounding = np.finfo(float).eps * np.trace(gram) / expected.alphas
+    assert np.all(np.abs(every.losses / expected.losses - 1.0) <= 1e-12 + 10.0 * rounding)

@@ -269,3 +269,14 @@ def test_the_largest_of_equally_good_penalties_of_widths_is_chosen() -> None:
 def test_penalties_of_widths_are_chosen_where_a_class_has_one_sample() -> None:
     X = np.random.default_rng(0).normal(size=(20, 3))
     assert chosen_strength(X, np.r_[np.zeros(19, dtype=int), 1]) in PENALTIES
+
+
+def test_the_choice_for_columns_is_that_for_a_table_of_them() -> None:
+    X, y = table(5, d=4)
+    part = ard_learner(kernel=OnColumns(Gaussian(ard=True), [2, 0])).fit(X, y)
+    alone = ard_learner().fit(X[:, [2, 0]], y)
+    assert (part.width_penalty_, part.width_penalty_on_) == (
+        alone.width_penalty_,
+        alone.width_penalty_on_,
+    )
+    assert_allclose(part.kernel_.theta, alone.kernel_.theta, atol=1e-6)
