@@ -100,7 +100,7 @@ def problem(task: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(24, 3))
     signal = np.sin(2.0 * X[:, 0]) + 0.3 * X[:, 1] + 0.3 * rng.normal(size=24)
-    y = signal if task == "regression" else np.digitize(signal, [-0.5, 0.5])
+    y = signal if task == "regression" else np.digitize(signal, [-0.4, 0.4])
     return X, y, rng.integers(0, 4, size=24)
 
 
