@@ -11,10 +11,7 @@ from mercer.kernels import Gaussian
 
 FORMS = ("widths", "log_widths", "inverse_widths")
 
-
 every_form = pytest.mark.parametrize("form", FORMS)
-
-
 every_criterion = pytest.mark.parametrize("criterion", REFERENCES)
 
 

@@ -335,8 +335,3 @@ PAIR: list[Any] = [Gaussian(1.0), "linear"]
 
 def data_for(model: Any) -> tuple[Matrix, Any]:
     return training_set("binary" if is_classifier(model) else "regression")
-
-
-def refused(model: Any, X: Any, y: Any, message: str, kind: type = ValueError) -> None:
-    with pytest.raises(kind, match=message):
-        clone(model).fit(X, y)

@@ -24,7 +24,6 @@ da = pytest.importorskip("dask.array")
 pd = pytest.importorskip("pandas")
 
 X, Y = table(60)
-LABELS = np.repeat(["a", "b", "c"], [30, 25, 5])
 LENGTHS = (5, 0, 1, 10, 10, 10, 1, 23)
 """An empty partition, and partitions of one row."""
 

@@ -4,8 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 
@@ -134,14 +132,3 @@ def test_a_sample_takes_every_class_in_proportion_where_some_have_one_sample(
     assert taken.min() >= 1
     assert np.all(taken <= m * shares + 1.0)
     assert np.all(taken >= (m - len(counts)) * shares)
-
-
-@given(st.integers(2, 60), st.integers(1, 60), st.integers(1, 5), st.integers(0, 99))
-def test_samples_are_distinct_and_of_every_class(n: int, m: int, k: int, seed: int) -> None:
-    codes = np.arange(n) % k
-    rows = sample_rows(n, m, codes, seed)
-    assert len(rows) == min(n, m)
-    assert np.all(np.diff(rows) > 0)
-    if n // k >= 2 and k <= m <= n - k:
-        counts = np.bincount(codes[rows], minlength=k)
-        assert np.abs(counts - m * np.bincount(codes, minlength=k) / n).max() <= 1.0

@@ -92,14 +92,6 @@ def test_explanations_add_up(name: str, fitted: dict[str, Any]) -> None:
     assert_allclose(found.values.sum(axis=1) + found.base_value, odds, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["mkl", "squared"])
-def test_machines_on_one_kernel_are_those_of_each_label(name: str) -> None:
-    single = clone(MODELS[name]).set_params(kernels=[Gaussian(4.0)], tol=1e-6)
-    both = clone(single).fit(X[TRAIN], Y[TRAIN]).decision_function(X[NEW])
-    alone = [clone(single).fit(X[TRAIN], own).decision_function(X[NEW]) for own in Y[TRAIN].T]
-    assert_allclose(both, np.column_stack(alone), atol=2e-3)
-
-
 def test_sparse_indicators_are_dense_ones(fitted: dict[str, Any]) -> None:
     found = clone(MODELS["mkl"]).fit(X[TRAIN], csr_array(Y[TRAIN])).predict_proba(X[NEW])
     assert_allclose(found, fitted["mkl"].predict_proba(X[NEW]))

@@ -18,8 +18,6 @@ from mercer import (
     TwoStageClassifier,
     TwoStageRegressor,
 )
-from mercer._data.folds import random_splits, sample_rows
-from mercer._data.resampling import left_out_together
 from mercer._data.row_order import content_ranks
 from mercer.kernels import Gaussian
 
@@ -74,25 +72,6 @@ def test_numbers_that_estimators_refuse_have_an_order(value: Any) -> None:
 def test_complex_numbers_are_refused_without_a_warning() -> None:
     with pytest.raises(ValueError, match="Complex data not supported"):
         TwoStageClassifier().fit(X + 0j, LABELS)
-
-
-@pytest.mark.parametrize("codes", [None, LABELS])
-@pytest.mark.parametrize("n_groups", [0, 12])
-def test_random_parts_hold_the_same_rows(codes: np.ndarray | None, n_groups: int) -> None:
-    groups = np.arange(60) % n_groups if n_groups else None
-    ranks = content_ranks(X, Y)
-
-    def parts(order: np.ndarray) -> list[set[int]]:
-        own = None if codes is None else codes[order]
-        given = None if groups is None else groups[order]
-        whole = left_out_together(60, given, ranks=ranks[order])
-        found = [test for _, test in whole.folds(5, own, 0)]
-        found += [test for _, test in whole.take(np.arange(60)).folds(3, own, 0)]
-        found += [test for _, test in random_splits(60, own, 0, ranks[order], test_size=10)]
-        found.append(sample_rows(60, 20, own, 0, ranks[order]))
-        return [set(order[part].tolist()) for part in found]
-
-    assert parts(ORDER) == parts(np.arange(60))
 
 
 ESTIMATORS = [

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from device_cases import LIBRARIES, Counted, as_card, device_in_memory
 
-from mercer._data.arrays import at_most, overwritten, ratio, to_numpy
+from mercer._data.arrays import to_numpy
 from mercer._gram import devices, factors
 from mercer._gram.device_calls import computed_on
 from mercer._gram.devices import computing_on, current_device, device_named, device_with_room
@@ -107,18 +107,6 @@ def test_gradients_are_contracted_on_a_device(kernel, device):
     there, gradient_there = kernel._gram_tiles(pairs)(everything, everything, None)
     np.testing.assert_allclose(to_numpy(there), values, atol=1e-7)
     np.testing.assert_allclose(gradient_there(device.put(P)), gradient(P), rtol=1e-6)
-
-
-def test_elementwise_functions_agree(device):
-    values = np.array([-1.0, 0.0, 0.25, 4.0])
-    there = device.put(values)
-    for found, expected in [
-        (overwritten("expm1", device.put(values)), np.expm1(values)),
-        (at_most(there, 1.0), at_most(values, 1.0)),
-        (ratio(there, there), np.array([0.0, 0.0, 1.0, 1.0])),
-    ]:
-        np.testing.assert_allclose(to_numpy(found), expected)
-    np.testing.assert_array_equal(to_numpy(there), values)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -39,40 +39,12 @@ DECAYING: dict[str, Radial] = {
     "exponential-power-1/2": ExponentialPower(power=0.5),
     "exponential-power-3/2": ExponentialPower(power=1.4, norm=1.5),
 }
-decaying = pytest.mark.parametrize("radial", DECAYING.values(), ids=DECAYING)
 FAMILIES = {
     name: DECAYING[name]
     for name in ("gaussian", "laplacian", "matern-5/2", "exponential-power-3/2")
 }
 every_family = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 THETAS = np.log([0.05, 0.7, 2.0, 40.0, 1e6])
-
-
-@decaying
-def test_chord_error_bounds_the_deviation_in_every_cell(radial: Radial) -> None:
-    mesh = LogarithmicMesh(1e-12, 1e6)
-    bound = mesh.chord_error(radial, np.zeros(2))
-    left, right = mesh.nodes[1:-1], mesh.nodes[2:]
-    worst = 0.0
-    for part in np.linspace(0.0, 1.0, 21):
-        between = left + part * (right - left)
-        chord = (1 - part) * radial.at_theta(left, 0.0) + part * radial.at_theta(right, 0.0)
-        worst = max(worst, float(np.abs(chord - radial.at_theta(between, 0.0)).max()))
-    assert worst <= bound
-    assert bound < 3 * worst
-    if type(radial) is Gaussian:
-        assert bound < 1.3e-6
-
-
-def test_chord_error_bounds_the_deviation_in_every_cell_of_a_uniform_mesh() -> None:
-    mesh = UniformMesh(9.0, 50.0)
-    bound = mesh.chord_error(Dirichlet(), np.log([1.0, 50.0]))
-    distances = np.sqrt(mesh.nodes)
-    middle = 0.5 * (distances[1:] + distances[:-1])
-    for frequency in (1.0, 7.0, 50.0):
-        ends = 2.0 * np.cos(frequency * distances)
-        deviation = 0.5 * (ends[1:] + ends[:-1]) - 2.0 * np.cos(frequency * middle)
-        assert np.abs(deviation).max() <= bound
 
 
 def problem(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -162,25 +134,6 @@ def test_distances_that_count_as_zero_hardly_change_the_narrowest_kernel() -> No
     assert abs(kernel.at_theta(smallest, 0.0).item()) <= 0.032
 
 
-def test_a_weight_of_two_is_the_sample_twice() -> None:
-    n = 400
-    X, Y = problem(n)
-    weights = np.random.default_rng(0).integers(1, 4, size=n)
-    Y -= np.average(Y, axis=0, weights=weights)
-    repeated = np.repeat(np.arange(n), weights)
-    samples = Samples(X, weights=weights.astype(float))
-    mesh = LogarithmicMesh(*squared_range(samples, EUCLIDEAN))
-    with sklearn.config_context(working_memory=1):
-        weighted = DistanceHistogram(samples, EUCLIDEAN, mesh, samples.weights.scaled(Y))
-        plain = DistanceHistogram(Samples(X[repeated]), EUCLIDEAN, mesh, Y[repeated])
-    values, others = (found.at(Gaussian(), THETAS)[0] for found in (weighted, plain))
-    assert_allclose(weighted.target_products(values), plain.target_products(others), rtol=1e-9)
-    M, expected = (
-        found.centered_weights(own) @ own.T for found, own in ((weighted, values), (plain, others))
-    )
-    assert_allclose(M, expected, rtol=1e-7, atol=1e-9 * np.abs(expected).max())
-
-
 def test_range_of_positive_squared_distances() -> None:
     X = np.random.default_rng(0).normal(size=(450, 3))
     squared = cdist(X, X, "sqeuclidean")
@@ -190,3 +143,14 @@ def test_range_of_positive_squared_distances() -> None:
         assert_allclose(squared_range(Samples(X), Distance()), expected, rtol=1e-9)
     assert squared_range(Samples(np.ones((5, 2))), Distance()) == (1.0, 1.0)
     assert squared_range(Samples(np.array([[0.0], [0.0], [3.0]])), Distance()) == (9.0, 9.0)
+
+
+def test_chord_error_bounds_the_deviation_in_every_cell_of_a_uniform_mesh() -> None:
+    mesh = UniformMesh(9.0, 50.0)
+    bound = mesh.chord_error(Dirichlet(), np.log([1.0, 50.0]))
+    distances = np.sqrt(mesh.nodes)
+    middle = 0.5 * (distances[1:] + distances[:-1])
+    for frequency in (1.0, 7.0, 50.0):
+        ends = 2.0 * np.cos(frequency * distances)
+        deviation = 0.5 * (ends[1:] + ends[:-1]) - 2.0 * np.cos(frequency * middle)
+        assert np.abs(deviation).max() <= bound

@@ -18,35 +18,15 @@ from mercer.kernels import (
     Linear,
     OnColumns,
     Polynomial,
-    Precomputed,
 )
 
-MIXED: list[Kernel] = [
-    Gaussian(1.5),
-    Gaussian(0.3),
-    OnColumns(Gaussian(2.0), [1, 3]),
-    Linear(),
-    OnColumns(Linear(), [2]),
-    Polynomial(2),
-    CallableKernel(lambda A, B: np.tanh(A[:, :1]) @ np.tanh(B[:, :1]).T),
-]
 centered_or_not = pytest.mark.parametrize(
     "centered", [True, False], ids=["centered", "not centered"]
-)
-of_both_sizes = pytest.mark.parametrize(
-    ("n", "centered"), [(7, False), (SEVERAL_TILES, True), (SEVERAL_TILES, False)]
 )
 
 
 def table(n: int) -> np.ndarray:
     return np.random.default_rng(0).normal(size=(n, 4)) + 1.0
-
-
-def mixed(X: np.ndarray) -> np.ndarray:
-    linear, tanh = X @ X.T, np.tanh(X[:, 0])
-    grams = [gaussian(X, 1.5), gaussian(X, 0.3), gaussian(X[:, [1, 3]], 2.0), linear]
-    grams += [np.outer(X[:, 2], X[:, 2]), (linear + 1.0) ** 2, np.outer(tanh, tanh)]
-    return np.stack(grams)
 
 
 def vectors(n: int, centered: bool, n_vectors: int = 3) -> np.ndarray:
@@ -96,37 +76,6 @@ def assert_dense(grams: BaseGrams, dense: np.ndarray, centered: bool) -> None:
     assert_allclose(found, expected, rtol=0.0, atol=1e-11 * np.abs(expected).max())
 
 
-@of_both_sizes
-def test_grams_agree_with_dense_matrices(n: int, centered: bool) -> None:
-    X = table(n)
-    grams = base_grams(Samples(X, len(MIXED)), MIXED, centered=centered)
-    assert_dense(grams, mixed(X), centered)
-    scales = np.random.default_rng(3).uniform(size=len(MIXED))
-    scales[1] = 0.0
-    assert_dense(grams.scaled(scales), scales[:, None, None] * mixed(X), centered)
-
-
-def test_identity_is_one_more_kernel() -> None:
-    n = SEVERAL_TILES
-    X = table(n)
-    grams = base_grams(Samples(X, len(MIXED)), MIXED, centered=False)
-    noisy = GramsWithIdentity(grams, n).scaled(np.arange(1.0, len(MIXED) + 2.0))
-    scaled = mixed(X) * np.arange(1.0, len(MIXED) + 1.0)[:, None, None]
-    dense = np.concatenate([scaled, (len(MIXED) + 1.0) * np.eye(n)[None]])
-    assert_dense(noisy, dense, centered=False)
-    K = gaussian(X, 1.5)
-    assert_dense(DenseGram(K).scaled(np.array([3.0])), 3.0 * K[None], centered=False)
-
-
-@centered_or_not
-def test_grams_of_a_stack(centered: bool) -> None:
-    dense = mixed(table(SEVERAL_TILES))
-    stack = np.ascontiguousarray(np.moveaxis(dense, 0, -1))
-    kernels = [Precomputed(k) for k in range(len(dense))]
-    grams = base_grams(Samples(stack, len(dense)), kernels, centered=centered)
-    assert_dense(grams, dense, centered)
-
-
 @centered_or_not
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_rank_one_kernels_of_sparse_columns(
@@ -158,3 +107,48 @@ def test_constant_kernels_vanish_when_centered(value: float, container: Any) -> 
     for several in (kernels[:1], [*kernels, Gaussian()]):
         samples = Samples(container(X), len(several))
         assert_array_equal(base_grams(samples, several, centered=True).traces()[:3], 0.0)
+
+
+MIXED: list[Kernel] = [
+    Gaussian(1.5),
+    Gaussian(0.3),
+    OnColumns(Gaussian(2.0), [1, 3]),
+    Linear(),
+    OnColumns(Linear(), [2]),
+    Polynomial(2),
+    CallableKernel(lambda A, B: np.tanh(A[:, :1]) @ np.tanh(B[:, :1]).T),
+]
+
+
+of_both_sizes = pytest.mark.parametrize(
+    ("n", "centered"), [(7, False), (SEVERAL_TILES, True), (SEVERAL_TILES, False)]
+)
+
+
+def mixed(X: np.ndarray) -> np.ndarray:
+    linear, tanh = X @ X.T, np.tanh(X[:, 0])
+    grams = [gaussian(X, 1.5), gaussian(X, 0.3), gaussian(X[:, [1, 3]], 2.0), linear]
+    grams += [np.outer(X[:, 2], X[:, 2]), (linear + 1.0) ** 2, np.outer(tanh, tanh)]
+    return np.stack(grams)
+
+
+@of_both_sizes
+def test_grams_agree_with_dense_matrices(n: int, centered: bool) -> None:
+    X = table(n)
+    grams = base_grams(Samples(X, len(MIXED)), MIXED, centered=centered)
+    assert_dense(grams, mixed(X), centered)
+    scales = np.random.default_rng(3).uniform(size=len(MIXED))
+    scales[1] = 0.0
+    assert_dense(grams.scaled(scales), scales[:, None, None] * mixed(X), centered)
+
+
+def test_identity_is_one_more_kernel() -> None:
+    n = SEVERAL_TILES
+    X = table(n)
+    grams = base_grams(Samples(X, len(MIXED)), MIXED, centered=False)
+    noisy = GramsWithIdentity(grams, n).scaled(np.arange(1.0, len(MIXED) + 2.0))
+    scaled = mixed(X) * np.arange(1.0, len(MIXED) + 1.0)[:, None, None]
+    dense = np.concatenate([scaled, (len(MIXED) + 1.0) * np.eye(n)[None]])
+    assert_dense(noisy, dense, centered=False)
+    K = gaussian(X, 1.5)
+    assert_dense(DenseGram(K).scaled(np.array([3.0])), 3.0 * K[None], centered=False)

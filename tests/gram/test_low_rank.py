@@ -42,23 +42,6 @@ def test_residual_is_positive_semidefinite_and_within_the_tolerance(tol: float) 
     assert shorter.factors.shape == (1, 40, F.shape[1] - 1)
 
 
-def test_a_batch_agrees_with_its_matrices_one_by_one() -> None:
-    """The matrices differ in rank and scale, and one of them is zero."""
-    rng = np.random.default_rng(1)
-    v = rng.normal(size=(30, 3))
-    matrices = np.stack(
-        [gaussian(rng.normal(size=(30, 1)), 1.0), v @ v.T, 1e-12 * v @ v.T, np.zeros((30, 30))]
-    )
-    found = pivoted_cholesky(*of_matrices(matrices))
-    for K, F, rank, left in zip(matrices, found.factors, found.ranks, found.residuals, strict=True):
-        alone = pivoted_cholesky(*of_matrices(K[None]))
-        assert rank == alone.ranks[0] == alone.factors.shape[2]
-        assert_allclose(F[:, :rank], alone.factors[0], rtol=1e-12, atol=0.0)
-        assert not F[:, rank:].any()
-        assert left <= TOLERANCE
-        assert_allclose(F @ F.T, K, atol=TOLERANCE * np.trace(K))
-
-
 def test_a_smooth_kernel_of_many_samples_needs_no_gram_matrix() -> None:
     X = table(10_000, 1)
     tracemalloc.start()

@@ -1,19 +1,18 @@
-"""Moments of every kind of kernel, their digits and their memory, against dense references."""
+"""Centered Gram matrices and moments of every kind of kernel, their digits and their memory."""
 
 import tracemalloc
-from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import sklearn
 from gram_cases import SEVERAL_TILES, assert_moments, table, targets
 from kernel_cases import KERNELS, NATIVE
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import gaussian
+from reference import center, centered_alignment, gaussian
 from reference import moments as dense_moments
 from threadpoolctl import threadpool_limits
 
+from mercer._gram.dense import gram_alignment, unit_gram, unit_rows
 from mercer._gram.moments import moments
 from mercer._gram.samples import Samples
 from mercer.kernels import (
@@ -26,6 +25,7 @@ from mercer.kernels import (
     Precomputed,
     Product,
     WeightedSum,
+    as_kernel,
 )
 
 
@@ -60,34 +60,6 @@ def test_moments_of_one_kernel(name: str) -> None:
     assert_moments(found, [KERNELS[name](X)], Y, rtol=1e-12)
     streamed = moments(Samples(X), [KERNELS[name]], Y, dense=True)
     assert_moments(streamed, [KERNELS[name](X)], Y, rtol=1e-12)
-
-
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("mixed", [False, True])
-def test_moments_of_linear_kernels(container: Any, mixed: bool) -> None:
-    X, Y = table(SEVERAL_TILES), targets(SEVERAL_TILES)
-    X[X < 0.3] = 0.0
-    linear, last = Linear(), OnColumns(OnColumns(Linear(), [1]), [0, 2])
-    kernels: list[Kernel] = [linear, OnColumns(linear, [1]), OnColumns(linear, [2, 0]), last]
-    grams = [X[:, columns] @ X[:, columns].T for columns in ([0, 1, 2], [1], [2, 0], [2])]
-    if mixed:
-        kernels += [Gaussian(1.2), Polynomial(2, gamma=0.5)]
-        grams += [gaussian(X, 1.2), (0.5 * X @ X.T + 1.0) ** 2]
-    assert_moments(moments(Samples(container(X)), kernels, Y), grams, Y, rtol=1e-12)
-
-
-@pytest.mark.parametrize(("n", "dtype"), [(30, float), (SEVERAL_TILES, np.float32)])
-def test_moments_of_stacks(n: int, dtype: Any) -> None:
-    """They are summed in double precision."""
-    X, Y = table(n), targets(n)
-    stack = np.stack([gaussian(X, 0.7), 5.0 + 1e3 * gaussian(X, 4.0), X @ X.T], axis=-1)
-    stack = stack.astype(dtype)
-    grams = list(np.moveaxis(stack.astype(float), -1, 0))
-    kernels: list[Kernel] = [Precomputed(0), Precomputed(1), Precomputed(2)]
-    if dtype is float:
-        kernels.append(WeightedSum(kernels[:3], [0.5, 1e-3, 0.2]))
-        grams.append(0.5 * grams[0] + 1e-3 * grams[1] + 0.2 * grams[2])
-    assert_moments(moments(Samples(stack, 4), kernels, Y), grams, Y, rtol=1e-12)
 
 
 def test_a_large_offset_of_the_features_costs_few_digits() -> None:
@@ -149,10 +121,30 @@ def test_twenty_dense_kernels_need_no_gram_matrix() -> None:
     assert peak < 1.5 * n * n * 8
 
 
-def test_sparse_features_and_little_working_memory_give_the_same_numbers() -> None:
-    X, Y = table(SEVERAL_TILES), targets(SEVERAL_TILES)
-    X[:, 1:][X[:, 1:] < 0.3] = 0.0
-    kernels = [kernel for kernel in NATIVE.values() if kernel.accepts_sparse]
-    with sklearn.config_context(working_memory=0.5):
-        found = moments(Samples(sp.csr_array(X)), kernels, Y)
-    assert_moments(found, [kernel(X) for kernel in kernels], Y, rtol=1e-11)
+def test_alignment_is_that_of_the_centered_matrices() -> None:
+    X, Y = table(30), targets(30)
+    for width in (0.5, 1.0, 2.0):
+        K = gaussian(X, width)
+        assert_allclose(gram_alignment(K, Y), centered_alignment(K, Y @ Y.T), rtol=1e-11)
+    assert gram_alignment(np.full((30, 30), 0.1), Y) == 0.0
+
+
+SUMS = [Gaussian(2.0), Linear(), WeightedSum([Gaussian(1.0), Linear()], [3.0, 0.1])]
+
+
+@pytest.mark.parametrize("kernel", SUMS, ids=lambda kernel: type(kernel).__name__)
+@pytest.mark.parametrize("n", [3, 700])
+def test_a_gram_matrix_is_centered_and_has_a_mean_diagonal_of_one(kernel: Kernel, n: int) -> None:
+    X = table(n)
+    K = center(kernel(X))
+    gram, unit = unit_gram(kernel, X)
+    assert_allclose(gram, K * n / np.trace(K), rtol=1e-7, atol=1e-9)
+    assert_allclose(unit_rows(kernel, unit, X[:5], X), gram[:5], rtol=1e-7, atol=1e-9)
+
+
+def test_values_that_are_not_finite_are_refused() -> None:
+    def kernel(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        return np.full((len(X), len(Z)), np.inf)
+
+    with np.errstate(invalid="ignore"), pytest.raises(ValueError, match="holds NaN or infinities"):
+        unit_gram(as_kernel(kernel), np.ones((4, 2)))

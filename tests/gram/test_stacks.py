@@ -5,12 +5,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from learner_cases import problem
 from numpy.testing import assert_array_equal
 from reference import gaussian
 from sklearn.base import clone
 
-from mercer import AlignmentMaximization, TwoStageClassifier
+from mercer import (
+    AlignmentMaximization,
+    BayesianMKLClassifier,
+    MKLClassifier,
+    TwoStageClassifier,
+)
 from mercer._gram.dense import as_stack, check_stack
 
 N = 40
@@ -26,12 +32,13 @@ def stack() -> np.ndarray:
 
 
 LEARNER = AlignmentMaximization("precomputed")
-MODEL = TwoStageClassifier(LEARNER)
+MODELS = [TwoStageClassifier(LEARNER), MKLClassifier("precomputed")]
+MODELS += [BayesianMKLClassifier("precomputed")]
 
 
 def assert_raises(matrices: Any, message: str) -> None:
-    for estimator in (LEARNER, MODEL):
-        with pytest.raises(ValueError, match=message):
+    for estimator in (LEARNER, *MODELS):
+        with pytest.raises((ValueError, TypeError), match=message):
             clone(estimator).fit(matrices, Y)
 
 
@@ -51,6 +58,7 @@ AMBIGUOUS = np.stack([np.eye(N)] * N)
 @pytest.mark.parametrize(
     ("matrices", "message"),
     [
+        (sp.csr_array(np.eye(N)), "Sparse data was passed"),
         (np.ones(N), "A precomputed stack must have shape .*; got 1 dimension"),
         (stack()[:, :30], r"must be square, .* got a stack of shape \(40, 30, 2\)"),
         (AMBIGUOUS, r"shape \(40, 40, 40\) is ambiguous.*Pass a list of matrices"),

@@ -12,13 +12,13 @@ import scipy.sparse as sp
 from gram_cases import SEVERAL_TILES
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist
 from threadpoolctl import OpenBLASController, threadpool_info, threadpool_limits
 
 from mercer._gram import memory, threads, tiles
 from mercer._gram.devices import Device, computing_on, current_device
-from mercer._gram.samples import Samples, centered_features
+from mercer._gram.samples import Samples
 from mercer._gram.tiles import map_tiles, n_threads, serial_algebra, spare_threads, tile_plan
 from mercer.kernels._structure import Distance
 
@@ -150,12 +150,6 @@ def test_each_thread_restores_its_own_limit_of_openmp() -> None:
         assert list(pool.map(limits, range(2))) == [[{1}, {2}], [{1}, {3}]]
 
 
-def test_features_constant_up_to_rounding_are_centered_to_zero() -> None:
-    X = np.column_stack([np.full(7, 0.1), np.arange(7.0), np.full(7, 1e8 / 3)])
-    assert_array_equal(centered_features(X)[:, [0, 2]], 0.0)
-    assert_allclose(centered_features(X)[:, 1], np.arange(7) - 3.0)
-
-
 @pytest.mark.parametrize(("container", "keep"), [(np.asarray, True), (sp.csr_array, False)])
 def test_distances_of_several_norms_and_columns(container: Any, keep: bool) -> None:
     """They are told apart where they are kept."""
@@ -263,21 +257,3 @@ def lent(n_threads: int) -> set[int]:
     """The numbers of threads while another thread than the first lends some."""
     with threads.more_blas_threads(n_threads):
         return pool_sizes("blas")
-
-
-@pytest.mark.usefixtures("three_threads")
-def test_a_limit_of_two_threads_that_leave_together_is_restored() -> None:
-    """The last one may not be the one that set the limit."""
-    for _ in range(20):
-        together = [Barrier(2), Barrier(2)]
-
-        def limited_together(together: list[Barrier]) -> None:
-            with serial_algebra():
-                together[0].wait(60)
-                assert pool_sizes("blas") == {1}
-                together[1].wait(60)
-
-        with ThreadPoolExecutor(2) as pool:
-            for run in [pool.submit(limited_together, together) for _ in range(2)]:
-                run.result(60)
-        assert pool_sizes("blas") == {3}

@@ -76,20 +76,6 @@ def test_the_power_is_searched_within_its_interval() -> None:
             assert best.alignment_ >= fixed.alignment_ - 0.01
 
 
-def test_the_norm_that_generated_the_data_is_found() -> None:
-    """The target is a function of the distance from the origin, in a norm."""
-    X = np.random.default_rng(1).normal(size=(50, 4))
-    found = {}
-    for p in (1.0, 2.0):
-        K = ExponentialPower(3.0, power=1.0, norm=p)(X)
-        family = ExponentialPower(power=1.0, norm=1.5, norm_bounds=(1.0, 2.0))
-        learner = KernelOptimization(family, "cka", output_kernel="precomputed").fit(X, K)
-        found[p] = learner.kernels_[0].norm
-        assert learner.alignment_ > 0.999
-    assert found[1.0] == pytest.approx(1.0, abs=0.05)
-    assert found[2.0] == pytest.approx(2.0, abs=0.05)
-
-
 def test_descriptions_and_names() -> None:
     assert ExponentialPower(2.0).describe() == "ExponentialPower, power 1, norm 1, width 2"
     median = "Laplacian, norm 1, width the median distance"

@@ -14,14 +14,12 @@ from sklearn.base import clone
 from sklearn.ensemble import (
     AdaBoostRegressor,
     ExtraTreesRegressor,
-    HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
-    RandomForestRegressor,
 )
 from sklearn.exceptions import NotFittedError
 
 from mercer._gram.samples import Samples
-from mercer.kernels import Forest, Gaussian
+from mercer.kernels import Forest
 from mercer.kernels._leaves import leaf_numbers
 from mercer.kernels._tree_arrays import TreeArrays, as_tree_arrays
 
@@ -75,15 +73,6 @@ def test_leaves_are_told_apart_whatever_the_size_of_the_response(
     assert_array_equal(known(model)(X), shares(*[node_leaves(model, X)] * 2))
 
 
-def test_leaves_of_equal_values_are_one() -> None:
-    rows = np.repeat([[0.0], [1.0], [2.0]], 20, axis=0)
-    model = HistGradientBoostingClassifier(max_iter=1, min_samples_leaf=1, early_stopping=False)
-    model.fit(rows, rows.ravel() == 1.0)
-    assert [tree.get_n_leaf_nodes() for (tree,) in model._predictors] == [3]
-    same = np.array([[1, 0, 1], [0, 1, 0], [1, 0, 1]])
-    assert_array_equal(known(model, rows)(rows[::20]), same)
-
-
 def test_missing_values_fall_where_boosted_trees_send_them() -> None:
     rows = X.copy()
     rows[::3, 0] = np.nan
@@ -113,15 +102,6 @@ def test_forests_take_sparse_tables_and_boosted_trees_refuse_them() -> None:
     assert read == kernel
     with pytest.raises(TypeError, match="Sparse data was passed"):
         Forest(ENSEMBLES["boosting"])(sparse)
-
-
-def test_kernels_of_other_trees_differ() -> None:
-    y = response(X)
-    made = [RandomForestRegressor(5, max_depth=1, random_state=seed).fit(X, y) for seed in (0, 1)]
-    one, other = (known(ensemble) for ensemble in made)
-    assert [c.tolist() for c in one.cuts or []] == [c.tolist() for c in other.cuts or []]
-    assert one != other
-    assert one == known(clone(made[0]).fit(X, y))
 
 
 @pytest.mark.parametrize("name", ["extra-trees", "boosting-3", "forest-several"])
@@ -236,27 +216,3 @@ def test_saved_trees_answer_as_those_of_scikit_learn(name: str) -> None:
     assert pickle.loads(pickle.dumps(known(model))) == known(model)
     with pytest.raises(NotImplementedError, match="cannot be grown again"):
         arrays.fit(rows)
-
-
-def test_saved_forests_send_missing_values_as_those_of_scikit_learn() -> None:
-    rows = X.copy()
-    rows[::3, 0] = np.nan
-    model = RandomForestRegressor(5, random_state=0).fit(rows, response(X))
-    arrays, sparse = TreeArrays.of_forest(model), sp.csr_matrix(X)
-    assert_array_equal(arrays.apply(rows), model.apply(rows))
-    assert_array_equal(arrays.apply(sparse), model.apply(sparse))
-
-
-@pytest.mark.parametrize("name", ["gradient-boosting-2", "embedding"])
-def test_other_ensembles_are_saved_as_they_are(name: str) -> None:
-    copied = pickle.loads(pickle.dumps(known(ENSEMBLES[name])))
-    assert type(copied.ensemble) is type(ENSEMBLES[name])
-
-
-def test_an_ensemble_keeps_its_trees_in_clones_and_sums() -> None:
-    kernel = known(ENSEMBLES["boosting"])
-    total = 0.5 * kernel + Gaussian(2.0)
-    for copied in (clone(kernel), clone(total).kernels[0], clone([kernel])[0]):
-        assert copied == kernel
-        assert_array_equal(copied(X), kernel(X))
-    assert_allclose(total(X), 0.5 * kernel(X) + Gaussian(2.0)(X), rtol=1e-12)

@@ -1,9 +1,10 @@
-"""Properties of every kernel."""
+"""Properties of every kernel, also of two single rows, as scikit-learn's estimators need."""
 
 import copy
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -13,8 +14,14 @@ from kernel_cases import FOREST, KERNELS, N_FEATURES, NATIVE, STRUCTURES, WIDTHS
 from model_file_cases import saved_and_loaded
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import central_difference
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
+from sklearn.cluster import SpectralClustering
+from sklearn.decomposition import KernelPCA
+from sklearn.kernel_approximation import Nystroem
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.metrics import pairwise_kernels
 
+from mercer import UniformCombination
 from mercer.kernels import (
     Categorical,
     Dirichlet,
@@ -23,6 +30,7 @@ from mercer.kernels import (
     Laplacian,
     Matern,
     Missing,
+    OnColumns,
     Ordinal,
     Periodic,
     Polynomial,
@@ -271,3 +279,65 @@ def test_kernels_are_equal_if_all_their_parameters_are() -> None:
     many = [Gaussian(1.0 + k) for k in range(60)]
     few = [*many[:30], Gaussian(0.5), *many[31:]]
     assert Product([Product(many)]) != Product([Product(few)])
+
+
+RNG = np.random.default_rng(0)
+ROWS, NEW_ROWS = RNG.normal(size=(25, N_FEATURES)), RNG.normal(size=(6, N_FEATURES))
+RESPONSE = np.sin(ROWS).sum(axis=1)
+
+SOME = {
+    "gaussian": Gaussian([1.0, 2.0, 3.0], ard=True),
+    "sum": Laplacian(2.0) + 0.5 * Gaussian(1.0),
+    "on-columns": OnColumns(Gaussian(1.5), [0, 2]),
+    "categorical": Categorical(),
+    "learned": UniformCombination([Gaussian(1.0), Gaussian(4.0)]).fit(ROWS, RESPONSE).kernel_,
+}
+ESTIMATORS: list[Any] = [
+    KernelRidge(alpha=0.1),
+    KernelPCA(3, random_state=0),
+    Nystroem(n_components=8, random_state=0),
+    SpectralClustering(2, random_state=0),
+]
+
+
+@pytest.mark.parametrize("kernel", EVERY.values(), ids=EVERY)
+def test_the_kernel_of_two_rows_is_the_entry_of_the_gram_matrix(kernel: Kernel) -> None:
+    rows, others = suited(kernel, ROWS), suited(kernel, NEW_ROWS)
+    value = kernel(rows[3], others[1])
+    assert isinstance(value, float)
+    assert_allclose(value, kernel(rows[3:4], others[1:2]).item(), rtol=0.0)
+    listed = kernel(rows[3].tolist(), others[1].tolist())
+    assert_allclose(listed, value, rtol=0.0)
+
+
+@pytest.mark.parametrize("kernel", SOME.values(), ids=SOME)
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+def test_estimators_of_scikit_learn_take_kernels(estimator: BaseEstimator, kernel: Kernel) -> None:
+    name = "affinity" if isinstance(estimator, SpectralClustering) else "kernel"
+    called = estimator.set_params(**{name: kernel}).fit(ROWS, RESPONSE)
+    if hasattr(called, "transform"):
+        assert np.isfinite(called.transform(NEW_ROWS)).all()
+        return
+    if hasattr(called, "predict"):
+        found = called.predict(NEW_ROWS)
+        model = KernelRidge(alpha=0.1, kernel="precomputed").fit(kernel(ROWS), RESPONSE)
+        assert_allclose(found, model.predict(kernel(NEW_ROWS, ROWS)), rtol=1e-10)
+        return
+    assert_allclose(called.affinity_matrix_, kernel(ROWS), atol=1e-12)
+
+
+def test_pairs_of_rows_are_all_that_is_taken() -> None:
+    kernel = Gaussian(2.0)
+    assert_allclose(
+        pairwise_kernels(ROWS, NEW_ROWS, metric=kernel), kernel(ROWS, NEW_ROWS), atol=1e-12
+    )
+    frame = pd.DataFrame(ROWS, columns=list("abc"))
+    assert kernel(frame.iloc[0], frame.iloc[1]) == kernel(ROWS[0], ROWS[1])
+    assert kernel(ROWS[0].astype(np.float32), ROWS[1].astype(np.float32)).dtype == np.float32
+    for one, other in ((ROWS[0], None), (ROWS[0], ROWS), (ROWS, ROWS[0])):
+        with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):
+            kernel(one, other)
+    with pytest.raises(ValueError, match=r"X.shape\[1\] == 3 while Z.shape\[1\] == 2"):
+        kernel(ROWS[0], ROWS[1, :2])
+    with pytest.raises(ValueError, match="contains NaN"):
+        kernel(ROWS[0], [np.nan, 0.0, 0.0])

@@ -123,12 +123,6 @@ def test_relevance_belongs_to_the_named_column(X: np.ndarray, library: str) -> N
         assert_allclose(kernel.bind(frame(X, library)).relevance(4), [4.0, 0.25, 0.0, 1.0])
 
 
-def test_features_of_nested_columns_are_those_of_the_table(X: np.ndarray) -> None:
-    nested = OnColumns(OnColumns(Linear(per_feature=True), [2, 1]), [3, 0, 1])
-    for part, z in zip(nested.expand(X), [1, 0], strict=True):
-        assert_allclose(part(X), np.outer(X[:, z], X[:, z]))
-
-
 POINTS = np.random.default_rng(0).normal(size=(8, 3))
 A = np.array([[1.0, 0.2], [-0.5, 0.3], [0.0, 2.0]])
 
@@ -185,3 +179,9 @@ def test_learned_kernels_know_their_columns(model: Any) -> None:
         with pytest.raises(ValueError, match="feature names should match"):
             call(OTHER[0])
     assert_allclose(kernel(FRAME), kernel(FRAME.to_numpy()))
+
+
+def test_features_of_nested_columns_are_those_of_the_table(X: np.ndarray) -> None:
+    nested = OnColumns(OnColumns(Linear(per_feature=True), [2, 1]), [3, 0, 1])
+    for part, z in zip(nested.expand(X), [1, 0], strict=True):
+        assert_allclose(part(X), np.outer(X[:, z], X[:, z]))

@@ -1,4 +1,4 @@
-"""Formulas of kernels against scikit-learn, their digits at any scale, and search intervals."""
+"""Formulas of kernels against scikit-learn, digits at any scale, widths and search intervals."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from kernel_cases import N_FEATURES, STATIONARY, WIDTHS
 from numpy.testing import assert_allclose
-from reference import center
+from reference import center, median_distance
 from scipy.spatial.distance import pdist
 from sklearn.base import clone
 from sklearn.gaussian_process import kernels as gp
@@ -20,8 +20,11 @@ from mercer.kernels import (
     Laplacian,
     Linear,
     Matern,
+    OnColumns,
     Polynomial,
+    Product,
     RationalQuadratic,
+    WeightedSum,
 )
 from mercer.kernels._kernel import gram_tile
 
@@ -160,3 +163,48 @@ def test_a_dirichlet_kernel_of_frequency_zero_is_constant(X: np.ndarray) -> None
 def test_frequencies_are_finite_and_not_negative(frequency: float, X: np.ndarray) -> None:
     with pytest.raises(ValueError, match="frequency must be finite and not negative; got"):
         Dirichlet(frequency)(X)
+
+
+@pytest.mark.parametrize(
+    ("width", "message"),
+    [("mean", 'positive or "median"'), ([1.0, 2.0], "2 widths, but X has 3 features")],
+)
+def test_other_widths_raise_an_error(width: Any, message: str, spread: np.ndarray) -> None:
+    with pytest.raises(ValueError, match=message):
+        Gaussian(width).bind(spread)(spread)
+
+
+@pytest.fixture
+def spread() -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 5.0, 20.0] + 100.0
+
+
+@pytest.mark.parametrize("family", [Gaussian, RationalQuadratic])
+def test_bound_width_is_the_median_distance(family: Any, spread: np.ndarray) -> None:
+    kernel = family("median").bind(spread)
+    assert kernel == family(kernel.bandwidth)
+    assert_allclose(kernel.bandwidth, median_distance(spread), rtol=1e-9)
+    assert kernel.bind(2.0 * spread) == kernel
+    assert_allclose(family("median").bind(sp.csr_array(spread)).theta, kernel.theta, rtol=1e-6)
+    assert_allclose(family("median").bind(spread.astype(np.float32)).theta, kernel.theta, rtol=1e-5)
+
+
+def test_unbound_kernel_of_median_width_asks_to_be_bound(spread: np.ndarray) -> None:
+    kernel = Gaussian("median")
+    assert "median" in kernel.describe()
+    assert repr(kernel) == "Gaussian(bandwidth='median')"
+    for evaluate in (
+        lambda: kernel(spread),
+        lambda: kernel.theta,
+        lambda: kernel.vjp(spread, np.eye(50)),
+    ):
+        with pytest.raises(ValueError, match=r"read off the data: bind .* kernel\.bind\(X\)"):
+            evaluate()
+
+
+def test_parts_are_bound_on_their_own_columns(spread: np.ndarray) -> None:
+    first, last = OnColumns(Gaussian("median"), [0]), OnColumns(Laplacian("median"), [2, 1])
+    for whole in (Product([first, last]), WeightedSum([first, last], [1.0, 2.0])):
+        here, there = whole.bind(spread).kernels
+        assert_allclose(here.kernel.bandwidth, median_distance(spread[:, :1]), rtol=1e-9)
+        assert_allclose(there.kernel.bandwidth, median_distance(spread[:, 1:]), rtol=1e-9)

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_cases import N_FEATURES
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process import kernels as gp
 
@@ -29,8 +28,6 @@ from mercer.kernels import (
     as_kernel,
 )
 from mercer.kernels._kernel import stack_values
-
-X = np.random.default_rng(0).normal(size=(12, N_FEATURES))
 
 
 def test_kernels_from_a_stack_of_gram_matrices() -> None:
@@ -105,13 +102,6 @@ def test_polynomials() -> None:
     assert_allclose(kernel.relevance(1), slope, rtol=1e-6)
     power = gp.Exponentiation(gp.DotProduct(np.sqrt(2.0)), 3.0)
     assert_allclose(SklearnKernel(power).relevance(1), 2.0 * slope, rtol=1e-6)
-
-
-def test_products_with_an_inner_product_show_both_factors() -> None:
-    kernel = Product([OnColumns(Gaussian(2.0), [0]), OnColumns(Linear(), [2])])
-    assert_array_equal(kernel.relevance(3), [0.25, 0.0, 1.0])
-    same = SklearnKernel(gp.RBF(np.sqrt(2.0)) * gp.DotProduct(0.0))
-    assert_allclose(same.relevance(2), [1.25, 1.25])
 
 
 def test_sums_and_products_with_unknown_parts() -> None:

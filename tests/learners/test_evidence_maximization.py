@@ -15,13 +15,9 @@ from mercer import EvidenceMaximization
 from mercer.kernels import (
     ExponentialPower,
     Gaussian,
-    Kernel,
     Laplacian,
     Matern,
-    Missing,
-    OnColumns,
     Polynomial,
-    as_kernel,
 )
 
 X, y = make_friedman1(120, n_features=7, noise=1.0, random_state=0)
@@ -65,25 +61,6 @@ def test_the_prior_holds_for_kernels_of_scikit_learn(kernel: Any, deviation: flo
     assert_allclose(found - found.mean(), expected - expected.mean(), atol=0.05)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "groups"),
-    [
-        (Gaussian(ard=True), [[0, 1, 2]]),
-        (Gaussian(), []),
-        (Polynomial(2) * Gaussian(ard=True) * Matern(ard=True), [[1, 2, 3], [4, 5, 6]]),
-        (OnColumns(Missing(Gaussian(ard=True)), [0, 1]), [[0, 1]]),
-        (as_kernel(RBF(2.0)), []),
-        (as_kernel(2.0 * RBF(np.ones(3)) + WhiteKernel(0.1)), [[1, 2, 3]]),
-        (as_kernel(ConstantKernel(2.0, "fixed") * RBF(np.ones(3))), [[0, 1, 2]]),
-        (as_kernel(RBF(np.ones(3), "fixed") * RBF(np.ones(3)) ** 2), [[0, 1, 2]]),
-    ],
-    ids=str,
-)
-def test_positions_of_one_width_per_feature(kernel: Kernel, groups: list[list[int]]) -> None:
-    found = kernel.bind(np.arange(6.0).reshape(2, 3)).width_groups()
-    assert [group.tolist() for group in found] == groups
-
-
 ROUGH = [
     *(Matern(ard=True, nu=nu) for nu in (0.5, 1.5, 2.5)),
     *(
@@ -117,25 +94,6 @@ def test_kernels_without_a_width_per_feature(kernel: Any) -> None:
     assert learner.noise_ > 0.0
 
 
-def test_noise_is_the_penalty_of_the_posterior_mean() -> None:
-    learner = EvidenceMaximization().fit(X, y)
-    K = learner.kernels_[0](X)
-    alphas = learner.noise_ * np.array([0.25, 1.0, 4.0])
-    likelihoods = []
-    for alpha in alphas:
-        A = K + alpha * np.eye(len(K))
-        quadratic = y @ np.linalg.solve(A, y) / len(y)
-        likelihoods.append(-len(y) * np.log(quadratic) - np.linalg.slogdet(A)[1])
-    assert np.argmax(likelihoods) == 1
-
-
-def test_history_never_falls() -> None:
-    learner = EvidenceMaximization().fit(X, y)
-    objectives = [step.objective for step in learner.history_]
-    assert learner.n_iter_ == len(objectives) > 2
-    assert (np.diff(objectives) >= 0.0).all()
-
-
 def test_too_few_iterations_warn() -> None:
     with pytest.warns(ConvergenceWarning) as caught:
         learner = EvidenceMaximization(max_iter=2).fit(X, y)
@@ -143,20 +101,6 @@ def test_too_few_iterations_warn() -> None:
     message = str(caught[0].message)
     assert f"grew by {gain:.2g} in the last of 2 iterations" in message
     assert "raise max_iter (now 2)" in message
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"width_deviation": 0.0}, "width_deviation must be positive"),
-        ({"max_samples": 1}, "max_samples must be at least 2"),
-        ({"max_iter": 0}, "max_iter must be at least 1"),
-        ({"task": "ranking"}, "task must be one of"),
-    ],
-)
-def test_refusals(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        EvidenceMaximization(**settings).fit(X, y)
 
 
 def test_of_noise_the_best_of_several_maxima_is_found() -> None:

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from forest_cases import node_leaves, response, shares, table
 from learner_cases import refused
 from numpy.testing import assert_allclose, assert_array_equal
@@ -121,30 +120,9 @@ def test_trees_without_splits_make_a_constant_kernel(rows: np.ndarray) -> None:
     assert learner.alignment_ == 0.0
 
 
-def test_many_categories_as_numbers_are_split() -> None:
-    rows = np.random.default_rng(0).integers(0, 2000, (3000, 1)).astype(float)
-    y = np.where(rows.ravel() < 700.0, -1.0, 1.0)
-    K = ForestKernel(n_trees=5).fit(rows, y).kernels_[0](rows[:400])
-    assert K[np.ix_(y[:400] < 0, y[:400] > 0)].max() == 0.0
-
-
-@pytest.mark.parametrize("name", ["forest", "extra-trees"])
-def test_forests_take_sparse_tables(name: str) -> None:
-    rows = np.where(X > 0.0, X, 0.0)
-    dense = ForestKernel(name, n_trees=8).fit(rows, Y)
-    sparse = ForestKernel(name, n_trees=8).fit(sp.csr_matrix(rows), Y)
-    assert_allclose(sparse.kernel_(sp.csr_matrix(rows)), dense.kernel_(rows), rtol=1e-12)
-    refused(ForestKernel(), sp.csr_matrix(X), Y, "Sparse data was passed", TypeError)
-
-
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        (ForestKernel("boosted"), "ensemble must be one of"),
-        (ForestKernel(n_trees=0), "n_trees must be at least 1"),
-        (ForestKernel(max_leaf_nodes=1), "max_leaf_nodes must be at least 2"),
-        (ForestKernel(min_samples_leaf=0), "min_samples_leaf must be at least 1"),
-        (ForestKernel(learning_rate=0.0), "learning_rate must be positive"),
         (ForestKernel(AdaBoostRegressor()), "ensemble must be an estimator"),
         (ForestKernel(HistGradientBoostingRegressor(loss="gamma")), "got 'gamma'"),
         (ForestKernel(ExtraTreesClassifier()), "must be a regressor"),

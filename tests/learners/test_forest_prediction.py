@@ -4,9 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reference import center
 from sklearn.datasets import make_friedman1
-from sklearn.model_selection import KFold
 
 from mercer import (
     ForestKernel,
@@ -15,12 +13,8 @@ from mercer import (
     TwoStageClassifier,
     TwoStageRegressor,
 )
-from mercer._data.encoded_targets import encode_target
-from mercer._data.folds import divided
-from mercer._data.row_order import content_ranks
 from mercer._estimators.two_stage import exact_stages
 from mercer._estimators.two_stage.exact_stages import NESTED_ABOVE, n_learned_parameters
-from mercer._solvers.left_out import ALPHA_GRID
 
 X, Y = make_friedman1(400, noise=1.0, random_state=0)
 NEW, TRUTH = make_friedman1(1000, noise=1.0, random_state=1)
@@ -64,27 +58,6 @@ def test_two_stages_learn_nothing_from_noise() -> None:
 def test_several_labels_are_refused() -> None:
     with pytest.raises(ValueError, match="ForestKernel learns no kernel for several labels"):
         TwoStageClassifier(fewer()).fit(X, np.column_stack([CLASSES, COINS]))
-
-
-def test_penalties_of_stacks_are_those_of_the_other_half() -> None:
-    """Ridge regression on one half of the samples, on the kernel of trees grown on that half."""
-    model = KernelStackingRegressor([fewer()]).fit(X, Y)
-    target = encode_target(Y, classification=False)
-    y, squares = target.values[:, 0], np.zeros(len(ALPHA_GRID))
-    ranks = content_ranks(X, Y)
-    for rest, part in divided(KFold(2, shuffle=True, random_state=0), 400, None, ranks):
-        K = fewer().fit(X[rest], Y[rest]).kernels_[0](X)
-        K /= np.trace(center(K)) / 400
-        C = np.eye(200) - 1 / 200
-        within, mean = C @ K[np.ix_(rest, rest)] @ C, y[rest].mean()
-        across = (K[np.ix_(part, rest)] - K[np.ix_(rest, rest)].mean(axis=0)) @ C
-        for i, alpha in enumerate(ALPHA_GRID):
-            found = across @ np.linalg.solve(within + alpha * np.eye(200), y[rest] - mean)
-            squares[i] += np.sum((y[part] - mean - found) ** 2)
-    (candidate,) = model.candidates_
-    assert candidate.alpha == ALPHA_GRID[squares.argmin()]
-    left_out = np.sum(((y - y.mean()) * 400 / 399) ** 2)
-    assert candidate.loo_error == pytest.approx(squares.min() / left_out, rel=1e-8)
 
 
 def test_stacks_learn_nothing_from_noise() -> None:

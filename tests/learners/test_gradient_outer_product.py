@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_friedman1
 
-from mercer import GradientOuterProduct, TwoStageRegressor
+from mercer import GradientOuterProduct
 from mercer.kernels import (
     Dirichlet,
     ExponentialPower,
@@ -61,19 +61,9 @@ def test_history_holds_the_losses_on_held_out_samples() -> None:
     assert learner.best_iter_ == int(np.argmax(objectives))
 
 
-def test_it_learns_in_the_folds_of_a_second_stage() -> None:
-    Z, target = make_friedman1(200, n_features=8, random_state=1)
-    model = TwoStageRegressor(GradientOuterProduct(Gaussian())).fit(X, y)
-    isotropic = TwoStageRegressor(GradientOuterProduct(Gaussian(), n_iter=0)).fit(X, y)
-    assert model.score(Z, target) > isotropic.score(Z, target)
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_iter": -1}, "n_iter must be finite and not negative"),
-        ({"diagonal": "full"}, "diagonal must be True or False; got 'full'"),
-        ({"task": "ranking"}, "task must be one of"),
         ({"kernel": Linear()}, "a function of one distance on all features"),
         ({"kernel": OnColumns(Gaussian(), [0])}, "a function of one distance on all features"),
         ({"kernel": Dirichlet()}, "a function of one distance on all features"),

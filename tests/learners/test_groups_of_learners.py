@@ -1,6 +1,5 @@
 """Learners that choose by held-out samples hold out whole groups."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,6 @@ from mercer import (
     KernelStackingRegressor,
     TwoStageRegressor,
 )
-from mercer._model_selection.held_out import held_out_splits
-from mercer._search.targets import as_target
 from mercer.kernels import Gaussian
 
 LEARNERS = [
@@ -29,19 +26,6 @@ def effects(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     marks, levels = rng.normal(size=(15, 2)), 2.0 * rng.normal(size=15)
     X = np.column_stack([rng.normal(size=90), marks[groups] + 0.01 * rng.normal(size=(90, 2))])
     return X, X[:, 0] + levels[groups] + 0.1 * rng.normal(size=90), groups
-
-
-@pytest.mark.parametrize("n", [90, 3000])
-def test_splits_divide_no_group(n: int) -> None:
-    groups = np.arange(n) % 30
-    target = replace(as_target(np.sin(np.arange(n))), groups=groups)
-    splits = held_out_splits(target, n, 0, n_folds=3)
-    assert len(splits) == 3
-    for train, test in splits:
-        assert not np.isin(groups[train], groups[test]).any()
-        assert max(len(train), len(test)) <= 1000
-    rows = np.concatenate([test for _, test in splits])
-    assert len(np.unique(groups[rows])) == 30
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)

@@ -15,14 +15,6 @@ from mercer._model_selection.calibration import calibrate, fit_temperature
 from mercer._model_selection.intervals import jackknife_plus
 
 
-@pytest.mark.parametrize(("k", "factor", "unit"), [(2, 0.3, 1e-6), (6, 4.0, 1e6)])
-def test_the_factor_of_drawn_labels_is_found(k: int, factor: float, unit: float) -> None:
-    rng = np.random.default_rng(0)
-    values = rng.normal(size=(20_000, k))
-    codes = (softmax(factor * values, axis=1).cumsum(axis=1) < rng.uniform(size=(20_000, 1))).sum(1)
-    assert_allclose(fit_temperature(unit * values, codes).factor * unit, factor, rtol=0.05)
-
-
 def test_the_cross_entropy_of_smoothed_labels_is_lowest() -> None:
     rng = np.random.default_rng(1)
     values, codes = rng.normal(size=(40, 3)), rng.integers(3, size=40)
@@ -74,11 +66,6 @@ def drawn(n_rows: int, n_classes: int, seed: int = 0) -> tuple[Array, Array, Arr
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 class TestLogisticRegression:
-    def test_they_are_those_that_labels_were_drawn_by(self, n_classes: int) -> None:
-        indicators, codes, truth = drawn(6000, n_classes)
-        found = calibrate(indicators, codes, np.bincount(codes).astype(float))
-        assert np.abs(found.probabilities(indicators) - truth).max() < 0.06
-
     def test_they_do_not_depend_on_the_proportions_of_the_sample(self, n_classes: int) -> None:
         indicators, codes, truth = drawn(20000, n_classes)
         counts = np.bincount(codes).astype(float)

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center
 from scipy.linalg import sqrtm
@@ -83,46 +82,6 @@ def test_features_as_they_are_where_nothing_is_learned(n: int, d: int, seed: int
 
 
 @pytest.mark.parametrize(
-    ("kernel", "diagonal", "n", "seed"),
-    [(Gaussian(), True, 50, 1), (Laplacian(), False, 80, 0)],
-)
-def test_folds_have_the_penalty_of_each_iteration(
-    kernel: Kernel, diagonal: bool, n: int, seed: int
-) -> None:
-    """Losses are those of fits without the held-out samples, of the same multiple of the median."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 6))
-    target = as_target(np.sin(2.0 * (X[:, 0] - X[:, 1])) + 0.3 * rng.normal(size=n))
-    found = choose_metric(kernel, X, target, n_iter=1, diagonal=diagonal, random_state=0)
-    first, second = found.metrics
-    assert first.alpha != second.alpha
-    norm = kernel.structure.norm
-    unit = np.exp(first.kernel.theta[0]) / first.multiple
-    rows = feature_metric.spread_rows(X, target.centered, 1000)
-    assert_allclose(unit, feature_metric.median_distance(X[rows], norm), rtol=1e-9)
-    X, target = X[rows], target.take(rows)
-    Y, totals = target.centered, np.zeros(2)
-    for train, test in feature_metric.held_out_splits(target, n, 0):
-        A: Any = np.ones(6) if diagonal else np.eye(6)
-        for k, metric in enumerate(found.metrics):
-            Z = feature_metric.mapped_features(X, A)
-            width = metric.multiple * feature_metric.median_distance(Z[train], norm)
-            scaled = kernel.with_theta(np.log([width]))
-            K, tested = scaled(Z[train]), scaled(Z[test], Z[train])
-            tested = tested - K.mean(axis=0) - (tested.mean(axis=1) - K.mean())[:, None]
-            K = center(K)
-            alpha, mean = metric.alpha * np.trace(K) / len(K), Y[train].mean()
-            dual = np.linalg.solve(K + alpha * np.eye(len(K)), Y[train] - mean)
-            totals[k] += np.sum((Y[test] - mean - tested @ dual) ** 2)
-            G = gradient_outer_product(scaled, Z[train], dual - dual.mean(), diagonal=False)
-            if diagonal:
-                A = np.sqrt(np.diag(G) / np.diag(G).max())
-            else:
-                A = np.real(sqrtm(G / np.linalg.norm(G, 2)))
-    assert_allclose(found.losses, totals / n, rtol=1e-6)
-
-
-@pytest.mark.parametrize(
     ("kernel", "diagonal", "unit"), [(Gaussian(), True, 1e-8), (Laplacian(), False, 1e8)]
 )
 def test_units_do_not_matter(kernel: Kernel, diagonal: bool, unit: float) -> None:
@@ -138,11 +97,6 @@ def test_few_samples_choose_nothing() -> None:
     found = choose(Gaussian(), X, y, True)
     assert found.best == 0
     assert np.isnan(found.losses).all()
-
-
-def test_classes() -> None:
-    X, y = problem(150)
-    assert choose(Gaussian(), X, np.digitize(y, [-0.5, 0.5]), True).best > 0
 
 
 @every_setting
@@ -164,13 +118,6 @@ def test_difficult_tables_end_in_finite_maps(kernel: Kernel, diagonal: bool) -> 
         found = choose(kernel, table, y, diagonal)
         assert all(np.isfinite(metric.map).all() for metric in found.metrics), name
         assert np.isfinite(found.losses).all(), name
-
-
-def test_a_sparse_table_gives_what_the_dense_one_does() -> None:
-    X, y = problem(60)
-    X[np.abs(X) < 0.5] = 0.0
-    found = choose(ExponentialPower(), X, y, True).metrics[-1].map
-    assert_allclose(choose(ExponentialPower(), sp.csr_array(X), y, True).metrics[-1].map, found)
 
 
 def test_many_samples_are_thinned(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 """Held-out probabilities as a classifier, by which scikit-learn chooses thresholds."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from sklearn.model_selection import (
 )
 from sklearn.svm import SVC
 
-import mercer
 from mercer import (
     L1SVM,
     ContinuousMKLClassifier,
@@ -160,13 +158,6 @@ def test_what_names_no_held_out_sample_is_refused(X: Any) -> None:
         given.labels_  # noqa: B018
 
 
-def test_fits_without_held_out_probabilities_have_no_such_classifier() -> None:
-    X, y = draw(60, 0)
-    model = TwoStageClassifier(ONE_KERNEL, predictor=SVC(kernel="precomputed")).fit(X, y)
-    with pytest.raises(ValueError, match="needs probabilities of held-out samples"):
-        model.held_out_classifier()
-
-
 @pytest.mark.parametrize("name", ["two stages", "sums"])
 def test_thresholds_of_noise_promise_nothing(name: str) -> None:
     rng = np.random.default_rng(0)
@@ -185,19 +176,3 @@ def test_thresholds_of_noise_promise_nothing(name: str) -> None:
     # The best of all thresholds is above one half by what the best of as many random cuts is.
     assert np.mean(promised) < 0.6
     assert np.mean(seen) > np.mean(promised) + 0.1
-
-
-def test_classifiers_with_thresholds_are_saved(tmp_path: Path) -> None:
-    pytest.importorskip("skops")
-    X, y = draw(100, 0)
-    model = TwoStageClassifier(ONE_KERNEL).fit(X, y)
-    fixed = FixedThresholdClassifier(model, threshold=0.3)
-    path = tmp_path / "model.skops"
-    mercer.save(fixed, path)
-    again = mercer.load(path)
-    assert_array_equal(again.predict(X), fixed.predict(X))
-    held_out = again.estimator.held_out_classifier()
-    expected = model.held_out_classifier()
-    assert_array_equal(
-        held_out.predict_proba(held_out.samples_), expected.predict_proba(expected.samples_)
-    )

@@ -1,6 +1,6 @@
-"""Scales of residuals are learned where the residuals have one, and else not."""
+"""Scales of residuals are learned where the residuals have one, and intervals cover noise."""
 
-import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,10 @@ from mercer._data.sample import Sample
 from mercer._data.weights import SampleWeights, UnitWeights
 from mercer._model_selection.residual_scale import (
     HeldOutResiduals,
+    Residuals,
     ResidualScale,
-    interval_scores,
 )
-from mercer.kernels import Gaussian, Missing, OnColumns
+from mercer.kernels import Gaussian, Laplacian
 
 
 def residuals(n: int, seed: int, slope: float) -> tuple[np.ndarray, np.ndarray]:
@@ -59,51 +59,10 @@ def test_missing_values_are_means() -> None:
     assert_allclose(found.of(new), same.of(np.array([[0.5, of_means[1]]])))
 
 
-def test_intervals_of_a_kernel_of_missing_values() -> None:
-    X, e = residuals(1150, 0, 1.0)
-    X[::9, 1] = np.nan
-    kernel = OnColumns(Gaussian(1.0), [0]) * OnColumns(Missing(Gaussian(1.0)), [1])
-    model = TwoStageRegressor(UniformCombination([kernel]))
-    low, high = model.fit(X[:150], e[:150]).predict_interval(X[150:], 0.9).T
-    assert 0.85 < np.mean((low <= e[150:]) & (e[150:] <= high)) < 0.95
-    assert np.corrcoef(np.log(high - low), X[150:, 0])[0, 1] > 0.8
-
-
-def test_scales_are_learned_once_and_not_saved() -> None:
-    X, e = residuals(400, 0, 1.0)
-    known = held_out(X, e)
-    first, second = (known.scales(coverage)[0] for coverage in (0.9, 0.5))
-    assert first is not None
-    assert first is second
-    loaded = pickle.loads(pickle.dumps(known))
-    assert vars(loaded).keys() == {"X", "residuals", "weights", "resampling"}
-    assert_array_equal(loaded.scales(0.9)[0].left_out, first.left_out)
-
-
-def test_interval_scores_are_lowest_for_the_quantile() -> None:
-    coverage = 0.8
-    sizes = np.abs(np.random.default_rng(0).normal(size=4001))
-    widths = np.linspace(0.0, 3.0, 301)
-    means = [interval_scores(np.full(4001, w), sizes, coverage).mean() for w in widths]
-    assert abs(widths[np.argmin(means)] - np.quantile(sizes, coverage)) <= 0.02
-
-
 @pytest.mark.parametrize("e", [np.zeros(30), np.append(np.zeros(29), 1.0)])
 def test_residuals_that_are_zero_have_no_scale(e: np.ndarray) -> None:
     X = np.random.default_rng(0).normal(size=(30, 2))
     assert learned_scale(X, e) is None
-
-
-def test_a_label_does_not_move_its_own_scale() -> None:
-    X, e = residuals(200, 0, 1.0)
-    moved = e.copy()
-    moved[7] *= 1.0 + 1e-6
-    first, second = (learned_scale(X, values) for values in (e, moved))
-    assert first is not None
-    assert second is not None
-    own = abs(np.log(second.left_out[7] / first.left_out[7]))
-    others = np.abs(np.log(second.left_out / first.left_out)).max()
-    assert own < 0.2 * others
 
 
 def test_groups_are_left_out_together() -> None:
@@ -133,13 +92,6 @@ def test_intervals_widen_where_noise_is_large() -> None:
     assert covered[None][1] < 0.85
     assert min(covered["auto"]) > 0.85
     assert widths["auto"] < widths[None]
-
-
-def test_scales_that_are_no_choice_are_refused() -> None:
-    X = np.random.default_rng(0).normal(size=(30, 2))
-    model = KernelStackingRegressor([Gaussian(2.0)]).fit(X, X[:, 0])
-    with pytest.raises(ValueError, match="scale"):
-        model.predict_interval(X, scale="learned")  # type: ignore[arg-type]
 
 
 def unequal(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -223,3 +175,157 @@ def test_samples_that_were_held_out_twice_are_left_out_together() -> None:
     assert (
         len(HeldOutResiduals.of(Sample(X, Y, UnitWeights(30)), rows, Y[rows], max_samples=9).X) == 9
     )
+
+
+Noise = Callable[[np.random.Generator, int], np.ndarray]
+
+NOISE: dict[str, Noise] = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "skewed": lambda rng, n: rng.exponential(size=n),
+    "discrete": lambda rng, n: rng.poisson(1.0, n).astype(float),
+    "half zeros": lambda rng, n: np.where(rng.random(n) < 0.5, 0.0, rng.exponential(size=n)),
+}
+STRUCTURES = ("alone", "groups", "copies", "weights")
+N_NEW = 400
+
+
+def stack() -> KernelStackingRegressor:
+    return KernelStackingRegressor([Gaussian("median"), Laplacian("median")])
+
+
+def null_table(
+    noise: Noise, structure: str, n: int, seed: int
+) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """Training rows and new ones, and what `fit` is told: groups of five, copies in threes."""
+    rng = np.random.default_rng(seed)
+    together = {"groups": 5, "copies": 3}.get(structure, 1)
+    first = np.arange(n + N_NEW) // together * together
+    first[n:] = np.arange(n, n + N_NEW)
+    X, y = rng.normal(size=(len(first), 3)), noise(rng, len(first))
+    if structure == "weights":
+        return X, y, {"sample_weight": rng.exponential(size=n)}
+    if structure == "copies":
+        return X[first], y[first], {}
+    if structure == "groups":
+        y = np.where(rng.random(len(y)) < 0.5, y, y[first])
+        return X + X[first], y, {"groups": first[:n]}
+    return X, y, {}
+
+
+@pytest.mark.parametrize(
+    ("structure", "make"),
+    [
+        ("alone", stack),
+        ("groups", TwoStageRegressor),
+        ("copies", stack),
+        ("weights", TwoStageRegressor),
+    ],
+)
+def test_intervals_cover_noise(structure: str, make: Callable[[], Any]) -> None:
+    n, covered, changed = 60, [], 0
+    for seed, noise in enumerate([*NOISE.values()] * 2):
+        X, y, known = null_table(noise, structure, n, seed)
+        model = make().fit(X[:n], y[:n], **known)
+        (low, high), plain = (
+            model.predict_interval(X[n:]).T,
+            model.predict_interval(X[n:], 0.9, None),
+        )
+        covered.append(np.mean((low <= y[n:]) & (y[n:] <= high)))
+        changed += not np.array_equal(plain.T, [low, high])
+    assert np.mean(covered) > 0.85
+    assert min(covered) > 0.7
+    assert changed <= 1
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_residuals_from_the_mean_of_others_have_no_scale(structure: str) -> None:
+    n, taken = 120, 0
+    for seed, noise in enumerate(NOISE.values()):
+        X, y, known = null_table(noise, structure, n, seed)
+        weights = SampleWeights(known["sample_weight"]) if "sample_weight" in known else None
+        groups = np.arange(n) // 3 if structure == "copies" else known.get("groups")
+        weights, together = weights or UnitWeights(n), left_out_together(n, groups)
+        residuals = y[:n] - together.left_out_means(y[:n, None], weights)[:, 0]
+        found = Residuals(X[:n], np.abs(residuals), weights, together)
+        taken += found.clear_scale(0.9) is not None
+    assert taken <= 1
+
+
+def quantile(values: np.ndarray, masses: np.ndarray, coverage: float) -> float:
+    order = np.argsort(values)
+    return float(values[order][np.cumsum(masses[order]) >= coverage - 1e-9][0])
+
+
+@pytest.mark.parametrize("structure", ["alone", "groups", "twice", "weights"])
+def test_scales_are_judged_without_the_fold(structure: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 2))
+    sizes = np.abs(np.exp(X[:, 0]) * rng.normal(size=100))
+    weights: SampleWeights = UnitWeights(100)
+    groups, codes, names = None, None, np.arange(100)
+    if structure == "groups":
+        groups = names = np.repeat(np.arange(40), [1, 4] * 20)
+    elif structure == "twice":
+        codes = names = np.arange(100) // 2
+    if structure in ("groups", "weights"):
+        weights = SampleWeights(0.2 + rng.exponential(size=100))
+    known = Residuals(X, sizes, weights, left_out_together(100, groups, codes))
+    found = known.losses(0.8)
+    assert found is not None
+
+    def masses(rows: np.ndarray) -> np.ndarray:
+        w = weights.values[rows]
+        if groups is None:
+            return np.asarray(w / (w.sum() + np.sum(w**2) / w.sum()))
+        totals = np.bincount(groups[rows], w, minlength=40)
+        return np.asarray(w / totals[groups[rows]] / (np.sum(totals > 0.0) + 1.0))
+
+    expected = np.zeros((2, 100))
+    folds = known.resampling.folds(5, None, 0)
+    assert len(np.unique(np.concatenate([test for _, test in folds]))) == 100
+    for train, test in folds:
+        assert not set(names[train]) & set(names[test])
+        inside = left_out_together(
+            len(train), *(z if z is None else z[train] for z in (groups, codes))
+        )
+        scale = Residuals(X[train], sizes[train], weights.take(train), inside).scale()
+        assert scale is not None
+        ways = (np.ones(len(train)), np.ones(len(test))), (scale.left_out, scale.of(X[test]))
+        for row, (old, new) in zip(expected, ways, strict=True):
+            width = quantile(sizes[train] / old, masses(train), 0.8) * new
+            row[test] = np.where(sizes[test] > width, width + 5.0 * (sizes[test] - width), width)
+    shares = masses(np.arange(100))
+    shares /= shares.sum()
+    of_units = np.array(
+        [[np.sum((shares * row)[names == k]) for k in np.unique(names)] for row in expected]
+    )
+    assert_allclose(found, of_units * of_units.shape[1], rtol=1e-9)
+    difference = found[1] - found[0]
+    ratio = -difference.mean() / (difference.std() / np.sqrt(len(difference)))
+    assert ratio > 0.1
+    assert known.clear_scale(0.8, n_errors=ratio - 0.01) is not None
+    assert known.clear_scale(0.8, n_errors=ratio + 0.01) is None
+
+
+@pytest.mark.parametrize("n_groups", [19, 20])
+def test_few_groups_have_no_scale(n_groups: int) -> None:
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(200, 2)), np.arange(200) % n_groups
+    sizes = np.abs(np.exp(2.0 * X[:, 0]) * rng.normal(size=200))
+    together = left_out_together(200, groups)
+    found = Residuals(X, sizes, UnitWeights(200), together).clear_scale(0.8)
+    assert (found is not None) == (n_groups == 20)
+
+
+def test_a_group_is_not_in_the_scale_of_its_own_residuals() -> None:
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(20), 5)
+    X = rng.normal(size=(20, 2))[groups] + 0.1 * rng.normal(size=(100, 2))
+    sizes = np.abs(rng.normal(size=100))
+    moved = np.where(groups == 7, sizes * (1.0 + 1e-6), sizes)
+    together = left_out_together(100, groups)
+    one, other = (Residuals(X, each, UnitWeights(100), together).scale() for each in (sizes, moved))
+    assert one is not None
+    assert other is not None
+    change = np.abs(np.log(other.left_out / one.left_out))
+    assert change[groups == 7].max() < 0.2 * change.max()

@@ -231,11 +231,6 @@ class TestBadInput:
                 with pytest.raises(TypeError, match=f"This {type(model).__name__} does not depend"):
                     method(X, y)
 
-    def test_sums_over_the_rows_of_the_fit_come_first(self) -> None:
-        model = clone(self.MODEL).fit(X[OLD], Y[OLD])
-        with pytest.raises(ValueError, match="call prepare_updates with them first"):
-            model.update(X[NEW], Y[NEW])
-
     def test_all_rows_as_centers(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(second_stage, "FEW_ROWS", 20)
         settings = {"approximation": "nystroem", "n_components": 1000}

@@ -14,11 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
-from mercer import L1SVM, ContinuousMKLClassifier, MKLClassifier, MKLRegressor
-from mercer._data.resampling import OneAtATime
-from mercer._data.weights import UnitWeights
+from mercer import L1SVM, ContinuousMKLClassifier, MKLClassifier
 from mercer._gram.samples import Samples
-from mercer._model_selection.calibration import held_out_temperature
 from mercer._search.weights.rotated_samples import rotated_samples
 from mercer.kernels import Gaussian, Linear
 from mercer.losses import Hinge, Squared
@@ -96,24 +93,6 @@ def test_rotated_samples_have_the_same_fold_values(intercept: bool) -> None:
     assert_allclose(found[:, 0], ridge.predict(scaled[40:]), rtol=1e-8)
 
 
-@pytest.mark.parametrize(("sizes", "n_folds"), [([20, 10, 3], 5), ([1, 1], 2)])
-def test_folds_hold_out_every_sample_once_and_each_class_in_proportion(
-    sizes: list[int], n_folds: int
-) -> None:
-    codes, tests = np.repeat(np.arange(len(sizes)), sizes), []
-
-    def held_out(train: Any, test: Any) -> Any:
-        assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(codes.size))
-        tests.append(codes[test])
-        return np.eye(len(sizes))[codes[test]]
-
-    held_out_temperature(held_out, codes, UnitWeights(codes.size), OneAtATime(codes.size))
-    counts = np.array([np.bincount(test, minlength=len(sizes)) for test in tests])
-    assert len(counts) == n_folds
-    assert_array_equal(counts.sum(axis=0), sizes)
-    assert (np.ptp(counts, axis=0) <= 1).all()
-
-
 def patients(n: int, size: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Classes of the first feature and of a group, which the other features tell."""
     rng = np.random.default_rng(seed)
@@ -173,11 +152,3 @@ def test_groups_travel_through_pipelines() -> None:
     with config_context(enable_metadata_routing=True):
         model = make_pipeline(FunctionTransformer(), L1SVM().set_fit_request(groups=True))
         assert_array_equal(model.fit(X, y, groups=groups).predict_proba(X), alone)
-
-
-def test_groups_that_cannot_work_are_refused() -> None:
-    X, y, _ = patients(12, 5, 0)
-    with pytest.raises(ValueError, match="groups contains only one group"):
-        L1SVM().fit(X, y, groups=np.zeros(60))
-    with pytest.raises(TypeError, match="groups"):
-        MKLRegressor().fit(X, X[:, 0], groups=np.zeros(60))

@@ -9,10 +9,8 @@ from bayesian_cases import has_variances, make
 from learner_cases import problem
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
-from scipy.stats import laplace, multivariate_normal, norm
+from scipy.stats import laplace, norm
 
-from mercer import BayesianMKLRegressor
-from mercer.kernels import Gaussian
 from mercer.probabilistic._bayesian_regressor import laplace_half_widths
 
 
@@ -81,20 +79,3 @@ def test_intervals(solver: str) -> None:
     assert (np.ptp(one.predict_interval(X, 0.99), axis=1) > np.ptp(ends[:, 0], axis=1)).all()
     with pytest.raises(ValueError, match=r"between 0 and 1, such as 0\.9; got"):
         one.predict_interval(X, 90)
-
-
-def test_weights_and_noise_define_the_process_in_the_unit_of_the_responses() -> None:
-    """The covariance is weights_ * y_scale_**2 times the kernels, plus noise_variance_."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-3.0, 3.0, (60, 2))
-    y = 1000.0 * np.sin(X[:, 0]) + 200.0 * rng.normal(size=60) + 5000.0
-    kernels = [Gaussian(1.0), Gaussian(3.0)]
-    model = BayesianMKLRegressor(kernels).fit(X, y)
-    coefficients = model.weights_ * model.y_scale_**2
-    covariance = np.tensordot(coefficients, [kernel(X) for kernel in kernels], axes=1)
-    total = covariance + model.noise_variance_ * np.eye(60)
-    deviations = y - y.mean()
-    expected = y.mean() + covariance @ np.linalg.solve(total, deviations)
-    assert_allclose(model.predict(X), expected, rtol=1e-6)
-    density = multivariate_normal(cov=total).logpdf(deviations)
-    assert_allclose(model.log_marginal_likelihood_, density, rtol=1e-6)

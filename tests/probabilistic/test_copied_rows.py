@@ -158,12 +158,26 @@ def test_a_given_noise_takes_weights_as_they_are() -> None:
     assert_allclose(models[1].predict(X), models[0].predict(X), atol=1e-3)
 
 
-def test_one_large_weight_leaves_the_other_rows_as_they_are() -> None:
-    X, y = table()
-    alone = BayesianMKLRegressor(KERNELS).fit(X, y)
-    weighted = BayesianMKLRegressor(KERNELS).fit(
-        X, y, sample_weight=np.append(5000.0, np.ones(N - 1))
-    )
-    assert_allclose(weighted.noise_variance_, alone.noise_variance_, rtol=0.01)
-    assert error(weighted) < 1.3 * error(alone)
-    assert coverage(weighted) > coverage(alone) - 0.03
+def test_learned_noise_is_a_minimum_for_small_weights() -> None:
+    """With weights of more than n in all, the likelihood increases as the noise vanishes."""
+    X, y = table(20)
+    weights = 0.3 * (np.random.default_rng(0).integers(0, 4, size=20) + 0.5)
+    kernels = [kernel.bind(X) for kernel in KERNELS]
+    samples = Samples(X, len(kernels), weights=weights)
+    setting = Settings(
+        objective="marginal_likelihood", likelihood="gaussian", noise=None, jitter=0.5,
+        weight_penalty=1.0, norm=1.0, learns_parameters=False, n_starts=1, tol=1e-9, max_iter=500,
+    )  # fmt: skip
+    model = learn_model(samples, kernels, y[:, None], setting)
+    K = np.tensordot(model.weights, [kernel(X) for kernel in kernels], axes=1)
+
+    def value(noise: float) -> float:
+        A = K + np.diag(noise / weights)
+        n_more = weights.sum() - len(y)
+        constant = weights.sum() * np.log(2.0 * np.pi) + np.log(weights).sum()
+        fitted = y @ np.linalg.solve(A, y)
+        return float(fitted + np.linalg.slogdet(A)[1] + n_more * np.log(noise) + constant)
+
+    assert model.objective == pytest.approx(value(model.noise), rel=1e-7)
+    assert value(model.noise) <= value(1.02 * model.noise)
+    assert value(model.noise) <= value(0.98 * model.noise)

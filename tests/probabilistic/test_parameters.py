@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from mercer import BayesianMKLClassifier, BayesianMKLRegressor
 from mercer._search.parameter_search import Optimum
 from mercer.kernels import Gaussian, Linear, Polynomial
-from mercer.probabilistic import LaplaceLikelihood, LogisticLikelihood, _searches, posterior
+from mercer.probabilistic import _searches
 
 
 def problem(n: int = 80, d: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -130,30 +130,6 @@ def test_the_optimum_of_a_gaussian_process() -> None:
     assert_allclose(model.noise_variance_, same.kernel_.k2.noise_level, rtol=0.05)
     Z = np.random.default_rng(1).uniform(-2.0, 2.0, (20, 2))
     assert_allclose(model.predict(Z), same.predict(Z), atol=0.02)
-
-
-@pytest.mark.parametrize(
-    "model",
-    [BayesianMKLRegressor(likelihood="laplace", objective="vb"), BayesianMKLClassifier()],
-)
-def test_learned_parameters_are_stationary(model: Any) -> None:
-    """By central differences of the objective in a logarithm of the width."""
-    X, y = problem(40)
-    y = np.where(y > 0.0, 1.0, -1.0) if isinstance(model, BayesianMKLClassifier) else y
-    model.set_params(kernels=[Gaussian(1.0), Linear()], learn_parameters=True, tol=1e-6)
-    model.fit(X, y)
-    width = float(model.kernel_.kernels[0].theta[0])
-    likelihood: Any = LogisticLikelihood()
-    if isinstance(model, BayesianMKLRegressor):
-        likelihood = LaplaceLikelihood.of_variance(model.noise_variance_)
-
-    def phi(log_width: np.ndarray) -> float:
-        kernels = [Gaussian(float(np.exp(log_width[0]))), Linear()]
-        return posterior(X, y, kernels, model.weights_, likelihood=likelihood).objective
-
-    assert_allclose(phi(np.array([width])), model.objective_, rtol=1e-7)
-    slope = central_difference(phi, np.array([width]), 1e-3)
-    assert np.abs(slope).max() <= 1e-2 * max(abs(model.objective_), 1.0)
 
 
 def test_learned_parameters_are_better_and_within_bounds() -> None:

@@ -1,36 +1,47 @@
-"""Posteriors for given weights: published values, extreme data, other inputs, validation."""
+"""Posteriors and objectives for given weights: definitions, published values, bad input."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from probabilistic_cases import (
     KERNELS,
     LIKELIHOODS,
     OBJECTIVES,
+    SCALES,
     WEIGHTS,
     naive,
     problem,
     standardized,
 )
 from probabilistic_reference import (
+    gaussian_evidence,
     joint_map,
+    laplace_approximation,
+    mode,
     variational,
 )
-from reference import gaussian
+from reference import central_difference, gaussian
+from scipy.integrate import quad
+from scipy.special import expit, log_ndtr
+from sklearn.datasets import load_iris
 from sklearn.utils import Bunch
 
 from mercer import BayesianMKLClassifier
 from mercer.kernels import Gaussian, Linear, OnColumns
+from mercer.losses import EpsilonInsensitive, Hinge
 from mercer.probabilistic import (
+    Deviance,
     GaussianLikelihood,
     LaplaceLikelihood,
     LogisticLikelihood,
     posterior,
 )
+from mercer.probabilistic._bound_widths import DeterminantModel
 
 
 @pytest.mark.parametrize("value", [0.0, np.nan])
@@ -47,28 +58,6 @@ every_objective = pytest.mark.parametrize("kind", OBJECTIVES)
 # --- reference values --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Reference:
-    """Values for given weights, on n training rows and the next five rows.
-
-    They agree with an independent implementation by one of the authors of the paper.
-    """
-
-    data: str
-    n: int
-    scales: list[float]
-    weights: list[float]
-    settings: dict[str, Any]
-    phi: float
-    gradient: list[float]
-    latent: list[float]
-    dual: list[float]
-    mean: list[float]
-    variance: list[float]
-    gamma: list[float]
-    probability: list[float] | None = None
-
-
 IONOSPHERE: dict[str, Any] = {
     "data": "ionosphere",
     "n": 150,
@@ -83,7 +72,7 @@ KIN8NM: dict[str, Any] = {
 }
 LOGISTIC = LogisticLikelihood()
 CASES = {
-    "ionosphere, vb": Reference(
+    "ionosphere, vb": Bunch(
         **IONOSPHERE,
         settings={"likelihood": LOGISTIC, "objective": "vb"},
         phi=149.4349144,
@@ -95,7 +84,7 @@ CASES = {
         gamma=[5.559722425, 6.112525513, 6.352308758],
         probability=[0.2253430323, 0.8747511023, 0.2617479793, 0.561700302, 0.2382860747],
     ),
-    "kin8nm, marginal": Reference(
+    "kin8nm, marginal": Bunch(
         **KIN8NM,
         settings={"likelihood": GaussianLikelihood(0.1), "objective": "marginal_likelihood"},
         phi=411.8969298,
@@ -106,7 +95,7 @@ CASES = {
         variance=[0.6717751974, 0.4428627965, 0.405786926, 0.5570867527, 0.5855854805],
         gamma=[0.1, 0.1, 0.1],
     ),
-    "kin8nm, vb of laplace": Reference(
+    "kin8nm, vb of laplace": Bunch(
         **KIN8NM,
         settings={"likelihood": LaplaceLikelihood(4.0), "objective": "vb"},
         phi=512.057792,
@@ -118,6 +107,9 @@ CASES = {
         gamma=[0.05273178558, 0.05835367878, 0.05990151388],
     ),
 }
+"""Values for given weights, on n training rows and the next five rows.
+
+They agree with an independent implementation by one of the authors of the paper."""
 
 
 def widths(scales: list[float]) -> list[Gaussian]:
@@ -138,7 +130,7 @@ def test_values_for_given_weights(name: str, data: Callable[[str], Bunch]) -> No
     assert_allclose(variance, case.variance, rtol=0.0, atol=1e-6)
     assert found.gamma is not None
     assert_allclose(found.gamma[:3], case.gamma, rtol=0.0, atol=1e-6)
-    if case.probability:
+    if "probability" in case:
         probability = LOGISTIC.probability(mean, variance)
         assert_allclose(probability, case.probability, rtol=0.0, atol=1e-6)
 
@@ -235,3 +227,225 @@ def test_invalid_arguments_are_rejected(changes: dict[str, Any], message: str) -
     usual = {"X": X, "y": y, "kernels": KERNELS, "weights": WEIGHTS, "likelihood": LOGISTIC}
     with pytest.raises(ValueError, match=message):
         posterior(**usual | changes)
+
+
+# --- values and gradients ----------------------------------------------------------------------
+
+
+@every_likelihood
+@every_objective
+@pytest.mark.parametrize("scale", [1e-3, 30.0])
+def test_objectives_are_their_definitions(name: str, kind: str, scale: float) -> None:
+    X, y, grams = problem(name)
+    likelihood, weights = LIKELIHOODS[name][0], scale * WEIGHTS
+    found = posterior(X, y, KERNELS, weights, likelihood=likelihood, **OBJECTIVES[kind])
+    assert_allclose(found.objective, naive(name, kind, y, grams, weights), rtol=1e-8)
+    K = np.tensordot(weights, grams, axes=1) + OBJECTIVES[kind].get("jitter", 0.0) * np.eye(len(y))
+    assert_allclose(found.latent, K @ found.dual, rtol=1e-9, atol=1e-12)
+
+
+@every_likelihood
+@every_objective
+def test_gradients_are_those_of_the_objective(name: str, kind: str) -> None:
+    X, y, _ = problem(name)
+    likelihood, options = LIKELIHOODS[name][0], OBJECTIVES[kind]
+
+    def phi(weights: np.ndarray) -> float:
+        return posterior(X, y, KERNELS, weights, likelihood=likelihood, **options).objective
+
+    found = posterior(X, y, KERNELS, WEIGHTS, likelihood=likelihood, **options)
+    expected = central_difference(phi, WEIGHTS, 1e-4)
+    assert_allclose(found.gradient, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["logistic", "laplace"])
+def test_variational_posteriors_are_their_definitions(name: str) -> None:
+    X, y, grams = problem(name)
+    K = np.tensordot(WEIGHTS, grams, axes=1)
+    found = posterior(X, y, KERNELS, WEIGHTS, likelihood=LIKELIHOODS[name][0])
+    _, u, gamma, covariance = variational(K, y, LIKELIHOODS[name][1])
+    assert_allclose(found.latent, u, atol=1e-6)
+    assert_allclose(found.gamma, gamma, rtol=1e-6)
+    mean, variance = found.predict(X)
+    assert_allclose(mean, u, atol=1e-6)
+    assert_allclose(variance, np.diag(covariance), atol=1e-6)
+    if name == "laplace":
+        # The loss has no curvature at the mode.
+        likelihood = LaplaceLikelihood(3.0)
+        mode = posterior(X, y, KERNELS, WEIGHTS, likelihood=likelihood, **OBJECTIVES["mkl"])
+        assert np.isnan(mode.predict(X)[1]).all()
+
+
+@pytest.mark.parametrize("name", ["logistic", "gaussian"])
+@pytest.mark.parametrize("kind", ["map", "mkl"])
+def test_variances_of_modes_are_laplaces_approximation(name: str, kind: str) -> None:
+    X, y, grams = problem(name)
+    jitter = OBJECTIVES[kind].get("jitter", 0.0)
+    K = np.tensordot(WEIGHTS, grams, axes=1)
+    likelihood, naive_likelihood = LIKELIHOODS[name]
+    found = posterior(X, y, KERNELS, WEIGHTS, likelihood=likelihood, **OBJECTIVES[kind])
+    _, u = mode(K + jitter * np.eye(len(y)), y, naive_likelihood)
+    step = 1e-5
+    ahead, behind = (naive_likelihood.losses(y, u + s)[1] for s in (step, -step))
+    curvature = (ahead - behind) / (2.0 * step)
+    new = np.random.default_rng(3).normal(size=(5, 2))
+    across = np.tensordot(WEIGHTS, [gaussian(new, s, X) for s in SCALES], axes=1)
+    noisy = K + (jitter * np.eye(len(y)) + np.diag(2.0 / curvature))
+    variance = WEIGHTS.sum() - np.sum(across * np.linalg.solve(noisy, across.T).T, axis=1)
+    assert_allclose(found.predict(new)[1], variance, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["logistic", "laplace"])
+def test_support_vector_machines_are_penalized_risks(name: str) -> None:
+    """MKL of the hinge and epsilon-insensitive losses is the machine's objective, times two."""
+    loss = Deviance(Hinge(0.8) if name == "logistic" else EpsilonInsensitive(0.8, 0.1))
+    X, y, grams = problem(name)
+    options = {"objective": "mkl", "weight_penalty": 0.7}
+    found = posterior(X, y, KERNELS, WEIGHTS, likelihood=loss, **options)
+    u = np.tensordot(WEIGHTS, grams, axes=1) @ found.dual
+    beyond = 1.0 - y * u if name == "logistic" else np.abs(y - u) - 0.1
+    value = found.dual @ u + 2.0 * 0.8 * np.maximum(0.0, beyond).sum() + 0.7 * WEIGHTS.sum()
+    assert_allclose(found.objective, value, rtol=1e-10)
+    dual = loss.dual(y, found.dual) - found.dual @ u + 0.7 * WEIGHTS.sum()
+    assert_allclose(found.objective, dual, rtol=1e-8)
+    with pytest.raises(ValueError, match='not a likelihood needs objective="mkl"'):
+        posterior(X, y, KERNELS, WEIGHTS, likelihood=loss, objective="vb")
+
+
+# --- Laplace's approximation -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [0.01, 1.0, 100.0])
+def test_value_gradient_and_mode_of_given_weights(size: float) -> None:
+    X, y, grams = problem("logistic")
+    weights = size * WEIGHTS
+
+    def value(weights: np.ndarray) -> float:
+        return laplace_approximation(np.tensordot(weights, grams, axes=1), y)[0]
+
+    found = posterior(X, y, KERNELS, weights, likelihood=LogisticLikelihood(), objective="laplace")
+    expected, mode = laplace_approximation(np.tensordot(weights, grams, axes=1), y)
+    assert_allclose(found.objective, expected, rtol=1e-9)
+    assert_allclose(found.latent, mode, rtol=1e-6, atol=1e-8)
+    slopes = central_difference(value, weights, 1e-5 * size)
+    assert_allclose(found.gradient, slopes, rtol=1e-4, atol=1e-6 / size)
+
+
+def test_several_classes_sum_over_their_latent_functions() -> None:
+    X, y = load_iris(return_X_y=True)
+    X, y = X[::5], y[::5]
+    model = BayesianMKLClassifier([Gaussian(2.0), Gaussian(6.0)], objective="laplace").fit(X, y)
+    K = model.kernel_(X)
+    expected = sum(laplace_approximation(K, np.where(y == c, 1.0, -1.0))[0] for c in range(3))
+    assert_allclose(model.objective_, expected, rtol=1e-6)
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    assert model.score(X, y) > 0.9
+
+
+def one(value: float) -> np.ndarray:
+    return np.array([float(value)])
+
+
+# --- learned noise and probabilities -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mean", "variance"),
+    [
+        *[(-700.0, 0.0), (-30.0, 1e-12), (-3.0, 0.1), (-0.1, 0.999), (0.0, 1.0)],
+        *[(1.0, 1.001), (12.0, 4.0), (500.0, 40.0), (0.5, 1e4), (2.0, 1e8)],
+    ],
+)
+def test_class_probabilities(mean: float, variance: float) -> None:
+    """Against adaptive quadrature, over the narrower of Gaussian and logistic density."""
+    found = LogisticLikelihood().probability(one(mean), one(variance))[0]
+    deviation = np.sqrt(variance)
+
+    def over_normal(z: float) -> float:
+        return float(expit(mean + deviation * z) * np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi))
+
+    def over_logistic(x: float) -> float:
+        return float(np.exp(log_ndtr((mean + x) / deviation)) * expit(x) * expit(-x))
+
+    precisely: dict[str, Any] = {"epsabs": 1e-15, "epsrel": 1e-13, "limit": 500}
+    if deviation <= 1.0:
+        expected = quad(over_normal, -12.0, 12.0, **precisely)[0]
+    else:
+        split = [0.0, float(np.clip(-mean, -44.0, 44.0))]
+        expected = quad(over_logistic, -45.0, 45.0, points=split, **precisely)[0]
+    assert_allclose(found, expected, rtol=0.0, atol=2e-12)
+    opposite = LogisticLikelihood().probability(one(-mean), one(variance))[0]
+    assert_allclose(found + opposite, 1.0, rtol=1e-13)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_learned_laplace_noise_has_a_least_variance_relative_to_the_responses(size: float) -> None:
+    """Errors of 1e-9 of the responses are beyond the limit, those of 1e-2 are not."""
+    Y = size * np.random.default_rng(0).normal(size=(30, 1))
+    counts = np.arange(30.0) % 3 + 1.0
+    likelihood = LaplaceLikelihood(1.0 / size).with_weights(counts)
+    model = [DeterminantModel(np.full(30, size**2), 1.0)]
+    limit = np.sqrt(np.finfo(float).eps) * np.average(Y[:, 0] ** 2, weights=counts)
+    exact, rough = (likelihood.fit_noise(Y, Y * (1.0 + e), model).variance for e in (1e-9, 1e-2))
+    assert_allclose(exact, limit, rtol=1e-9)
+    assert rough > 10.0 * limit
+
+
+def test_the_marginal_likelihood_is_in_closed_form() -> None:
+    X, y, grams = problem("gaussian")
+    K = np.tensordot(WEIGHTS, grams, axes=1)
+    found = {
+        name: posterior(X, y, KERNELS, WEIGHTS, likelihood=GaussianLikelihood(0.2), objective=name)
+        for name in ("marginal_likelihood", "vb", "laplace")
+    }
+    for each in found.values():
+        assert_allclose(each.objective, gaussian_evidence(K, y, 0.2), rtol=1e-9)
+        assert_allclose(each.dual, np.linalg.solve(K + 0.2 * np.eye(len(y)), y), rtol=1e-9)
+        assert_allclose(each.gradient, found["vb"].gradient, rtol=1e-7)
+
+
+values = st.floats(-60.0, 60.0)
+
+
+log_widths = st.floats(np.log(1e-6), np.log(1e6))
+
+
+def label(name: str, y: float) -> np.ndarray:
+    """A response, or its sign where labels are meant."""
+    return one(1.0 if y >= 0.0 else -1.0) if name == "logistic" else one(y)
+
+
+@every_likelihood
+@given(y=values, u=values)
+def test_bounds_are_tight_at_their_widths(name: str, y: float, u: float) -> None:
+    likelihood, naive = LIKELIHOODS[name]
+    target = label(name, y)
+    width = likelihood.tight_width(target, one(u))
+    bound = likelihood.bound(target, one(u), width)
+    # At the kink of a Laplace likelihood, the width that would be tight is zero.
+    kink = 4e-8 * getattr(likelihood, "rate", 0.0)
+    assert_allclose(bound, naive.losses(target, one(u))[0], rtol=1e-10, atol=max(1e-10, kink))
+
+
+@every_likelihood
+@pytest.mark.parametrize(
+    "determinant", [DeterminantModel(one(c), m) for c, m in ((0.1, 10.0), (7.0, 1.7), (1e8, 1e4))]
+)
+def test_slopes_and_curvatures_of_the_best_bound(name: str, determinant: DeterminantModel) -> None:
+    likelihood, _ = LIKELIHOODS[name]
+    u = np.array([-40.0, -3.3, -1.0, 0.3, 1.7, 9.0])
+    y, step = np.ones_like(u), 1e-4
+    determinant = DeterminantModel(np.full_like(u, determinant.c[0]), determinant.damping)
+
+    def at(shift: float) -> Any:
+        return likelihood.best_bound(y, u + shift, determinant)
+
+    (here, gamma), (ahead, wider), (behind, narrower) = at(0.0), at(step), at(-step)
+    slope = (ahead.value - behind.value) / (2 * step)
+    assert_allclose(here.slope, slope, rtol=1e-5, atol=1e-6)
+    assert (here.curvature >= 0.0).all()
+    curvature = (ahead.slope - behind.slope) / (2 * step)
+    # The curvature jumps at the width 4, and is limited from below where the model is not convex.
+    smooth = (wider - 4.0) * (narrower - 4.0) > 0.0
+    smooth &= 1.0 - determinant.damping * (gamma / (gamma + determinant.c)) ** 2 > 2e-3
+    assert_allclose(here.curvature[smooth], curvature[smooth], rtol=1e-5, atol=1e-7)

@@ -1,28 +1,59 @@
-"""Generalized kernel machines are optimal, and predict left-out samples as refits do."""
+"""Generalized kernel machines: their losses, optima, and predictions of left-out samples."""
 
 import warnings
 
 import numpy as np
 import pytest
-from generalized_cases import NAMES, problem
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit
+from scipy.stats import poisson
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer._data.resampling import Resampling, as_resampling, left_out_together, resampled
-from mercer._data.weights import UnitWeights
+from mercer._data.weights import SampleWeights, UnitWeights
+from mercer._gram.dense import to_unit_scale
 from mercer._solvers import glm_fit
 from mercer._solvers.glm import GLM, GLMFit
-from mercer._solvers.glm_fit import GeneralizedMachine, fit_machine, newton_step
+from mercer._solvers.glm_fit import GeneralizedMachine, fit_machine
 from mercer._solvers.glm_left_out import left_out_predictors
 from mercer._solvers.likelihoods import (
     Bernoulli,
-    Derivatives,
     Likelihood,
     OrderedLogit,
+    Poisson,
     bounded_probabilities,
     log_losses,
 )
+from mercer.kernels import Laplacian
+
+NAMES = ("classes", "counts", "grades")
+
+
+def likelihood(
+    name: str, f: np.ndarray, rng: np.random.Generator, *, weighted: bool = False
+) -> Likelihood:
+    """Targets drawn from a function's values."""
+    n = len(f)
+    weights = SampleWeights(rng.uniform(0.5, 2.0, n)) if weighted else UnitWeights(n)
+    if name == "classes":
+        return Bernoulli((rng.random(n) < expit(f)).astype(float), weights)
+    if name == "counts":
+        offset = rng.normal(size=n)
+        return Poisson(rng.poisson(np.exp(f + offset)).astype(float), weights, offset=offset)
+    grades = np.digitize(f + rng.logistic(size=n), [-2.0, 0.0, 1.0])
+    grades[:4] = np.arange(4)
+    return OrderedLogit(grades, weights, n_grades=4)
+
+
+def problem(
+    name: str, n: int = 60, seed: int = 0, *, weighted: bool = False
+) -> tuple[np.ndarray, Likelihood]:
+    """A centered Gram matrix, and targets that a function of the same features is behind."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    gram, _ = to_unit_scale(Laplacian("median", norm=1.0).bind(X)(X))
+    return gram, likelihood(name, 2.0 * np.sin(2.0 * X[:, 0]) + X[:, 1], rng, weighted=weighted)
 
 
 def refitted(
@@ -75,25 +106,6 @@ def test_groups_are_left_out_together(name: str) -> None:
     assert deviance(given, found) != deviance(given, left_out_predictors(gram, machine, given))
 
 
-@pytest.mark.parametrize("size", [1, 3])
-@pytest.mark.parametrize("name", NAMES)
-def test_the_first_order_is_a_newton_step_on_the_losses_of_the_others(name: str, size: int) -> None:
-    gram, given = problem(name, 45)
-    machine = fit_machine(gram, given, 0.5)
-    together = left_out_together(45, np.arange(45) // size)
-    eta = machine.linear_predictors(gram)
-    local, expected = given.derivatives(eta), np.empty_like(eta)
-    for removed, _ in together.parts:
-        others = np.delete(np.arange(45), removed)
-        rest = Derivatives(np.zeros_like(local.gradient), np.zeros_like(local.hessian))
-        rest.gradient[others], rest.hessian[others] = local.gradient[others], local.hessian[others]
-        step = newton_step(gram, eta[:, 0] - machine.levels[0], rest, machine.alpha)
-        values = gram[removed] @ step.dual
-        expected[removed] = values[:, None] + machine.levels + step.levels
-    found = left_out_predictors(gram, machine, given, together)
-    np.testing.assert_allclose(found, given.bounded(expected), atol=1e-6)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_samples_of_later_splits_are_refitted_where_most_are_left_out(name: str) -> None:
     gram, given = problem(name, 40)
@@ -122,34 +134,6 @@ def test_the_only_sample_of_a_class_is_bounded_where_it_is_left_out() -> None:
     np.testing.assert_allclose(given.means(found)[:21], 1.0 / 32.0)
 
 
-def test_the_only_sample_of_a_grade_is_left_out() -> None:
-    gram, _ = problem("grades", 30)
-    given = OrderedLogit(np.arange(30) % 2 * 2, UnitWeights(30), n_grades=3)
-    given.y[5] = 1
-    machine = fit_machine(gram, given, 0.5)
-    found = left_out_predictors(gram, machine, given)
-    own = bounded_probabilities(given.means(found), 30)[5, 1]
-    assert own == pytest.approx(1.0 / 32.0 / (1.0 + 1.0 / 32.0), rel=0.1)
-    assert np.isfinite(deviance(given, found))
-
-
-def test_of_more_samples_the_search_starts_at_the_penalty_of_some(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    gram, given = problem("classes", 120)
-
-    sizes: list[int] = []
-
-    def loss(eta: list[np.ndarray], rows: np.ndarray) -> float:
-        sizes.append(len(rows))
-        return deviance(given.take(rows), eta[0])
-
-    every = best(gram, given)
-    monkeypatch.setattr("mercer._solvers.glm._FIRST_ROWS", 60)
-    assert GLM(gram, [given], as_resampling(None, 120)).best(loss).alpha == every.alpha
-    assert set(sizes) == {60, 120}
-
-
 # --- fits --------------------------------------------------------------------------------------
 
 
@@ -176,15 +160,6 @@ def test_slopes_vanish_at_the_optimum(
     assert violation(gram, given, machine) < 1e-6
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_start_that_is_far_off_changes_nothing(name: str) -> None:
-    gram, given = problem(name)
-    dual = 1e3 * np.random.default_rng(0).normal(size=len(gram))
-    far = GeneralizedMachine(dual, given.start(), 1.0)
-    one, other = fit_machine(gram, given, 0.2), fit_machine(gram, given, 0.2, far)
-    np.testing.assert_allclose(other.dual_coef_, one.dual_coef_, atol=1e-7)
-
-
 def test_separable_classes_do_not_diverge() -> None:
     x = np.linspace(-1.0, 1.0, 40)
     gram, y = np.outer(x, x), (x > 0.0).astype(float)
@@ -207,3 +182,92 @@ def test_indefinite_matrices_are_refused() -> None:
         pytest.raises(ValueError, match="not positive semi-definite"),
     ):
         fit_machine(gram - 0.5 * np.eye(len(gram)), given, 1e-3)
+
+
+def levels_of(given: Likelihood, rng: np.random.Generator) -> np.ndarray:
+    return given.start() + 0.3 * rng.normal() - 0.2 * np.arange(len(given.start()))
+
+
+@settings(max_examples=30, deadline=None)
+@given(name=st.sampled_from(NAMES), seed=st.integers(0, 10**6), size=st.sampled_from([0.3, 3.0]))
+def test_derivatives_are_those_of_the_losses(name: str, seed: int, size: float) -> None:
+    rng = np.random.default_rng(seed)
+    f = size * rng.normal(size=12)
+    found = likelihood(name, f, rng, weighted=True)
+    levels, w, step = levels_of(found, rng), found.weights.values, 1e-5
+
+    def at(move: np.ndarray) -> np.ndarray:
+        return f[:, None] + move[0] + levels + move[1:]
+
+    local = found.derivatives(at(np.zeros(1 + len(levels))))
+    close = {"rtol": 1e-5, "atol": 1e-6}
+    for k, move in enumerate(step * np.eye(1 + len(levels))):
+        slopes = w * (found.losses(at(move)) - found.losses(at(-move))) / (2 * step)
+        np.testing.assert_allclose(local.gradient[:, k], slopes, **close)
+        plus, minus = (found.derivatives(at(m)).gradient for m in (move, -move))
+        np.testing.assert_allclose(local.hessian[:, k], (plus - minus) / (2 * step), **close)
+
+
+def test_losses_are_negative_logarithms_of_probabilities() -> None:
+    rng = np.random.default_rng(0)
+    f = rng.normal(size=50)
+    grades = likelihood("grades", f, rng)
+    eta = f[:, None] + grades.start()
+    probabilities = grades.means(eta)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    own = probabilities[np.arange(50), grades.y]
+    np.testing.assert_allclose(np.exp(-grades.losses(eta)), own)
+    counts = likelihood("counts", f, rng)
+    eta = f[:, None] + counts.start()
+    logarithms = poisson.logpmf(counts.y, counts.y) - poisson.logpmf(counts.y, counts.means(eta))
+    np.testing.assert_allclose(counts.losses(eta), logarithms, atol=1e-12)
+
+
+def test_levels_out_of_order_have_an_infinite_loss() -> None:
+    grades = OrderedLogit(np.array([0, 1, 2]), UnitWeights(3), n_grades=3)
+    assert np.isinf(grades.losses(np.tile([0.0, 0.0], (3, 1)))[1])
+    assert np.isinf(grades.losses(np.tile([-1.0, 0.0], (3, 1)))[1])
+    assert np.isfinite(grades.losses(np.tile([1.0, 0.0], (3, 1)))).all()
+
+
+@pytest.mark.parametrize(
+    "absent",
+    [
+        Bernoulli(np.zeros(3), UnitWeights(3)),
+        Bernoulli(np.ones(3), UnitWeights(3)),
+        Poisson(np.zeros(3), SampleWeights(np.ones(3)), offset=np.zeros(3)),
+        OrderedLogit(np.array([0, 2, 2]), UnitWeights(3), n_grades=3),
+    ],
+    ids=["zeros", "ones", "no counts", "a grade between"],
+)
+def test_absent_classes_are_not_estimable(absent: Likelihood) -> None:
+    assert not absent.is_estimable
+
+
+def test_the_rule_of_succession_bounds_probabilities() -> None:
+    classes = Bernoulli(np.array([0.0, 1.0, 1.0]), UnitWeights(3))
+    found = expit(classes.bounded(np.array([[-99.0], [0.5], [99.0]]))[:, 0])
+    np.testing.assert_allclose(found, [0.2, expit(0.5), 0.8])
+    np.testing.assert_allclose(
+        bounded_probabilities(np.array([[0.0, 1.0]]), 3), [[0.2 / 1.2, 1.0 / 1.2]]
+    )
+    counts = Poisson(np.array([0.0, 3.0]), UnitWeights(2), offset=np.array([1.0, 0.0]))
+    found = counts.bounded(np.array([[-99.0], [99.0]]))
+    np.testing.assert_allclose(counts.means(found), [0.25, 4.0])
+
+
+def test_of_more_samples_the_search_starts_at_the_penalty_of_some(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gram, given = problem("classes", 120)
+
+    sizes: list[int] = []
+
+    def loss(eta: list[np.ndarray], rows: np.ndarray) -> float:
+        sizes.append(len(rows))
+        return deviance(given.take(rows), eta[0])
+
+    every = best(gram, given)
+    monkeypatch.setattr("mercer._solvers.glm._FIRST_ROWS", 60)
+    assert GLM(gram, [given], as_resampling(None, 120)).best(loss).alpha == every.alpha
+    assert set(sizes) == {60, 120}

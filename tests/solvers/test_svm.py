@@ -1,8 +1,5 @@
 """Support vector machines along a grid of C, the choice of its value, and grids of penalties."""
 
-from dataclasses import replace
-from typing import Any
-
 import joblib
 import numpy as np
 import pytest
@@ -19,14 +16,11 @@ from mercer._estimators.two_stage import C_GRID
 from mercer._solvers.grids import as_grid, extension, first_best, warn_at_edge
 from mercer._solvers.left_out import vertex
 from mercer._solvers.svm import (
-    FIRST_TRIED,
     SVMPath,
-    choose_c,
     class_decisions,
     early_stops_ignored,
     fit_svm,
     surviving_values,
-    svm_path,
 )
 from mercer.kernels import Gaussian
 
@@ -45,20 +39,6 @@ def test_decisions_have_a_column_for_every_class(known: list[int]) -> None:
     else:
         absent = np.setdiff1d(range(3), known)
         assert (decisions[:, absent] < decisions[:, known]).all()
-
-
-def test_a_machine_within_its_bounds_serves_every_larger_c():
-    X, y = make_blobs(40, centers=2, cluster_std=0.5, random_state=0)
-    gram = centered(Gaussian(bandwidth=3.0)(X))
-    path = whole_path(gram, y, np.array([100.0, 1e3, 1e4]))
-    assert path.unbounded
-    assert path.decisions[0] is path.decisions[1] is path.decisions[2]
-
-
-def whole_path(gram: np.ndarray, y: np.ndarray, grid: np.ndarray, **settings: Any) -> SVMPath:
-    """Machines that are tried on their own training samples."""
-    weights = UnitWeights(len(y)), UnitWeights(len(y))
-    return svm_path(gram, y, gram, y, weights, grid=grid, n_classes=2, **settings)
 
 
 def path_of(hits: list[list[int]], expensive: list[int], tried: list[int] | None = None) -> SVMPath:
@@ -89,13 +69,6 @@ def hits_of(n_right: int, n_test: int = 40) -> list[int]:
 def test_values_that_are_expensive_and_behind_are_given_up(right, expensive, expected):
     path = path_of([hits_of(n) for n in right], expensive)
     np.testing.assert_array_equal(surviving_values([path]), np.array(expected, dtype=bool))
-
-
-def test_values_stay_given_up_and_folds_add_up():
-    first = path_of([hits_of(30), hits_of(25), hits_of(10)], [0, 1, 0], [1, 1, 0])
-    second = path_of([hits_of(30), hits_of(25), hits_of(40)], [0, 0, 0], [1, 1, 1])
-    np.testing.assert_array_equal(surviving_values([first]), [True, True, False])
-    np.testing.assert_array_equal(surviving_values([first, second]), [True, False, False])
 
 
 def overlapping(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -145,27 +118,6 @@ def test_rounding_errors_do_not_keep_a_fit_from_ending() -> None:
     assert rough.tol == 1e-3
     assert rough.max_iter == -1
     assert_allclose(rough.decision_function(gram), exact.decision_function(gram), atol=0.02)
-
-
-@pytest.mark.parametrize("best", [2.0**-3, 2.0**11])
-def test_the_grid_is_extended_at_either_end_and_stays_in_order(best: float) -> None:
-    """Held-out samples that a machine misses are as many as octaves between its C and the best."""
-
-    def paths_of(batch: Any, grid: np.ndarray, chosen: Any) -> list[SVMPath]:
-        misses = np.abs(np.log2(grid / best)).astype(int)
-        path = path_of([hits_of(40 - n) for n in misses], [0] * len(grid))
-        return [replace(path, decisions=[np.full((40, 2), C) for C in grid])] * len(batch)
-
-    splits = [(np.arange(40), np.arange(40))] * 3
-    found = choose_c(paths_of, splits, FIRST_TRIED, auto=True)
-    grid = found.results["param_C"]
-    assert best == found.C
-    assert (found.decisions == best).all()
-    assert grid.min() < best < grid.max()
-    expected = 1.0 - np.abs(np.log2(grid / best)) / 40
-    assert_allclose(found.results["mean_test_score"], expected)
-    assert_allclose(found.accuracy, 1.0)
-    assert best != choose_c(paths_of, splits, FIRST_TRIED, auto=False).C
 
 
 # --- grids -------------------------------------------------------------------------------------
