@@ -424,10 +424,7 @@ def _means(gram: Symmetric, shares: Array) -> Array:
 @serial_algebra()
 def _in_memory(kernel: Kernel, X: Features) -> UpperTriangle:
     """Return the kernel between all rows minus its offset."""
-    same, table = kernel._evaluated_on(X)
-    return UpperTriangle(
-        X.shape[0], lambda rows, columns: same._shifted(table[rows], table[columns])
-    )
+    return UpperTriangle(X.shape[0], kernel._value_tiles(X))
 
 
 def _on_device(kernel: Kernel, X: Features, device: Device) -> AnyArray:

@@ -14,7 +14,7 @@ from mercer._data.arrays import is_foreign, namespace
 from mercer._data.types import Array, Features
 from mercer.kernels._distances import products, squared_distances
 from mercer.kernels._formula_table import Names, Terms, product_terms
-from mercer.kernels._kernel import Kernel, stack_values
+from mercer.kernels._kernel import Kernel, ValueTiles, stack_values
 from mercer.kernels._radial import Radial, RadialFunction
 from mercer.kernels._structure import Distance, InnerProduct, PrecomputedGram, Structure
 
@@ -196,6 +196,21 @@ class WeightedSum(Composite):
             np.multiply(block, dense[index][0], out=block)
             total += block
         return total
+
+    def _value_tiles(self, X: Features) -> ValueTiles:
+        terms = [(w, part) for w, part in self._terms() if w != 0.0]
+        groups = radial_groups([part for _, part in terms]).values()
+        if not terms or any(len(group) > 1 for group in groups):
+            return super()._value_tiles(X)
+        parts = [(w, part._value_tiles(X)) for w, part in terms]
+
+        def tile(rows: slice, columns: slice) -> Array:
+            first, *others = (w * values(rows, columns) for w, values in parts)
+            for values in others:
+                first = first + values
+            return first
+
+        return tile
 
     def _shifted_at(self, Z: Features) -> Callable[[Features], Array]:
         terms = self._terms()

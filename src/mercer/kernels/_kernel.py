@@ -23,6 +23,9 @@ BLOCK_ROWS = 256
 N_STARTS = 9
 """Number of points, evenly spaced in its interval, from which a gradient search may start."""
 
+ValueTiles: TypeAlias = Callable[[slice, slice], Array]
+"""Maps slices of rows and of columns to values of shape (n_rows, n_columns)."""
+
 GramTiles: TypeAlias = Callable[
     [slice, slice, Array | None], tuple[Array, Callable[[Array], Array]]
 ]
@@ -328,6 +331,15 @@ class Kernel(OwnFormula):
         Rows are thereby preprocessed only once.
         """
         return self, X
+
+    def _value_tiles(self, X: Features) -> ValueTiles:
+        """Return a function from slices of rows and columns to the kernel's values on a table.
+
+        The values are less the offset, and may be in single precision, as the results of distances
+        in double precision. Terms in single rows are computed once.
+        """
+        same, table = self._evaluated_on(X)
+        return lambda rows, columns: same._shifted(table[rows], table[columns])
 
     def _pairs(self, X: Features) -> Pairs | None:
         """Return the pairs of rows that `_gram_tiles` takes, for any widths; None if it does not.

@@ -17,7 +17,7 @@ from mercer.kernels._column_names import are_rows
 from mercer.kernels._composition import Composite, as_operand
 from mercer.kernels._distances import Pairs
 from mercer.kernels._formula_table import Names, Terms, chosen_names, on_columns
-from mercer.kernels._kernel import GramTiles, Kernel
+from mercer.kernels._kernel import GramTiles, Kernel, ValueTiles
 from mercer.kernels._radial import RadialFunction
 from mercer.kernels._structure import InnerProduct, Structure
 
@@ -66,6 +66,9 @@ class OnMapped(Composite):
         self, X: Features, P: Array, Z: Features, start: int | None
     ) -> tuple[float, Array]:
         return self.kernel._contract(self._mapped(X), P, self._mapped(Z), start)
+
+    def _value_tiles(self, X: Features) -> ValueTiles:
+        return self.kernel._value_tiles(self._mapped(X))
 
     def _pairs(self, X: Features) -> Pairs | None:
         return self.kernel._pairs(self._mapped(X))

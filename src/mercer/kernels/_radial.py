@@ -25,7 +25,7 @@ from mercer.kernels._distances import (
     squared_distances,
     subtract_center,
 )
-from mercer.kernels._kernel import N_STARTS, GramTiles, Kernel
+from mercer.kernels._kernel import N_STARTS, GramTiles, Kernel, ValueTiles
 from mercer.kernels._minkowski import weighted_squares
 from mercer.kernels._structure import Columns, Distance, Structure
 
@@ -131,6 +131,17 @@ class Radial(Kernel):
         else:
             squares = self._by_width(weighted_squares(X, weighted, Z, u, self.norm))
         return value, np.append(-2.0 * squares, self._shape_gradient(P, u, X, Z))
+
+    def _value_tiles(self, X: Features) -> ValueTiles:
+        if sp.issparse(X):
+            return super()._value_tiles(X)
+        X = self._scaled(X)
+        distances = Pairs(X).scaled(np.ones(X.shape[1]), self.norm)
+
+        def tile(rows: slice, columns: slice) -> Array:
+            return self._from_scaled(distances.squared(rows, columns).astype(np.float32))
+
+        return tile
 
     def _pairs(self, X: Features) -> Pairs | None:
         if sp.issparse(X) or np.ndim(self._check_width(X.shape[1])) == 0:

@@ -1,0 +1,81 @@
+"""Values on tiles of a table, which fits to all pairs of rows evaluate."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+
+from mercer.kernels import (
+    Dirichlet,
+    ExponentialPower,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Linear,
+    Matern,
+    OnColumns,
+    Periodic,
+    Polynomial,
+    Product,
+    RationalQuadratic,
+    WeightedSum,
+)
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 3))
+X[7] = X[3]
+X[:, 2] = X[:, 2] > 0.0
+
+KERNELS = [
+    Gaussian(2.0),
+    Gaussian([1.0, 2.0, 0.5], ard=True),
+    Laplacian(2.0, norm=1.0),
+    ExponentialPower([1.0, 2.0, 0.5], power=1.3, norm=1.6, ard=True),
+    Matern(1.5),
+    RationalQuadratic(2.0),
+    Periodic(2.0),
+    Dirichlet(2),
+    Linear(),
+    Polynomial(2),
+    OnColumns(Gaussian(1.0), [0, 2]),
+    Product([Gaussian(2.0), Linear()]),
+    WeightedSum([Gaussian(2.0), Laplacian(1.0)], [0.3, 2.0]),
+    WeightedSum([Gaussian(2.0), Laplacian(1.0, norm=1.0), Linear()], [0.3, 0.0, 1.5]),
+    WeightedSum([Gaussian(2.0), Laplacian(1.0, norm=1.0), Linear()], [0.3, 0.5, 1.5]),
+    WeightedSum([Gaussian(2.0)], [0.0]),
+]
+
+
+def described(kernel: Kernel) -> str:
+    return kernel.describe()
+
+
+def check(kernel: Kernel, table: Any, dense: np.ndarray) -> None:
+    kernel = kernel.bind(table)
+    expected = kernel(dense) - kernel.offset
+    tiles, bound = kernel._value_tiles(table), 3e-7 * max(1.0, np.abs(expected).max())
+    for rows, columns in [(slice(0, 40), slice(0, 40)), (slice(5, 20), slice(10, 40))]:
+        assert_allclose(tiles(rows, columns), expected[rows, columns], atol=bound)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=described)
+def test_values_are_those_of_the_kernel_less_its_offset(kernel: Kernel) -> None:
+    check(kernel, X, X)
+    if kernel.accepts_sparse:
+        check(kernel, sp.csr_array(X), X)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+@pytest.mark.parametrize("kernel", KERNELS[:2], ids=described)
+def test_tables_of_any_scale_far_from_the_origin(kernel: Kernel, scale: float) -> None:
+    table = scale * (X + 1000.0)
+    check(kernel.with_theta(kernel.theta + np.log(scale)), table, table)
+
+
+def test_wide_kernels_keep_their_digits() -> None:
+    kernel = Gaussian(1e3).bind(X)
+    found = kernel._value_tiles(X)(slice(0, 40), slice(0, 40))
+    expected = np.expm1(-np.square(X[:, None] - X).sum(axis=2) / 1e6)
+    assert_allclose(found, expected, rtol=1e-6, atol=1e-18)
