@@ -180,8 +180,8 @@ def test_constant_kernels_predict_the_mean() -> None:
 
 def test_values_that_are_not_finite_are_refused() -> None:
     class Broken(Gaussian):
-        def _shifted(self, X: Any, Z: Any) -> Array:
-            return np.full((len(X), len(Z)), np.nan)
+        def _from_scaled(self, u: Array) -> Array:
+            return np.full_like(u, np.nan)
 
     data, encoding = drawn(Y)
     with pytest.raises(ValueError, match="NaN or infinity"):
@@ -201,11 +201,12 @@ def test_small_penalties_are_compared_as_long_as_costs_fall(
         return solved(self, alphas, *others, **limits)
 
     monkeypatch.setattr(AllRows, "_solved", recorded)
+    monkeypatch.setattr("mercer._nystroem.all_pairs._COMPARED_TOLERANCE", 1e-5)
     y = np.sin(2.0 * X[:, 0]) * X[:, 1] + noise * np.random.default_rng(1).normal(size=N)
     data, encoding = drawn(y)
     rows = AllRows(KERNEL, data, encoding, 0)
     alpha, cost = rows.best_alpha()
     assert min(tried) < 1.1 * smallest if noise == 0.0 else min(tried) > smallest
     everything = rows.best_alpha(10.0 ** np.arange(-3.0, 3.0))
-    assert cost <= everything[1]
+    assert cost <= (1.0 + 1e-4) * everything[1]
     assert 0.25 < alpha / everything[0] < 4.0

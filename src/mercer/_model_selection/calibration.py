@@ -195,16 +195,18 @@ def calibrate(
     scale = np.sqrt(np.average(given.deviation(indicators) ** 2))
     weights = given.values * (counts / np.where(totals > 0.0, totals, 1.0))[codes]
     weights *= n_rows / weights.sum()
-    deviations = indicators - np.average(indicators, axis=0, weights=weights)
+    mean = np.average(indicators, axis=0, weights=weights)
+    deviations = indicators - mean
     if weights @ deviations[np.arange(len(codes)), codes] <= 0.0:
         intercept[present] = np.log(counts[present])
         return Calibration(np.zeros((k, k)), intercept)
     with serial_algebra():  # Rounding hardly changes the probabilities at this tolerance.
         solver = "newton-cholesky" if len(present) <= _FEW_CLASSES else "lbfgs"
         found = LogisticRegression(tol=1e-9, max_iter=1000, solver=solver).fit(
-            indicators / scale, codes, sample_weight=weights
+            deviations / scale, codes, sample_weight=weights
         )
-    slopes, levels = found.coef_ / scale, found.intercept_
+    slopes = found.coef_ / scale
+    levels = found.intercept_ - slopes @ mean
     if len(present) == 2:
         slopes, levels = np.vstack([-slopes, slopes]) / 2.0, np.append(-levels, levels) / 2.0
     coefficients = np.zeros((k, k))
