@@ -48,9 +48,10 @@ and of fits that are only compared; see :meth:`PreconditionedRidge.solve`."""
 _COMPARED_ITERATIONS = 100
 """Fits that need more iterations are compared without convergence."""
 
-_ROWS_PER_COLUMN = 10
+_ROWS_PER_COLUMN, _FEW_COLUMNS, _NOISE = 10, 500, 0.01
 """Number of rows for each column of the preconditioner, whose Cholesky factors then take as much
-time as a few iterations."""
+time as a few iterations. With penalties of at least the last number, ten iterations are enough, and
+half of the columns, if these are at least the second number."""
 
 ScoresOfValues = Callable[[Array, Array], Array]
 """Maps out-of-fold predictions, side by side for all penalties, and the penalties to scores."""
@@ -68,6 +69,8 @@ class AllRows:
     encoding : TargetEncoding
     random_state : int, RandomState instance or None
         Draws the columns of the preconditioner.
+    least_alpha : float, default=0.0
+        The smallest penalty that will be used, for rows of weight one.
 
     Raises
     ------
@@ -85,6 +88,7 @@ class AllRows:
         data: DrawnSample,
         encoding: TargetEncoding,
         random_state: RandomState,
+        least_alpha: float = 0.0,
     ) -> None:
         self.data, self.encoding = data, encoding
         self.weights = np.asarray(data.weights.values, dtype=float)
@@ -94,7 +98,10 @@ class AllRows:
         gram, means, self.scale = paired_gram(kernel, X, self.shares)
         self.columns = KernelColumns(kernel, X, means)
         columns = check_random_state(random_state).permutation(len(data))
-        some = columns[: max(len(data) // _ROWS_PER_COLUMN, 1)]
+        n_columns = max(len(data) // _ROWS_PER_COLUMN, 1)
+        if least_alpha >= _NOISE:
+            n_columns = max(n_columns // 2, min(n_columns, _FEW_COLUMNS))
+        some = columns[:n_columns]
         self._ridge = PreconditionedRidge(gram, some)
 
     def choose(
@@ -338,13 +345,15 @@ def ridge_on_all_rows(
     and the inverse of the factor, would take O(2 n^3 / 3) for each penalty: with 10,000 rows about
     as long as 100 iterations (benchmarks/cores.py), which only responses almost without noise need.
     """
-    part = part_of(data, encoding, random_state) if alphas is None else data
-    rows = AllRows(kernel, part, encoding, random_state)
+    rows = None
     if alphas is None:
+        rows = AllRows(kernel, part_of(data, encoding, random_state), encoding, random_state)
         alphas = penalties_for(rows.best_alpha()[0], data, scored=scores_of is not None)
-    if len(part) < len(data):
-        rows = AllRows(kernel, data, encoding, random_state)
-    choice, held_out = rows.choose(np.asarray(alphas, dtype=float), scores_of)
+    alphas = np.asarray(alphas, dtype=float)
+    if rows is None or len(rows.data) < len(data):
+        least = float(alphas.min()) / data.all_weights.average
+        rows = AllRows(kernel, data, encoding, random_state, least)
+    choice, held_out = rows.choose(alphas, scores_of)
     return rows.columns, choice, held_out
 
 
