@@ -29,8 +29,8 @@ _CENTERS, _CENTERS_OF_MANY = 1500, 1000
 """Numbers of centers of at most 50,000 rows, and of more."""
 
 LITTLE_NOISE = 0.1
-"""If the left-out error of a kernel, relative to that of the mean, is lower, features are expected
-to predict worse than the kernel between all rows."""
+"""Below this left-out error of a kernel, relative to that of the mean, features are expected to
+predict worse than the kernel between all rows."""
 
 
 def check_approximation(approximation: str, **numbers: Any) -> None:

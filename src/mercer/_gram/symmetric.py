@@ -54,10 +54,10 @@ class WholeMatrix:
 
 
 class UpperTriangle:
-    """A symmetric matrix in single precision, of which blocks of the upper triangle are stored.
+    """The upper triangle of a symmetric matrix, in blocks of rows and in single precision.
 
-    It takes 2 n^2 bytes, and products with few vectors, which take as long as the values are read
-    from memory, take little more than half of the time.
+    It takes 2 n^2 bytes. Most of the time of products with few vectors is that of reading the
+    values from memory, so that they take little more than half of the time.
 
     Parameters
     ----------

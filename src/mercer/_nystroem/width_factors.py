@@ -80,16 +80,18 @@ class SuitableKernel(NamedTuple):
     kernel : Kernel
     alphas : ndarray of shape (n_alphas,), or None
         Penalties to fit the kernel with; None for the default penalties of the fit.
-    cost : float
-        Cost by which kernels are compared if all rows are centers, and zero otherwise.
     choice : WidthChoice, default=None
         The choice that the kernel comes from; None if widths were compared in fits on centers.
     """
 
     kernel: Kernel
     alphas: Array | None
-    cost: float
     choice: WidthChoice | None = None
+
+    @property
+    def cost(self) -> float:
+        """Cost by which kernels are compared if all rows are centers, and zero otherwise."""
+        return 0.0 if self.choice is None else self.choice.cost
 
 
 def with_suitable_widths(
@@ -130,11 +132,11 @@ def with_suitable_widths(
     are compared instead.
     """
     if not all_rows_are_centers(data, n_components):
-        return SuitableKernel(rescaled_kernel(kernel, data, encoding, random_state), None, 0.0)
+        return SuitableKernel(rescaled_kernel(kernel, data, encoding, random_state), None)
     widened = _widened(kernel)
     found = suitable_width(widened, data, encoding, random_state, like)
     alphas = penalties_for(found.alpha, data, scored=scored)
-    return SuitableKernel(widened(-found.step), alphas, found.cost, found)
+    return SuitableKernel(widened(-found.step), alphas, found)
 
 
 def suitable_width(
@@ -155,7 +157,7 @@ def suitable_width(
     encoding : TargetEncoding
     random_state : int, RandomState instance or None
     like : WidthChoice, default=None
-        The choice for another kernel. If given, only the penalty is chosen, near that of the other.
+        The choice for another kernel. Its step is used, and only penalties near its own are tried.
 
     Returns
     -------

@@ -380,8 +380,8 @@ _SINGLE_ROWS = 500
 """Smaller systems are always factorized in double precision."""
 
 _REFINEMENTS, _REFINED = 3, 1e-12
-"""Largest number of refinements, each of which multiplies the error by at most a hundredth, and the
-relative residual below which there are no more."""
+"""Largest number of refinements, and the relative residual at which they end. Each of them
+multiplies the error by at most a hundredth."""
 
 SAFE_ALPHA = 1e-5
 """With a penalty below this times the number of samples, for a kernel of unit scale, systems are

@@ -26,6 +26,7 @@ _LEAST_INDICATORS = 4
 """Differences of fewer columns of two values take less time one by one."""
 
 _ALL = slice(None)
+"""All rows of a table."""
 
 
 def minkowski_squared(X: Features, Z: Features, norm: float) -> Array:
