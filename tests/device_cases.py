@@ -7,7 +7,7 @@ from unittest import mock
 
 import pytest
 
-from mercer._gram import device_calls, devices, factors
+from mercer._gram import devices, factors
 from mercer._gram.devices import Device, library_device
 from mercer._search import evidence
 
@@ -50,7 +50,7 @@ def as_card(library: str, least_rows: int = 1, free: float | None = None) -> Ite
         return device if name == "cuda" else original(name)
 
     with (
-        mock.patch.object(device_calls, "device_named", named),
+        mock.patch.object(devices, "device_named", named),
         mock.patch.object(factors, "LEAST_ROWS", least_rows),
         mock.patch.object(evidence, "LEAST_ROWS", least_rows),
     ):

@@ -5,7 +5,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import KernelCenterer
 
 from mercer import UniformCombination
-from mercer._data.row_order import content_ranks
+from mercer._data.sample import content_ranks
 from mercer._estimators.kernel_estimator import training_data
 from mercer._estimators.two_stage.kernel_choice import isotropic_kernels
 from mercer.kernels import Gaussian

@@ -18,7 +18,7 @@ from mercer import (
     TwoStageClassifier,
     TwoStageRegressor,
 )
-from mercer._data.row_order import content_ranks
+from mercer._data.sample import content_ranks
 from mercer.kernels import Gaussian
 
 RNG = np.random.default_rng(0)

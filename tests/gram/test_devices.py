@@ -12,8 +12,13 @@ from device_cases import LIBRARIES, Counted, as_card, device_in_memory
 
 from mercer._data.arrays import to_numpy
 from mercer._gram import devices, factors
-from mercer._gram.device_calls import computed_on
-from mercer._gram.devices import computing_on, current_device, device_named, device_with_room
+from mercer._gram.devices import (
+    computed_on,
+    computing_on,
+    current_device,
+    device_named,
+    device_with_room,
+)
 from mercer._gram.factors import definite_factor, inverted, symmetric_eigen
 from mercer._gram.symmetric import UpperTriangle, WholeMatrix
 from mercer._nystroem.all_pairs import paired_gram

@@ -20,7 +20,7 @@ from sklearn.ensemble import (
 
 from mercer import ForestKernel
 from mercer._data.encoded_targets import encode_target
-from mercer._data.row_order import content_ranks
+from mercer._data.sample import content_ranks
 
 X = table(200)
 Y = response(X)

@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold
 from two_stage_cases import shuffled
 
 from mercer import ContinuousAlignment, TwoStageClassifier
-from mercer._data.row_order import content_ranks
+from mercer._data.sample import content_ranks
 from mercer._gram.samples import Samples
 from mercer._model_selection import held_out, penalty_choice
 from mercer._model_selection.penalty_choice import (

@@ -10,7 +10,7 @@ from mercer import KernelStackingClassifier
 from mercer._data.encoded_targets import encode_target
 from mercer._data.folds import sample_rows, shuffled_folds
 from mercer._data.resampling import OneAtATime
-from mercer._data.row_order import content_ranks
+from mercer._data.sample import content_ranks
 from mercer._estimators.stacking.candidates import given_candidates
 from mercer._estimators.stacking.out_of_fold import FittedEstimator
 from mercer.kernels import Gaussian, Laplacian, Linear

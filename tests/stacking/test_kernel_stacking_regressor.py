@@ -11,7 +11,7 @@ from stacking_cases import outputs, problem
 
 from mercer import KernelStackingRegressor
 from mercer._data.folds import divided
-from mercer._data.row_order import content_ranks
+from mercer._data.sample import content_ranks
 from mercer._estimators.stacking.combination import linear_combination
 from mercer.kernels import Gaussian, Laplacian, Linear
 

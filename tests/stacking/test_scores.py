@@ -22,7 +22,7 @@ from stacking_cases import labels, problem, ridge_evaluation, viewed
 from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer._data.encoded_targets import encode_target
 from mercer._data.resampling import OneAtATime
-from mercer._data.row_order import content_ranks
+from mercer._data.sample import content_ranks
 from mercer._estimators.stacking.combination import combination_folds
 from mercer._estimators.stacking.default_estimators import best_machine
 from mercer._model_selection.scoring import LeftOutProbabilities, LeftOutResponses

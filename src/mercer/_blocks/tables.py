@@ -17,9 +17,9 @@ from mercer._blocks.listed_folds import ListedFolds
 from mercer._blocks.memory_source import memory_source
 from mercer._blocks.numeric_tables import is_dask
 from mercer._blocks.row_sample import RowWeights, class_row_weights, row_folds, sample_positions
+from mercer._data.arrays import owned, owned_target
 from mercer._data.copies import with_copies
 from mercer._data.folds import sample_rows
-from mercer._data.owned import owned, owned_target
 from mercer._data.resampling import Resampling
 from mercer._data.sample import Sample, as_frame, column_names
 from mercer._data.types import Array, Features, PerSample, RandomState, Table

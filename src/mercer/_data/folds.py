@@ -79,7 +79,7 @@ def divided(
         Classes.
     ranks : ndarray of int of shape (n_samples,), default=None
         Positions of the samples in the order in which they are divided, which does not depend on
-        the order of the rows; see :func:`mercer._data.row_order.content_ranks`. None means the
+        the order of the rows; see :func:`mercer._data.sample.content_ranks`. None means the
         order of the rows.
 
     Examples

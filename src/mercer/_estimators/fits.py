@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from mercer._data.types import Method
-from mercer._gram.device_calls import fitted_on_device
+from mercer._gram.devices import fitted_on_device
 from mercer._gram.threads import GIVEN_CORES
 
 __all__ = ["CallbackSupportMixin", "FittedAttributesMixin", "reported_steps", "with_callbacks"]
@@ -64,7 +64,7 @@ def with_callbacks(method: Method) -> Method:
 
     If the fit fails, the estimator keeps its earlier state. Fits use no more threads than there are
     cores available to the process, and may compute on a card; see
-    :func:`mercer._gram.device_calls.fitted_on_device`.
+    :func:`mercer._gram.devices.fitted_on_device`.
 
     Parameters
     ----------

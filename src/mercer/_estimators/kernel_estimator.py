@@ -8,8 +8,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer._data.arrays import owned, owned_target
 from mercer._data.copies import copies, rounded_keys, row_keys
-from mercer._data.owned import owned, owned_target
 from mercer._data.sample import Sample
 from mercer._data.types import Array, ClassWeight, Features, PerSample
 from mercer._data.validation import check_target_values, table_advice

@@ -1,15 +1,40 @@
-"""Numbers of threads of the linear-algebra library and of OpenMP, shared by a process."""
+"""Numbers of threads of numerical libraries, which a process shares, and locks that outlive forks."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from threading import RLock
 from typing import Any
+from weakref import WeakSet
 
 from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 
-from mercer._data.locks import add_lock
+_owners = WeakSet[Any]()
+"""Objects with a lock, which is replaced in a forked process."""
+
+
+def add_lock(owner: object) -> None:
+    """Give an object the attribute `_lock`, and each forked process a lock of its own.
+
+    A fork copies the lock, but not the thread that would open it.
+
+    Parameters
+    ----------
+    owner : object
+    """
+    owner._lock = RLock()  # type: ignore[attr-defined]
+    _owners.add(owner)
+
+
+def _renew() -> None:
+    for owner in list(_owners):
+        owner._lock = RLock()
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork.
+    os.register_at_fork(after_in_child=_renew)
 
 
 @lru_cache(maxsize=2)

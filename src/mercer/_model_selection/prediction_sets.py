@@ -12,7 +12,7 @@ from mercer._data.classes import ClassesMixin, of_all_classes
 from mercer._data.types import Array, Features
 from mercer._data.validation import check_bool, check_choice, check_coverage, warn
 from mercer._data.weights import SampleWeights
-from mercer._gram.device_calls import on_device
+from mercer._gram.devices import on_device
 from mercer._model_selection.intervals import interval_masses, least_number, upper_quantiles
 from mercer._model_selection.scoring import LeftOutProbabilities
 

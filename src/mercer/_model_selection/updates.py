@@ -20,7 +20,7 @@ from mercer._data.sample import Sample
 from mercer._data.types import Array, ClassWeight, Features, PerSample, Table
 from mercer._data.validation import check_target_values, check_weights
 from mercer._data.weights import UnitWeights, as_weights, with_class_weights
-from mercer._gram.device_calls import on_device
+from mercer._gram.devices import on_device
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 
 LEVEL = 0.01

@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.copies import with_copies
 from mercer._data.resampling import Indices
+from mercer._data.sample import completed, of_weightless
 from mercer._data.types import Array, ClassWeight, Features, Penalties, PerSample
 from mercer._data.validation import check_bool, warn
-from mercer._data.weightless import completed, of_weightless
 from mercer._estimators.fits import reported_steps
 from mercer._estimators.kernel_estimator import (
     KernelEstimator,

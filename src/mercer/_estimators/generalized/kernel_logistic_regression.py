@@ -15,7 +15,7 @@ from mercer._data.classes import all_labels
 from mercer._data.types import Array, ClassWeight, Features, Penalties, PerSample
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.generalized.generalized_kernel_machine import GeneralizedKernelMachine
-from mercer._gram.device_calls import on_device
+from mercer._gram.devices import on_device
 from mercer._gram.expansion import Scale
 from mercer._model_selection.calibration import class_values, normalized_probabilities
 from mercer._model_selection.logistic_problems import LogisticProblems

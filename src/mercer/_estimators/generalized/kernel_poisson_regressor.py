@@ -14,12 +14,12 @@ from sklearn.utils import Tags, check_array, check_consistent_length, column_or_
 from sklearn.utils.validation import _check_sample_weight
 
 from mercer._data.copies import with_copies
+from mercer._data.sample import completed, of_weightless
 from mercer._data.types import Array, Features, Penalties, PerSample
-from mercer._data.weightless import completed, of_weightless
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._estimators.kernel_estimator import training_data
-from mercer._gram.device_calls import on_device
+from mercer._gram.devices import on_device
 from mercer._gram.expansion import Scale
 from mercer._solvers.likelihoods import Poisson, rates
 from mercer.kernels._conversion import KernelDictionary

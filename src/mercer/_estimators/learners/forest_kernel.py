@@ -27,7 +27,7 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils import Tags, get_tags
 
 from mercer._data.encoded_targets import encode_target
-from mercer._data.row_order import content_ranks
+from mercer._data.sample import content_ranks
 from mercer._data.types import Array, Features
 from mercer._data.validation import check_choice, check_number, check_positive
 from mercer._data.weights import SampleWeights

@@ -25,7 +25,7 @@ from mercer._data.cross_validation import check_folds, resampling_of, resampling
 from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.folds import evenly_spaced
 from mercer._data.resampling import Resampling
-from mercer._data.sample import Sample
+from mercer._data.sample import Sample, of_weightless
 from mercer._data.types import (
     Array,
     CrossValidator,
@@ -36,7 +36,6 @@ from mercer._data.types import (
     Table,
 )
 from mercer._data.validation import check_bool, check_number, warn
-from mercer._data.weightless import of_weightless
 from mercer._estimators.fits import CallbackSupportMixin, FittedAttributesMixin, reported_steps
 from mercer._estimators.stacking.candidates import (
     Candidate,

@@ -26,7 +26,7 @@ from mercer._estimators.fits import with_callbacks
 from mercer._estimators.stacking.candidates import CandidateSources
 from mercer._estimators.stacking.kernel_stacking import KernelStacking
 from mercer._estimators.stacking.table_views import ViewName
-from mercer._gram.device_calls import on_device
+from mercer._gram.devices import on_device
 from mercer._gram.expansion import KernelExpansion, class_expansion
 from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
 

@@ -18,7 +18,7 @@ from mercer._data.validation import check_choice, check_coverage
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.stacking.kernel_stacking import KernelStacking
 from mercer._estimators.stacking.table_views import ViewName
-from mercer._gram.device_calls import on_device
+from mercer._gram.devices import on_device
 from mercer._gram.expansion import KernelExpansion, Views
 from mercer._model_selection.intervals import interval_masses, jackknife_plus, upper_quantiles
 from mercer._model_selection.residual_scale import HeldOutResiduals, ResidualScale

@@ -16,17 +16,17 @@ from sklearn.metrics import r2_score
 from mercer._data.classes import of_all_classes
 from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.folds import Splits, sample_rows
-from mercer._data.locks import add_lock
 from mercer._data.resampling import left_out_together
+from mercer._data.sample import completed
 from mercer._data.types import Array
 from mercer._data.validation import warn
-from mercer._data.weightless import completed
 from mercer._estimators.stacking.candidates import Candidate
 from mercer._estimators.stacking.combination import combination_folds, left_out_predictions
 from mercer._estimators.stacking.evaluation import Selection, ViewedSample
 from mercer._estimators.stacking.ridges import kernels_learned_from
 from mercer._estimators.stacking.selection import SelectionRule, left_out_score
-from mercer._gram.device_calls import computed_on, fitted_device
+from mercer._gram.devices import computed_on, fitted_device
+from mercer._gram.threads import add_lock
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.residual_scale import HeldOutResiduals
 from mercer._model_selection.scoring import prediction_scorer

@@ -19,12 +19,12 @@ from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 from mercer._blocks import tables
 from mercer._blocks.approximation import EXACT_ROWS, check_approximation, fits_exactly
 from mercer._blocks.blocks import BlockSource
+from mercer._data.arrays import owned
 from mercer._data.classes import fitted_classes
 from mercer._data.copies import with_copies
 from mercer._data.cross_validation import check_folds
 from mercer._data.encoded_targets import encode_target
 from mercer._data.folds import Split, sample_rows
-from mercer._data.owned import owned
 from mercer._data.sample import Sample
 from mercer._data.types import (
     Array,
@@ -59,7 +59,7 @@ from mercer._estimators.two_stage.kernel_choice import (
     isotropic_kernels,
 )
 from mercer._gram.dense import UnitScale, as_stack
-from mercer._gram.device_calls import on_device
+from mercer._gram.devices import on_device
 from mercer._gram.expansion import (
     THE_TABLE,
     KernelExpansion,

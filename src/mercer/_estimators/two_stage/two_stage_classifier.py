@@ -43,7 +43,7 @@ from mercer._estimators.two_stage.exact_stages import (
 from mercer._estimators.two_stage.feature_stage import FeatureStage
 from mercer._estimators.two_stage.kernel_choice import CandidateKernel, isotropic_kernels
 from mercer._estimators.two_stage.two_stage import FirstStage, TwoStage, check_in_use, chosen
-from mercer._gram.device_calls import on_device
+from mercer._gram.devices import on_device
 from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
 from mercer._search.targets import Target, output_kernel_of_part
 from mercer._solvers.grids import as_grid

@@ -32,7 +32,7 @@ from mercer._estimators.two_stage.exact_stages import (
     RidgeStage,
 )
 from mercer._estimators.two_stage.two_stage import TwoStage
-from mercer._gram.device_calls import on_device
+from mercer._gram.devices import on_device
 from mercer._model_selection.intervals import residual_intervals
 from mercer._solvers.grids import as_grid
 from mercer._solvers.left_out import ALPHA_GRID
