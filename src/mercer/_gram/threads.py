@@ -1,4 +1,4 @@
-"""Numbers of threads of numerical libraries, which a process shares, and locks that outlive forks."""
+"""Numbers of threads of numerical libraries in a process, and locks that outlive a fork."""
 
 import os
 from collections.abc import Callable, Iterator
