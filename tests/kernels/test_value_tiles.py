@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 from mercer.kernels import (
+    Categorical,
     Dirichlet,
     ExponentialPower,
     Gaussian,
@@ -15,11 +16,14 @@ from mercer.kernels import (
     Laplacian,
     Linear,
     Matern,
+    Missing,
     OnColumns,
+    Ordinal,
     Periodic,
     Polynomial,
     Product,
     RationalQuadratic,
+    Tanimoto,
     WeightedSum,
 )
 
@@ -40,6 +44,11 @@ KERNELS = [
     Linear(),
     Polynomial(2),
     OnColumns(Gaussian(1.0), [0, 2]),
+    OnColumns(Categorical(), [2]),
+    OnColumns(Ordinal(), [2]),
+    OnColumns(Tanimoto(), [2]),
+    Missing(Gaussian(1.0)),
+    WeightedSum([OnColumns(Categorical(), [2]), OnColumns(Gaussian(1.0), [0, 1])], [0.5, 0.5]),
     Product([Gaussian(2.0), Linear()]),
     WeightedSum([Gaussian(2.0), Laplacian(1.0)], [0.3, 2.0]),
     WeightedSum([Gaussian(2.0), Laplacian(1.0, norm=1.0), Linear()], [0.3, 0.0, 1.5]),

@@ -8,11 +8,13 @@ import pytest
 from campaign import in_campaign, rotating
 from numpy.testing import assert_allclose
 from sklearn import config_context
+from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor, ParquetSource
 from mercer._blocks import tables
 from mercer._estimators.stacking import default_estimators, drawn_views
+from mercer.kernels import Gaussian
 from mercer.preprocessing import table_encoder
 
 N = 400
@@ -62,6 +64,33 @@ def test_trees_of_one_row_have_no_weight(monkeypatch: pytest.MonkeyPatch) -> Non
     model = stack().fit(X, Y)
     assert not any(c.weight for c in model.candidates_ if "Boosting" in c.description)
     assert model.score(X, Y) > 0.8
+
+
+class FailsOnAllRows(LinearRegression):
+    """Fits in folds succeed, and the fit to all rows does not."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        if len(X) >= 200:
+            raise MemoryError("too many rows")
+        return super().fit(X, y, sample_weight)
+
+
+def test_an_estimator_whose_fit_to_all_rows_fails_is_left_out() -> None:
+    settings: Any = {"approximation": "nystroem", "n_components": 60, "max_samples": 100}
+    with pytest.warns(UserWarning, match="FailsOnAllRows.*left out.*too many rows"):
+        model = KernelStackingRegressor([Gaussian(), FailsOnAllRows()], **settings).fit(X, X[:, 0])
+    assert not any("FailsOnAllRows" in c.description for c in model.candidates_)
+    assert model.score(X, X[:, 0]) > 0.9
+
+
+def test_an_estimator_that_predicts_little_is_kept_if_nothing_else_predicts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(drawn_views, "_LEAST_SHARE", 2.0)
+    model = KernelStackingRegressor(
+        [LinearRegression()], approximation="nystroem", n_components=60
+    ).fit(X, Y)
+    assert [c.description for c in model.candidates_ if c.weight] == ["LinearRegression"]
 
 
 @pytest.mark.parametrize("n_grown", [2, *in_campaign(3)])

@@ -116,7 +116,7 @@ def log_determinant(factor: Array) -> float:
     return 2.0 * float(np.log(np.diag(factor)).sum())
 
 
-def inverted(factor: Array, *, overwrite: bool = False, block: int = 64) -> Array:
+def inverted(factor: Array, *, overwrite: bool = False) -> Array:
     """Return the inverse of a matrix, from its lower Cholesky factor.
 
     Parameters
@@ -124,11 +124,10 @@ def inverted(factor: Array, *, overwrite: bool = False, block: int = 64) -> Arra
     factor : ndarray of shape (n_samples, n_samples)
     overwrite : bool, default=False
         Whether the factor may be overwritten.
-    block : int, default=64
-        The triangle is mirrored in blocks of this many rows, which stay in cache.
     """
     if (device := _device_for(factor)) is not None:
         return _device_inverse(factor, device)
+    block = 64  # The triangle is mirrored in blocks of this many rows, which stay in cache.
     columns = np.asfortranarray(factor)
     with _threads_for(factor):
         inverse, _ = _lapack("potri", factor)(columns, lower=1, overwrite_c=overwrite)

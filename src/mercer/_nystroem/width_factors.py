@@ -20,7 +20,7 @@ from mercer.kernels._composition import Composite
 from mercer.kernels._distances import log_interval
 
 _MOST_STEPS = 6
-"""Widths are multiplied or divided by at most eight, in steps of the square root of two."""
+"""Widths are changed by a factor of at most eight, in steps of the square root of two."""
 
 _COMPARED_ROWS, _COMPARED_CENTERS = 10_000, 500
 """Width factors are compared on at most this many rows and centers, each in less than a second."""

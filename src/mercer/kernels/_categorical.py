@@ -175,6 +175,7 @@ class Categorical(OfColumns):
         return self._from_scaled(self._scaled_distances(X, X if Z is None else _known(Z)))
 
     _shifted_at = Kernel._shifted_at
+    _value_tiles = Kernel._value_tiles
 
     def _contract(
         self, X: Features, P: Array, Z: Features, start: int | None

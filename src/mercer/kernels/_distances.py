@@ -304,9 +304,13 @@ class PairDistances:
     def __init__(self, X: Array) -> None:
         xp, norms = namespace(X), rows_squared(X)
         ones = xp.ones_like(norms)[:, None]
-        self.table, self._norms, self._squares = X, norms, X * X
+        self.table, self._norms = X, norms
         self._left = xp.concat([-2.0 * X, norms[:, None], ones], axis=1)
         self._right = xp.concat([X, ones, norms[:, None]], axis=1)
+
+    @cached_property
+    def _squares(self) -> Array:
+        return self.table * self.table
 
     def squared(self, rows: slice, columns: slice, out: Array | None = None) -> Array:
         """Return the squared distances of a block, in an array of NumPy if it is given."""

@@ -105,6 +105,7 @@ class Ordinal(Stationary):
         return gram
 
     _shifted_at = Kernel._shifted_at
+    _value_tiles = Kernel._value_tiles
 
     def _contract(
         self, X: Features, P: Array, Z: Features, start: int | None

@@ -195,7 +195,7 @@ class DrawnViews(ViewedSample):
     ) -> Selection:
         """Add estimators to the selection, and sums of kernels for responses.
 
-        Kernels with little weight beside estimators are dropped.
+        If there are estimators, members with little weight are dropped.
         """
         trees = self._apart_from_kernels(on_failure)
         evaluations, kept = [*chosen.evaluations, *trees], [*chosen.kept, *trees]
@@ -205,6 +205,11 @@ class DrawnViews(ViewedSample):
             evaluations += [e for e in kept if all(e is not other for other in evaluations)]
         if trees:
             kept = self._worth_all_rows(kept, rows, combine)
+        fits: dict[Evaluation, Evaluation | None] = {
+            e: self._fitted_to_all(e, on_failure) for e in kept if isinstance(e, FittedApart)
+        }
+        found = (fits.get(e, e) for e in evaluations), (fits.get(e, e) for e in kept)
+        evaluations, kept = ([e for e in some if e is not None] for some in found)
         return replace(chosen, evaluations=evaluations, kept=kept)
 
     def _worth_all_rows(
@@ -213,7 +218,8 @@ class DrawnViews(ViewedSample):
         """Return the kernels and estimators that have enough weight beside each other.
 
         The weights are those of left-out predictions of the evaluated rows. Estimators are fitted
-        to more rows than the kernels, which gives them more weight than they would have.
+        to more rows than the kernels, which gives them more weight than they would have. If no
+        member has enough weight, estimators are kept: all drawn rows determine their weights later.
         """
         target = self.target.take(rows)
         evaluated = [
@@ -223,7 +229,8 @@ class DrawnViews(ViewedSample):
         combination = combine([e.deviations for e in evaluated], target)
         shares = Selection([], evaluated, combination, target.weights).shares
         pairs = zip(kept, shares, strict=True)
-        return [e for e, share in pairs if share > _LEAST_SHARE]
+        worth = [e for e, share in pairs if share > _LEAST_SHARE]
+        return worth or [e for e in kept if isinstance(e, FittedApart)]
 
     @property
     def adds_kernels(self) -> bool:
@@ -244,7 +251,7 @@ class DrawnViews(ViewedSample):
         return found
 
     def _fitted_apart(self, candidate: Candidate) -> list[FittedApart]:
-        """Fit an estimator to as many rows as fit into memory, and in folds of these rows."""
+        """Fit an estimator in folds of as many rows as fit into memory."""
         view, solver = candidate.view, OutOfFold(candidate.estimator, self.random_state)
         sample, predicted = self._many_rows(view), self._drawn_in(view)
         target = _sample_target(sample, self.target.encoding)
@@ -252,13 +259,21 @@ class DrawnViews(ViewedSample):
         splits = [(np.flatnonzero(train), np.flatnonzero(inside)) for inside, train in pairs]
         scores = solver.scores(sample.X, target, predicted.X, splits)
         found = estimated(candidate, solver, None, scores, self.target)
-        if not found.solver.slope:
-            return []
+        return [FittedApart(**vars(found))] if found.solver.slope else []
 
-        def member() -> EstimatorMember:
-            return EstimatorMember(view, None, None, found.solver.fit(sample.X, target))
-
-        return [FittedApart(**vars(found), member=member)]
+    def _fitted_to_all(
+        self, found: FittedApart, on_failure: Callable[[str], None]
+    ) -> FittedApart | None:
+        """Fit an estimator to as many rows as fit into memory; None with a message if it fails."""
+        view = found.candidate.view
+        try:
+            sample = self._many_rows(view)
+            target = _sample_target(sample, self.target.encoding)
+            fitted = found.solver.fit(sample.X, target)
+        except Exception as error:
+            on_failure(left_out_message(found.candidate.descriptions, error))
+            return None
+        return replace(found, member=EstimatorMember(view, None, None, fitted))
 
     def fitted(self, kept: Sequence[Evaluation], rows: Array) -> list[AnyMember]:
         """Fit ridge regressions on Nyström features of all rows; see :class:`ViewedSample`."""
@@ -266,7 +281,7 @@ class DrawnViews(ViewedSample):
         # Widths are chosen for the best kernel, and changed by the same factor in others.
         for k in sorted(range(len(kept)), key=lambda k: kept[k].cost):
             if isinstance(one := kept[k], FittedApart):
-                members[k] = one.member()
+                members[k] = one.member
             else:
                 members[k], like = self.member(one.kernel, one.candidate, one.loo_error, like)
         return [members[k] for k in range(len(kept))]
@@ -402,7 +417,7 @@ class DrawnViews(ViewedSample):
         uses_labels = {id(e.candidate): e.candidate for e in kept if e.learned_from_some}
         learned = {key: _learned_if_possible(inside, c) for key, c in uses_labels.items()}
         like = None
-        for e, values in predicted:
+        for e, values in sorted(predicted, key=lambda pair: pair[0].cost):
             if id(e.candidate) not in learned:
                 continue
             values[part] = 0.0

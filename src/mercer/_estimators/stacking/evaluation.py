@@ -458,11 +458,11 @@ class FittedApart(Evaluation):
 
     Attributes
     ----------
-    member : callable
-        Function that returns the member, fitted to all rows.
+    member : EstimatorMember, default=None
+        The member that is fitted to all rows; None before.
     """
 
-    member: Callable[[], Any] = field(kw_only=True)
+    member: Any = field(default=None, kw_only=True)
 
     @property
     def learned_from_some(self) -> bool:

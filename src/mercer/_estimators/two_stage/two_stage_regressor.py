@@ -88,8 +88,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     n_components : int or "auto", default="auto"
         Number of centers of the Nyström features. "auto" takes all samples if their kernel values
         in single precision fit in scikit-learn's `working_memory` (16,384 samples in 1 GB) or, for
-        up to 20,000 samples, or up to 40,000 if there is little noise, in a quarter of the
-        available memory. Otherwise, it takes 1,500, or 1,000 for more than 50,000 samples.
+        up to 20,000 samples, or up to 40,000 if the default learner finds little noise, in a
+        quarter of the available memory. Otherwise, it takes 1,500, or 1,000 for more than 50,000
+        samples.
     random_state : int, RandomState instance or None, default=0
         Seed or generator that draws the centers, and the samples from which the kernel is learned.
     device : {"cpu", "cuda", "auto"}, default="cpu"
