@@ -203,14 +203,19 @@ class DrawnViews(ViewedSample):
             known = [*(e.deviations for e in chosen.kept), *(e.deviations[rows] for e in trees)]
             kept = with_sums(kept, known, self.take(rows), combine)
             evaluations += [e for e in kept if all(e is not other for other in evaluations)]
-        if trees:
-            kept = self._worth_all_rows(kept, rows, combine)
-        fits: dict[Evaluation, Evaluation | None] = {
-            e: self._fitted_to_all(e, on_failure) for e in kept if isinstance(e, FittedApart)
-        }
-        found = (fits.get(e, e) for e in evaluations), (fits.get(e, e) for e in kept)
-        evaluations, kept = ([e for e in some if e is not None] for some in found)
-        return replace(chosen, evaluations=evaluations, kept=kept)
+        if not trees:
+            return replace(chosen, evaluations=evaluations, kept=kept)
+        fits = dict[Evaluation, Evaluation | None]()
+        worth, has_failed = kept, True
+        while has_failed:
+            kept = [e for e in kept if fits.get(e, e) is not None]
+            worth = self._worth_all_rows(kept, rows, combine)
+            new = [e for e in worth if isinstance(e, FittedApart) and e not in fits]
+            fits |= {e: self._fitted_to_all(e, on_failure) for e in new}
+            has_failed = any(fits[e] is None for e in new)
+        found = [[fits.get(e, e) for e in some] for some in (evaluations, worth)]
+        evaluations, worth = ([e for e in some if e is not None] for some in found)
+        return replace(chosen, evaluations=evaluations, kept=worth)
 
     def _worth_all_rows(
         self, kept: Sequence[Evaluation], rows: Array, combine: Combine
