@@ -29,8 +29,9 @@ _CENTERS, _CENTERS_OF_MANY = 1500, 1000
 """Numbers of centers of at most 50,000 rows, and of more."""
 
 LITTLE_NOISE = 0.1
-"""Below this left-out error of a kernel, relative to that of the mean, features are expected to
-predict worse than the kernel between all rows."""
+"""A kernel whose left-out error, relative to that of the mean, is lower than this is fitted to all
+pairs of rows if possible: features predict worse. With 25,000 rows of kin40k, they err 2.5 times as
+much."""
 
 
 def check_approximation(approximation: str, **numbers: Any) -> None:
