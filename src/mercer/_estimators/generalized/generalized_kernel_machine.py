@@ -31,7 +31,7 @@ from mercer._gram.tiles import serial_algebra
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._solvers.glm import GLM, GLMFit
 from mercer._solvers.grids import as_grid
-from mercer._solvers.likelihoods import Likelihood, log_losses
+from mercer._solvers.likelihoods import GLMLikelihood, log_losses
 from mercer.kernels import Gaussian, Kernel, WeightedSum
 from mercer.kernels._column_names import with_names
 from mercer.kernels._conversion import KernelDictionary
@@ -90,7 +90,7 @@ class GeneralizedKernelMachine(KernelEstimator):
     def _fit_machines(
         self,
         data: TrainingData,
-        likelihoods: Sequence[Likelihood],
+        likelihoods: Sequence[GLMLikelihood],
         predicted: Callable[[Sequence[Array], Indices], Array],
         losses: Callable[[Array, Indices], Array],
     ) -> Array:
@@ -101,7 +101,7 @@ class GeneralizedKernelMachine(KernelEstimator):
         data : TrainingData
             The samples. If widths are searched, ridge regression is fitted to their labels or
             responses.
-        likelihoods : sequence of Likelihood
+        likelihoods : sequence of GLMLikelihood
             One for each machine.
         predicted : callable
             A function that maps the leave-one-out linear predictors of all machines, and the
@@ -152,7 +152,7 @@ class GeneralizedKernelMachine(KernelEstimator):
         X: Features,
         data: TrainingData,
         codes: NDArray[np.intp],
-        likelihoods: Sequence[Likelihood],
+        likelihoods: Sequence[GLMLikelihood],
         probabilities: Callable[[Sequence[Array], Indices], Array],
     ) -> Self:
         """Fit machines to classes; see :meth:`_fit_machines`.
@@ -164,7 +164,7 @@ class GeneralizedKernelMachine(KernelEstimator):
         data : TrainingData
         codes : ndarray of int of shape (n_samples,)
             Class indices of the samples.
-        likelihoods : sequence of Likelihood
+        likelihoods : sequence of GLMLikelihood
         probabilities : callable
         """
         data = with_copies(data)

@@ -336,7 +336,7 @@ def of_residuals(sample: Sample, rows: NDArray[np.intp], residuals: Array) -> He
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class SecondStage:
     """A second stage that was fitted to a learned kernel.
 
     Attributes
@@ -367,12 +367,12 @@ class Evaluation:
     candidates: Sequence[CandidateKernel] = ()
 
 
-def best(evaluations: Iterable[Evaluation]) -> Evaluation:
+def best(evaluations: Iterable[SecondStage]) -> SecondStage:
     """Return the evaluation with the best score, or the first one if there are no scores or ties.
 
     Parameters
     ----------
-    evaluations : iterable of Evaluation
+    evaluations : iterable of SecondStage
         Evaluations, beginning with the kernel that has the lowest error in ridge regression. If the
         first has no score, the others are not evaluated.
     """
@@ -463,7 +463,7 @@ class ExactStage(ABC):
         return learn_gram(first, self.sample, self.task)
 
     @abstractmethod
-    def evaluate(self, learned: LearnedGram) -> Evaluation:
+    def evaluate(self, learned: LearnedGram) -> SecondStage:
         """Choose a penalty, and fit the predictor."""
 
 
@@ -485,13 +485,13 @@ class RidgeStage(ExactStage):
     scoring: Scoring
     chooses_kernel: bool
 
-    def evaluate(self, learned: LearnedGram) -> Evaluation:
+    def evaluate(self, learned: LearnedGram) -> SecondStage:
         """See :class:`ExactStage`; of equally good values of alpha, the largest is chosen."""
         sample, means = self.sample, learned.centering.means
         if self.scoring is None and isinstance(self.alpha, Real):
             alpha = float(self.alpha)
             ridge = fit_ridge(learned.centered, sample.y, alpha, sample.weights, means)
-            return Evaluation(learned.learner, ridge, alpha)
+            return SecondStage(learned.learner, ridge, alpha)
         targets = sample.y.reshape(len(sample), -1)
         deviation = response_deviation(targets, sample.weights)
         unit = np.where(deviation > 0, deviation, 1.0)
@@ -513,7 +513,7 @@ class RidgeStage(ExactStage):
         else:
             ridge = ridge_of(unit * tried.dual(alpha), sample.y, alpha, sample.weights, means)
         score = None if self.scoring is None else float(scores[at])
-        return Evaluation(learned.learner, ridge, alpha, results, score, kept)
+        return SecondStage(learned.learner, ridge, alpha, results, score, kept)
 
     def _tried(self, learned: LearnedGram, targets: Array) -> TriedPenalties:
         """Try penalties in folds, or by leaving out samples or groups one at a time."""
@@ -677,11 +677,11 @@ class MachineStage(ExactStage):
     scoring: Scoring
 
     @early_stops_ignored()
-    def evaluate(self, learned: LearnedGram) -> Evaluation:
+    def evaluate(self, learned: LearnedGram) -> SecondStage:
         """See :class:`ExactStage`; of equally good values of C, the smallest is chosen."""
         sample = self.sample
         centerer = KernelCenterer().set_output(transform="default").fit(learned.gram)
-        found = Evaluation(learned.learner, None, float(self._grid[0]))
+        found = SecondStage(learned.learner, None, float(self._grid[0]))
         if self.splits:
             found = self._searched(learned)
         assert found.penalty is not None
@@ -693,7 +693,7 @@ class MachineStage(ExactStage):
     def _grid(self) -> Array:
         return as_grid("C", self.C, FIRST_TRIED)
 
-    def _searched(self, learned: LearnedGram) -> Evaluation:
+    def _searched(self, learned: LearnedGram) -> SecondStage:
         """Choose C by accuracies or scores in folds, and calibrate out-of-fold decision values."""
         sample, splits = self.sample, self.splits
         codes, anew = np.searchsorted(self.classes, sample.y), learned.is_learned_in_folds
@@ -720,7 +720,7 @@ class MachineStage(ExactStage):
             results, kept = choice.results, replace(kept, correct=choice.correct)
             score = choice.accuracy if scores is None else float(np.nanmax(means))
             warn_at_edge("C", grid, means, unbounded=choice.unbounded)
-        return Evaluation(learned.learner, None, choice.C, results, score, kept, temperature)
+        return SecondStage(learned.learner, None, choice.C, results, score, kept, temperature)
 
     def _scores(self, codes: NDArray[np.intp], paths: Sequence[SVMPath]) -> Array:
         """Score the probabilities for each C, which are calibrated as in a fit with this C."""

@@ -45,8 +45,8 @@ from mercer._estimators.kernel_estimator import TrainingData, new_samples
 from mercer._estimators.kernel_learner import KernelLearner
 from mercer._estimators.learners import ContinuousAlignment
 from mercer._estimators.two_stage.exact_stages import (
-    Evaluation,
     ExactStage,
+    SecondStage,
     best,
     rows_of,
 )
@@ -228,7 +228,7 @@ class TwoStage(
             report()
         return self._store(found, found.candidates or candidates)
 
-    def _store(self, found: Evaluation, candidates: Sequence[CandidateKernel]) -> Self:
+    def _store(self, found: SecondStage, candidates: Sequence[CandidateKernel]) -> Self:
         """Set the fitted attributes from the best evaluation."""
         learner, held_out = found.learner, found.held_out
         if not hasattr(learner, "n_features_in_"):

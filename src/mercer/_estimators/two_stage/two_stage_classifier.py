@@ -29,9 +29,9 @@ from mercer._data.types import (
 from mercer._data.weights import with_class_weights
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.two_stage.exact_stages import (
-    Evaluation,
     ExactStage,
     MachineStage,
+    SecondStage,
 )
 from mercer._estimators.two_stage.feature_stage import FeatureStage
 from mercer._estimators.two_stage.kernel_choice import CandidateKernel
@@ -258,7 +258,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         self._set_classes(all_labels(found.sample), np.asarray(found.target.classes))
         return found
 
-    def _store(self, found: Evaluation, candidates: Sequence[CandidateKernel]) -> Self:
+    def _store(self, found: SecondStage, candidates: Sequence[CandidateKernel]) -> Self:
         super()._store(found, candidates)
         if isinstance(held_out := found.held_out.given, HeldOutProbabilities):
             self._held_out = held_out.of_all(self._seen)
