@@ -11,11 +11,9 @@ from sklearn.utils import check_X_y, get_tags
 from sklearn.utils.validation import validate_data
 
 from mercer._blocks.approximation import MOST_PAIRED_ROWS, all_are_centers
-from mercer._blocks.blocks import BlockSource, Encoder, MaybeLazy
-from mercer._blocks.dask_source import DaskSource
+from mercer._blocks.blocks import BlockSource, MaybeLazy, MemorySource
+from mercer._blocks.dask_source import DaskSource, is_dask
 from mercer._blocks.listed_folds import ListedFolds
-from mercer._blocks.memory_source import memory_source
-from mercer._blocks.numeric_tables import is_dask
 from mercer._blocks.row_sample import RowWeights, class_row_weights, row_folds, sample_positions
 from mercer._data.arrays import owned, owned_target
 from mercer._data.copies import with_copies
@@ -209,14 +207,7 @@ def in_memory(X: Table, y: PerSample) -> tuple[Table, PerSample]:
     source = block_source(X, y)
     rows, targets = source.take_raw(np.arange(source.count_rows()))
     check_target_values(targets)
-    rows = source.as_input(rows)
-    return (rows if source.encoder is None else source.encoder.transform(rows)), targets
-
-
-def _head(source: BlockSource) -> Table:
-    """Return a few rows as an estimator receives them, with the names of their columns."""
-    head = source.head()
-    return head if source.encoder is None else source.encoder.transform(head)
+    return source.encoded(rows), targets
 
 
 def drawn_rows(
@@ -259,7 +250,7 @@ def drawn_rows(
         weights of samples, groups or folds are given for a source.
     """
     if isinstance(X, BlockSource):
-        source, head = block_source(X, y), _head(X)
+        source, head = block_source(X, y), X.encoded(X.head())
         validate_data(estimator, head, skip_check_array=True)
         names = column_names(head)
         needs_rows = {"sample_weight": sample_weight, "groups": groups, "cv": divide}
@@ -359,14 +350,12 @@ def predict_rows(
         with table_advice(estimator):
             return function(validate_data(estimator, X, reset=False, **checks_of(estimator)))
     source = source.without_target()
-    validate_data(estimator, _head(source), reset=False, skip_check_array=True)
+    validate_data(estimator, source.encoded(source.head()), reset=False, skip_check_array=True)
     found = source.map(lambda block: function(block.X))
     return found if is_dask(X) else np.concatenate(list(found))
 
 
-def block_source(
-    X: Table, y: PerSample = None, *, block_rows: int | None = None, encoder: Encoder = None
-) -> BlockSource:
+def block_source(X: Table, y: PerSample = None, *, block_rows: int | None = None) -> BlockSource:
     """Return a source of blocks of a table's rows.
 
     Parameters
@@ -378,9 +367,6 @@ def block_source(
         If X is a Dask collection, y may be one that is divided like X.
     block_rows : int, default=None
         Largest number of rows of a block. If None, 4,096, or fewer if there are many features.
-    encoder : transformer, default=None
-        A fitted transformer that turns the input's rows into numbers. Without it, all columns must
-        hold numbers.
 
     Returns
     -------
@@ -396,7 +382,7 @@ def block_source(
             raise ValueError("y must be None, because the source X has its own targets.")
         return X
     if is_dask(X):
-        return DaskSource(X, y, block_rows, encoder)
+        return DaskSource(X, y, block_rows)
     if is_dask(y):
         raise ValueError("y is a Dask collection, and X is not; both must be.")
-    return memory_source(X, y, block_rows, encoder)
+    return MemorySource(X, y, block_rows)
