@@ -16,6 +16,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import TransformerMixin
 from sklearn.utils import assert_all_finite, check_array
+from sklearn.utils.validation import _num_samples
 
 from mercer._data.types import Array, Features, PerSample, Table
 from mercer._data.validation import check_number
@@ -158,7 +159,7 @@ class BlockSource(ABC):
         """
 
     @abstractmethod
-    def only_targets(self) -> Self:
+    def only_targets(self) -> BlockSource:
         """Return a source of the same targets whose blocks have no features."""
 
     @abstractmethod
@@ -334,8 +335,8 @@ class MemorySource(BlockSource):
 
     Parameters
     ----------
-    X : array-like, sparse matrix or data frame of shape (n_rows, n_columns)
-        Sparse matrices in formats other than CSR are copied to CSR.
+    X : array-like, sparse matrix or data frame of shape (n_rows, n_columns), or None
+        Sparse matrices in formats other than CSR are copied to CSR. None stands for no columns.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs), or None
     block_rows : int, default=None
     start : int, default=0
@@ -357,6 +358,7 @@ class MemorySource(BlockSource):
         self, X: Table, y: PerSample = None, block_rows: int | None = None, start: int = 0
     ) -> None:
         super().__init__(block_rows)
+        X = np.empty((_num_samples(y), 0)) if X is None else X
         self.X = X.tocsr() if issparse(X) else X if is_frame(X) else np.asanyarray(X)
         self.y = None if y is None else np.asarray(y)
         self.start = start
@@ -382,10 +384,9 @@ class MemorySource(BlockSource):
         table = self.X.iloc if hasattr(self.X, "iloc") else self.X
         return table[rows], None if self.y is None else self.y[rows]
 
-    def only_targets(self) -> Self:
+    def only_targets(self) -> MemorySource:
         """Return a source of the same targets whose blocks have no features."""
-        none = np.empty((self.count_rows(), 0))
-        return self._changed(X=none, encoder=None, _block_rows=self.rows_together(1))
+        return MemorySource(None, self.y, self.rows_together(1), self.start)
 
     def without_target(self) -> Self:
         """Return a source of the same features."""

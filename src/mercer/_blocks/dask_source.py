@@ -87,8 +87,10 @@ class DaskSource(BlockSource):
 
     def raw_blocks(self) -> Iterator[Block]:
         """Yield the partitions that have rows; one is in this process at a time."""
-        found = (computed([task(_raw_block, piece)], self.client) for piece in self._pieces())
-        return (raw for [raw] in found if raw.n_rows)
+        for piece, start in zip(self._pieces(), self._starts(), strict=True):
+            [(X, y)] = computed([piece.take_raw(slice(None))], self.client)
+            if X.shape[0]:
+                yield Block(X, y, start)
 
     def only_targets(self) -> Self:
         """Return a source of the same targets whose blocks have no features."""
@@ -102,30 +104,29 @@ class DaskSource(BlockSource):
 
     def take_raw(self, rows: Array) -> tuple[Table, Array | None]:
         """Return some rows as the partitions hold them, and their targets."""
-        ends = np.cumsum(self._counts())
-        starts, parts = ends - self._counts(), np.split(rows, np.searchsorted(rows, ends[:-1]))
+        starts = self._starts()
+        parts = np.split(rows, np.searchsorted(rows, starts[1:]))
         found = [
-            task(_raw_block, piece, part - start)
+            piece.take_raw(part - start)
             for piece, start, part in zip(self._pieces(), starts, parts, strict=True)
             if part.size
         ]
-        taken = computed(found, self.client) or [Block(self._head[:0])]
-        targets = [raw.y for raw in taken if raw.y is not None]
-        return _stacked([raw.X for raw in taken]), np.concatenate(targets) if targets else None
+        tables, targets = zip(
+            *computed(found, self.client) or [(self._head[:0], None)], strict=True
+        )
+        return _stacked(tables), None if targets[0] is None else np.concatenate(targets)
 
     def reduce(self, statistic: BlockStatistic[State]) -> State:
         """Accumulate a statistic on the workers; see `BlockSource.reduce`."""
-        self.check()
-        return reduce_pieces(self._pieces(), self._counts(), statistic, self)
+        return reduce_pieces(self._pieces(), statistic, self)
 
     def map(self, function: Callable[[Block], Array]) -> da.Array:
         """Return the results for all rows as a lazy Dask array; see `BlockSource.map`."""
         import dask.array as da
-        from dask import delayed
 
         self.check()
         example = np.asarray(function(next(self.converted(Block(self._head), 1))))[:0]
-        plan = delayed((function, example, self._block_rows, self.encoder), traverse=False)
+        plan = sent((function, example, self._block_rows, self.encoder))
         lengths: list[Any] = self._lengths or [np.nan] * len(self._features)
         parts = [
             da.from_delayed(task(_results, plan, X), (n_rows, *example.shape[1:]), meta=example)
@@ -140,23 +141,14 @@ class DaskSource(BlockSource):
             self._lengths = computed([task(_num_samples, part) for part in counted], self.client)
         return self._lengths
 
+    def _starts(self) -> list[int]:
+        """Return the positions of the first rows of the partitions."""
+        return [0, *np.cumsum(self._counts()[:-1]).tolist()]
+
     def _pieces(self) -> list[Delayed]:
         """Return delayed sources of the partitions."""
-        starts = np.cumsum([0, *self._counts()[:-1]]).tolist()
-        return [
-            task(_piece, X, y, self._block_rows, start)
-            for X, y, start in zip(self._features, self._targets, starts, strict=True)
-        ]
-
-
-def _piece(X: Table, y: Array, block_rows: int | None, start: int) -> MemorySource:
-    """Return the source of a partition, whose blocks have no features if X is None."""
-    return MemorySource(np.empty((len(y), 0)) if X is None else X, y, block_rows, start)
-
-
-def _raw_block(source: MemorySource, rows: Array | slice = slice(None)) -> Block:
-    """Return rows of a piece as the partition holds them."""
-    return Block(*source.take_raw(rows), source.start)
+        parts = zip(self._features, self._targets, self._starts(), strict=True)
+        return [task(MemorySource, X, y, self._block_rows, start) for X, y, start in parts]
 
 
 def _results(plan: tuple[Any, ...], X: Table) -> Array:
@@ -166,7 +158,7 @@ def _results(plan: tuple[Any, ...], X: Table) -> Array:
     return np.concatenate([none, *(np.asarray(function(block)) for block in source)])
 
 
-def _stacked(tables: list[Table]) -> Table:
+def _stacked(tables: Sequence[Table]) -> Table:
     """Stack the rows of tables of the same kind."""
     if hasattr(tables[0], "iloc"):
         import pandas as pd
@@ -206,7 +198,6 @@ def is_dask(X: object) -> bool:
 
 def reduce_pieces(
     pieces: Sequence[Delayed | BlockSource],
-    counts: Sequence[int],
     statistic: BlockStatistic[State],
     whole: BlockSource,
 ) -> State:
@@ -219,17 +210,14 @@ def reduce_pieces(
     Parameters
     ----------
     pieces : sequence of BlockSource or Delayed
-    counts : sequence of int
-        Their numbers of rows.
     statistic : BlockStatistic
     whole : BlockSource
         Provides the encoder of the pieces, the client, and `on_rows`.
     """
-    from dask import delayed
-
+    whole.check()
     if not pieces:
         return statistic.start()
-    plan = delayed((statistic, whole.encoder), pure=False, traverse=False)
+    plan = sent((statistic, whole.encoder))
     level = states = [task(_added, plan, piece) for piece in pieces]
     while len(level) > 1:
         level = [task(_merged, plan, *level[i : i + 2]) for i in range(0, len(level), 2)]
@@ -239,7 +227,8 @@ def reduce_pieces(
         from distributed import as_completed
 
         # Only counts are returned here, so that states can be released once merged.
-        done = [task(_second, state, n_rows) for state, n_rows in zip(states, counts, strict=True)]
+        pairs = zip(states, pieces, strict=True)
+        done = [task(_second, state, piece.count_rows()) for state, piece in pairs]
         total, *futures = client.compute([*level, *done])
         for future in as_completed(futures, loop=client.loop):
             if future.status != "finished":
@@ -278,11 +267,9 @@ def map_pieces(
     pieces : iterable of BlockSource
     client : distributed.Client
     """
-    from dask import delayed
-
     with cluster(client):
-        sent = client.persist(delayed(function, pure=False, traverse=False))
-        futures = (client.compute(task(call, sent, piece)) for piece in pieces)
+        there = client.persist(sent(function))
+        futures = (client.compute(task(call, there, piece)) for piece in pieces)
         waiting = deque(islice(futures, 2 * max(sum(client.nthreads().values()), 1)))
         while waiting:
             yield waiting.popleft().result()
@@ -305,18 +292,23 @@ def computed(tasks: Sequence[Delayed], client: Client | None) -> list[Any]:
         return list(running.gather(running.compute(list(tasks))))
 
 
-def task(function: Callable[..., object], *arguments: object) -> Delayed:
-    """Return a delayed call with a unique key."""
+def sent(value: Any) -> Delayed:
+    """Return a delayed object with a unique key, which is sent to workers once."""
     from dask import delayed
 
-    return delayed(function, pure=False)(*arguments)
+    return delayed(value, pure=False, traverse=False)
+
+
+def task(function: Callable[..., object], *arguments: object) -> Delayed:
+    """Return a delayed call with a unique key."""
+    return sent(function)(*arguments)
 
 
 @contextmanager
 def cluster(client: Client | None) -> Iterator[Client | None]:
     """Yield the given client, or the current one, or None if there is neither.
 
-    The client must be open, and the various errors of a cluster that is lost become one.
+    The various errors of a client that is closed, and of a cluster that is lost, become one.
     """
     if client is None and "distributed" in sys.modules:
         from distributed import Client
@@ -326,11 +318,6 @@ def cluster(client: Client | None) -> Iterator[Client | None]:
     if client is None:
         yield None
         return
-    if client.status != "running":
-        raise RuntimeError(
-            f"The Dask client is {client.status}: it has no connection to a cluster. "
-            "Make a new one, and start again."
-        )
     import asyncio
     import concurrent.futures
 
@@ -354,5 +341,5 @@ def cluster(client: Client | None) -> Iterator[Client | None]:
             raise
         raise RuntimeError(
             "The Dask cluster was lost before the pass over the rows was done: its scheduler or "
-            "the client was closed. Connect a new client, and start again."
+            "the client is closed. Connect a new client, and start again."
         ) from error

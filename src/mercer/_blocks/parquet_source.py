@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -158,6 +157,7 @@ class ParquetSource(BlockSource):
         if self._kept is not None:
             return int(self._kept.sum())
         if self._n_rows is None:
+            # A dataset's own count with this condition has rows whose target is NaN.
             parts = self._batches(self.target_names, self.rows_together(1))
             counts = (_known_rows(part).size for part in parts)
             self._n_rows = sum(counts) if self.target_names else self._dataset.count_rows()
@@ -250,9 +250,7 @@ class ParquetSource(BlockSource):
         """Compute a statistic of all rows, on a cluster if there is a client."""
         if self.client is None:
             return super().reduce(statistic)
-        self.check()
-        pieces = self.with_encoder(None).pieces()
-        return reduce_pieces(pieces, [one.count_rows() for one in pieces], statistic, self)
+        return reduce_pieces(self.with_encoder(None).pieces(), statistic, self)
 
     def map_frames(self, function: Callable[[pd.DataFrame], Result]) -> Iterator[Result]:
         """Apply a function to consecutive rows as the files hold them, and yield results in order.
@@ -281,8 +279,8 @@ class ParquetSource(BlockSource):
         """
         if self.client is None:
             return (function(self.as_input(raw.X)) for raw in self.raw_blocks())
-        found = map_pieces(partial(_results_of, function), self.pieces(), self.client)
-        return chain.from_iterable(found)
+        parts = map_pieces(lambda one: [*one.map_frames(function)], self.pieces(), self.client)
+        return chain.from_iterable(parts)
 
     def pieces(self, n_rows: int = 2**17) -> list[ParquetSource]:
         """Divide the row groups into consecutive sources, for several workers.
@@ -343,11 +341,6 @@ class ParquetSource(BlockSource):
                     f"{part.path} is damaged: {n_claimed:,} rows are announced, and {n_read:,} are "
                     "there."
                 )
-
-
-def _results_of(function: Callable[[pd.DataFrame], Result], piece: ParquetSource) -> list[Result]:
-    """Return the results for all batches of a piece."""
-    return list(piece.map_frames(function))
 
 
 def _arrow() -> Any:

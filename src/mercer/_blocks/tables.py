@@ -137,18 +137,26 @@ class DrawnSample(TableSample):
         if len(self) >= min(max_rows, self.source.count_rows()):
             return self
         positions = sample_positions(self.source, max_rows, random_state)
+        return self.at(positions, multi_output=self.y.ndim == 2)
+
+    def at(self, positions: Array, estimator: BaseEstimator | None = None, **checks: Any) -> Self:
+        """Return other rows of the same table, without their indices among those that were given.
+
+        Parameters
+        ----------
+        positions : ndarray of int of shape (n_samples,)
+        estimator : estimator, default=None
+            Messages about the target name it.
+        **checks : object
+            Arguments of scikit-learn's `check_X_y` for the target.
+        """
         raw, targets = self.source.take_raw(positions)
-        table, targets = check_X_y(
-            self.source.numbers(raw), targets, multi_output=self.y.ndim == 2, **_CHECKS
-        )
+        check_target_values(targets, estimator)
+        X, y = check_X_y(self.source.numbers(raw), targets, **_CHECKS, **checks)
+        groups = None if self.all_groups is None else self.all_groups[positions]
+        weights = self.all_weights.of(y, positions)
         return replace(
-            self,
-            X=table,
-            y=targets,
-            weights=self.all_weights.of(targets, positions),
-            groups=None if self.all_groups is None else self.all_groups[positions],
-            kept=None,
-            positions=positions,
+            self, X=X, y=y, weights=weights, groups=groups, kept=None, positions=positions
         )
 
 
@@ -255,12 +263,12 @@ def drawn_rows(
         names = column_names(head)
         needs_rows = {"sample_weight": sample_weight, "groups": groups, "cv": divide}
         weights = _weights_of_source(estimator, source, needs_rows)
-        all_groups = kept = resampling = weightless_y = None
+        groups = kept = resampling = weightless_y = None
     else:
         rows = validated_rows(estimator, X, y, sample_weight, groups, copy=False, **checks)
         data = with_copies(rows)
         source, names = block_source(data.X, data.y), data.names
-        weights, all_groups, kept = data.weights, data.groups, data.kept
+        weights, groups, kept = data.weights, data.groups, data.kept
         weightless_y = data.weightless_y
         resampling = None if divide is None else divide(data)
     listed = None if resampling is None else ListedFolds.of_resampling(resampling)
@@ -269,24 +277,19 @@ def drawn_rows(
         takes_all = all_are_centers(n_rows) or n_rows <= MOST_PAIRED_ROWS
         max_rows = n_rows if takes_all else 20_000
     positions = sample_positions(source, max_rows, random_state, stratify=is_classifier(estimator))
-    raw, targets = source.take_raw(positions)
-    check_target_values(targets, estimator)
-    table, targets = check_X_y(source.numbers(raw), targets, **_CHECKS, **checks)
-    return DrawnSample(
-        table,
-        targets,
-        weights.of(targets, positions),
-        positions if kept is None else kept[positions],
-        groups=None if all_groups is None else all_groups[positions],
+    whole = DrawnSample(
+        None,
         weightless_y=weightless_y,
         names=names,
         source=source,
         positions=positions,
         all_weights=weights,
-        all_groups=all_groups,
+        all_groups=groups,
         all_resampling=resampling,
         listed=listed,
     )
+    kept = positions if kept is None else kept[positions]
+    return replace(whole.at(positions, estimator, **checks), kept=kept)
 
 
 def _weights_of_source(
