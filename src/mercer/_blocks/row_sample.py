@@ -44,9 +44,10 @@ class ClassCounts:
         ValueError
             If a class is not among `classes`.
         """
-        codes = np.minimum(np.searchsorted(self.classes, y), self.classes.size - 1)
-        if np.any(unknown := self.classes[codes] != y):
-            raise ValueError(f"y has an unknown class: {y[unknown][0]!r}.")
+        positions = {value: code for code, value in enumerate(self.classes.tolist())}
+        codes = np.array([positions.get(value, -1) for value in y.tolist()], dtype=np.intp)
+        if np.any(codes < 0):
+            raise ValueError(f"y has an unknown class: {y[codes < 0][0]!r}.")
         return codes
 
 

@@ -112,18 +112,6 @@ class DrawnSample(TableSample):
             return self.listed.trained(self.positions)
         return ~self.held_out(n_folds)
 
-    def apart(self, rows: Array) -> Self:
-        """Return some of the samples as if they were all rows of a table; see :meth:`take`."""
-        part = self.take(rows)
-        return replace(
-            part,
-            source=block_source(part.X, part.y),
-            positions=np.arange(len(part)),
-            all_weights=part.weights,
-            all_groups=part.groups,
-            listed=None if part.listed is None else part.listed.take(part.positions),
-        )
-
     def resized(self, max_rows: int, random_state: RandomState) -> Self:
         """Return at most `max_rows` rows of the same table: some of these rows, or more.
 
