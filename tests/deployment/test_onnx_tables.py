@@ -90,6 +90,7 @@ class TestViewsAndEncoders:
             make_column_transformer((StandardScaler(), slice(1, None)), (PCA(1), np.array([0, 2]))),
             make_column_transformer((MinMaxScaler(), [-1]), remainder="passthrough"),
             make_pipeline(PCA(3), make_column_transformer((MinMaxScaler(), [2, 0, 1]))),
+            WEIGHTED,
         ],
         ids=repr,
     )
@@ -119,6 +120,16 @@ class TestViewsAndEncoders:
         step = make_column_transformer((encoder, ["town", "code"]), remainder="passthrough")
         model = make_pipeline(step, TwoStageRegressor(alpha=0.1)).fit(frame, responses(X))
         new = pd.DataFrame({"code": [7, 1, 8], "size": 0.5, "town": ["Thun", None, "Chur"]})
+        compared(model, to_onnx(model, frame, dtype="float64"), new, 1e-9)
+
+    @pytest.mark.filterwarnings("ignore:Found unknown categories")
+    @pytest.mark.parametrize("drop", ["first", "if_binary", ["b", "x"]])
+    def test_dropped_categories(self, drop: Any) -> None:
+        frame = pd.DataFrame({"kind": np.where(X[:, 0] > 0.0, "a", "b")})
+        frame["letter"] = np.where(X[:, 1] > 1.0, "x", np.where(X[:, 1] < 0.0, "y", "z"))
+        encoder = OneHotEncoder(drop=drop, handle_unknown="ignore")
+        model = make_pipeline(encoder, TwoStageRegressor(alpha=0.1)).fit(frame, responses(X))
+        new = frame.replace({"letter": {"z": "w"}})
         compared(model, to_onnx(model, frame, dtype="float64"), new, 1e-9)
 
     @pytest.mark.parametrize("n_classes", [0, 3])
@@ -194,7 +205,6 @@ class TestStepsWithoutOperators:
             (FunctionTransformer(np.abs), "does not convert .*absolute.* function is None"),
             (Binarizer(threshold=X[0, 0]), r"other numbers than \[Binarizer\(threshold="),
             (SimpleImputer(missing_values=-1.0), r"SimpleImputer\(missing_values=-1\.0\)"),
-            (WEIGHTED, "transformer_weights"),
             (make_pipeline(column_encoders()["categories"]), "Numbers of an array"),
         ],
     )
@@ -232,10 +242,16 @@ class TestStepsWithoutOperators:
             to_onnx(model.fit(told, responses(X)), told)
 
     @pytest.mark.parametrize(
-        "settings", [{"drop": "first"}, {"handle_unknown": "error"}], ids=["drop", "unknown"]
+        "settings",
+        [
+            {"handle_unknown": "error"},
+            {"drop": "first", "handle_unknown": "infrequent_if_exist", "max_categories": 2},
+        ],
+        ids=["unknown", "drop"],
     )
     def test_settings_of_encoders(self, settings: dict[str, Any]) -> None:
-        frame = pd.DataFrame({"kind": np.where(X[:, 0] > 0.0, "a", "b")})
+        kinds = np.where(X[:, 0] > 0.0, "a", np.where(X[:, 1] > 1.0, "b", "c"))
+        frame = pd.DataFrame({"kind": kinds})
         encoder = OneHotEncoder(sparse_output=False, **settings)
         model = make_pipeline(encoder, TwoStageRegressor(alpha=0.1)).fit(frame, responses(X))
         name = next(iter(settings))

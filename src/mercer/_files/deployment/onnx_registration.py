@@ -1,0 +1,130 @@
+"""Converters of mercer's estimators and transformers, registered with skl2onnx."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+import mercer
+from mercer._files.deployment.compressed import CompressedClassifier, CompressedRegressor
+from mercer._files.deployment.onnx_predictions import output_names, predictions
+from mercer._files.deployment.onnx_steps import OPERATORS, Columns, numbers, transformed
+from mercer._files.deployment.onnx_tensors import TEXT, Graph, element_type, onnx
+from mercer.preprocessing import SoftClippingScaler
+
+if TYPE_CHECKING:
+    from skl2onnx.common._container import ModelComponentContainer
+    from skl2onnx.common._topology import Operator, Scope, Variable
+
+
+def register_onnx_converters() -> None:
+    """Let skl2onnx convert pipelines with estimators of mercer.
+
+    After this call, ``skl2onnx.to_onnx`` and ``skl2onnx.convert_sklearn`` convert the estimators
+    that predict, their compressions, `SoftClippingScaler`, and, if skrub is imported, its
+    `TableVectorizer` and `SquashingScaler`. The outputs are tensors, also for classifiers, and are
+    in double precision if an input is.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If onnx or skl2onnx is not installed.
+
+    See Also
+    --------
+    to_onnx : Export a model, and check the graph.
+
+    Notes
+    -----
+    skl2onnx 1.20 converts some steps of pipelines wrongly: missing and unknown categories, columns
+    that a `ColumnTransformer` reorders, and `Binarizer` in single precision. :func:`to_onnx` has
+    its own operators for the first two, and refuses a step whose graph computes other numbers.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> mercer.register_onnx_converters()  # doctest: +SKIP
+    """
+    onnx()
+    from skl2onnx import update_registered_converter
+
+    public = [getattr(mercer, name) for name in mercer.__all__]
+    kinds = [kind for kind in public if hasattr(kind, "kernel_expansion")]
+    kinds += [CompressedClassifier, CompressedRegressor, SoftClippingScaler]
+    if "skrub" in sys.modules:
+        from skrub import SquashingScaler, TableVectorizer
+
+        kinds += [SquashingScaler, TableVectorizer]
+    for kind in kinds:
+        update_registered_converter(
+            kind,
+            f"mercer {kind.__name__}",
+            _declare,
+            _convert,
+            parser=_parse,
+            options={"zipmap": [False]},
+        )
+
+
+def _parse(
+    scope: Scope, model: BaseEstimator, inputs: list[Variable], custom_parsers: Any = None
+) -> list[Variable]:
+    """Declare the outputs of a step or model to skl2onnx."""
+    from skl2onnx import get_model_alias
+    from skl2onnx.common.data_types import FloatTensorType
+
+    operator = scope.declare_local_operator(get_model_alias(type(model)), model)
+    operator.inputs = inputs
+    names = output_names(model) if hasattr(model, "kernel_expansion") else ["variable"]
+    operator.outputs += [scope.declare_local_variable(name, FloatTensorType()) for name in names]
+    return list(operator.outputs)
+
+
+def _declare(operator: Operator) -> None:
+    """Declare the types of the outputs to skl2onnx."""
+    from skl2onnx.common import data_types as types
+
+    is_double = any(isinstance(one.type, types.DoubleTensorType) for one in operator.inputs)
+    kinds: Any = {TEXT: types.StringTensorType, np.dtype(np.int64): types.Int64TensorType}
+    real = types.DoubleTensorType if is_double else types.FloatTensorType
+    _, _, found = _traced(operator, "_")
+    for variable, tensor in zip(operator.outputs, found, strict=True):
+        kind = kinds.get(tensor.dtype, real)
+        variable.set_type(kind([None, *tensor.shape[1:]]))
+
+
+def _convert(scope: Scope, operator: Operator, container: ModelComponentContainer) -> None:
+    """Append the operators of a step or model."""
+    if container.target_opset < OPERATORS[""]:
+        raise ValueError(f"Models of mercer need target_opset={OPERATORS['']} or more.")
+    graph, columns, found = _traced(operator, scope.get_unique_operator_name("mercer") + "_")
+    make_node = onnx().helper.make_node
+    for variable, tensor in zip(operator.inputs, columns, strict=True):
+        kind = element_type(tensor.dtype)
+        container.nodes.append(make_node("Cast", [variable.full_name], [tensor.name], to=kind))
+    container.nodes += graph.nodes
+    container.initializers += graph.constants
+    for variable, tensor in zip(operator.outputs, found, strict=True):
+        kind = variable.type.to_onnx_type().tensor_type.elem_type
+        container.nodes.append(make_node("Cast", [tensor.name], [variable.full_name], to=kind))
+    versions = OPERATORS | {"": container.target_opset}
+    domains = {node.domain for node in graph.nodes} | {""}
+    container.node_domain_version_pair_sets |= {(domain, versions[domain]) for domain in domains}
+
+
+def _traced(operator: Operator, prefix: str) -> tuple[Graph, Columns, Columns]:
+    """Return a graph with its inputs and outputs."""
+    from skl2onnx.common.data_types import StringTensorType
+
+    graph, model = Graph(prefix), operator.raw_operator
+    width = model.n_features_in_ if len(operator.inputs) == 1 else 1
+    columns: Columns = [
+        graph.input(one.raw_name, width, TEXT if isinstance(one.type, StringTensorType) else float)
+        for one in operator.inputs
+    ]
+    if hasattr(model, "kernel_expansion"):
+        return graph, columns, predictions(model, numbers(columns))
+    return graph, columns, transformed(model, columns)
