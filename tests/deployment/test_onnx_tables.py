@@ -194,6 +194,59 @@ class TestViewsAndEncoders:
             to_onnx(model, frame)
 
 
+@pytest.fixture
+def skrub_model() -> Any:
+    """A pipeline that starts with skrub's vectorizer."""
+    skrub = pytest.importorskip("skrub")
+    encoder = skrub.TableVectorizer(
+        numeric=skrub.SquashingScaler(),
+        low_cardinality=OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+        high_cardinality=skrub.StringEncoder(2),
+    )
+    learner = UniformCombination([Gaussian(2.0)])
+    last = TwoStageRegressor(learner, alpha=0.1)
+    return make_pipeline(encoder, SimpleImputer(add_indicator=True), last)
+
+
+class TestTablesOfSkrub:
+    def test_numbers_and_categories(self, skrub_model: Any) -> None:
+        """Missing, unknown, infinite, rare and constant values; columns that are left out."""
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({"size": X[:, 0], "weight": 100.0 * X[:, 1], "empty": np.nan})
+        frame["open"], frame["count"] = rng.uniform(size=N) < 0.5, rng.integers(0, 5, N)
+        frame["color"] = rng.choice(["red", "green", "blue"], N)
+        frame["mostly zero"] = np.where(np.arange(N) % 10, 0.0, X[:, 2])
+        frame["constant"] = 3.0
+        frame["grade"] = pd.Categorical(rng.choice(["a", "b"], N))
+        frame.loc[3:9, "weight"] = np.nan
+        frame.loc[2:4, "color"] = None
+        frame.loc[10, "color"] = "N/A"
+        model = skrub_model.fit(frame, responses(X) + (frame["color"] == "red"))
+        new = frame.iloc[::-1].copy()
+        new.iloc[:5, 5] = ["purple", "", None, " ", "?"]
+        new.iloc[:2, 0] = [1e15, -np.inf]
+        graph = to_onnx(model, frame, dtype="float64")
+        # skrub's table is in single precision, in which the model computes.
+        compared(model, graph, new, 1e-5)
+        inputs = {found.name: found.type.tensor_type.elem_type for found in graph.graph.input}
+        assert "empty" not in inputs
+        assert inputs["color"] == onnx.TensorProto.STRING
+        assert inputs["open"] == onnx.TensorProto.DOUBLE
+
+    @pytest.mark.parametrize(
+        ("column", "message"),
+        [
+            (pd.to_datetime("2024-01-01") + pd.to_timedelta(np.arange(N), "D"), "ToDatetime of"),
+            ([f"{number}.5" for number in range(N)], "ToFloat of the column 'cell'"),
+            ([f"word {number} of {number % 7}" for number in range(N)], "StringEncoder of"),
+        ],
+    )
+    def test_dates_and_text(self, skrub_model: Any, column: Any, message: str) -> None:
+        frame = pd.DataFrame({"size": X[:, 0], "cell": column})
+        with pytest.raises(TypeError, match=message):
+            to_onnx(skrub_model.fit(frame, responses(X)), frame)
+
+
 class TestStepsWithoutOperators:
     @pytest.mark.parametrize(
         ("step", "message"),

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-import mercer
+from mercer import probabilistic
+from mercer._estimators import generalized, one_stage, stacking, two_stage
 from mercer._files.deployment.compressed import CompressedClassifier, CompressedRegressor
 from mercer._files.deployment.onnx_predictions import output_names, predictions
 from mercer._files.deployment.onnx_steps import OPERATORS, Columns, numbers, transformed
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
 def register_onnx_converters() -> None:
     """Let skl2onnx convert pipelines with estimators of mercer.
 
-    After this call, ``skl2onnx.to_onnx`` and ``skl2onnx.convert_sklearn`` convert the estimators
-    that predict, their compressions, `SoftClippingScaler`, and, if skrub is imported, its
-    `TableVectorizer` and `SquashingScaler`. The outputs are tensors, also for classifiers, and are
-    in double precision if an input is.
+    After this call, ``skl2onnx.to_onnx`` and ``skl2onnx.convert_sklearn`` convert the estimators of
+    mercer that predict, their compressions, `SoftClippingScaler`, and, if skrub is imported, its
+    `TableVectorizer` and `SquashingScaler`. Every output is a tensor, also for classifiers. Outputs
+    are in double precision if an input is; the operators of mercer compute in double precision.
 
     Raises
     ------
@@ -35,23 +36,33 @@ def register_onnx_converters() -> None:
 
     See Also
     --------
-    to_onnx : Export a model, and check the graph.
+    to_onnx : Export a model, and compare the graph of its steps with the steps.
 
     Notes
     -----
-    skl2onnx 1.20 converts some steps of pipelines wrongly: missing and unknown categories, columns
-    that a `ColumnTransformer` reorders, and `Binarizer` in single precision. :func:`to_onnx` has
-    its own operators for the first two, and refuses a step whose graph computes other numbers.
+    Graphs by skl2onnx are not checked. Those of version 1.20 silently differ from scikit-learn if a
+    `ColumnTransformer` permutes all columns of an array, for missing values in `OneHotEncoder`, and
+    at the threshold of `Binarizer`. :func:`to_onnx` has its own operators for the first two and for
+    `SimpleImputer`, and refuses the third.
 
     Examples
     --------
+    >>> import skl2onnx  # doctest: +SKIP
+    >>> from sklearn.datasets import make_friedman1
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
     >>> import mercer
+    >>> X, y = make_friedman1(100, random_state=0)
+    >>> model = make_pipeline(StandardScaler(), mercer.TwoStageRegressor()).fit(X, y)
     >>> mercer.register_onnx_converters()  # doctest: +SKIP
+    >>> skl2onnx.to_onnx(model, X).graph.output[0].name  # doctest: +SKIP
+    'variable'
     """
     onnx()
     from skl2onnx import update_registered_converter
 
-    public = [getattr(mercer, name) for name in mercer.__all__]
+    packages = generalized, one_stage, stacking, two_stage, probabilistic
+    public = [getattr(package, name) for package in packages for name in package.__all__]
     kinds = [kind for kind in public if hasattr(kind, "kernel_expansion")]
     kinds += [CompressedClassifier, CompressedRegressor, SoftClippingScaler]
     if "skrub" in sys.modules:
