@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import StandardScaler
 
 from mercer import KernelStackingClassifier, TwoStageRegressor, compress, register_onnx_converters
-from mercer._files.deployment.onnx_registration import SoftClippingScaler
 from mercer.kernels import Gaussian
+from mercer.preprocessing import SoftClippingScaler
 
 pytestmark = pytest.mark.usefixtures("few_folds_throughout")
 

@@ -11,9 +11,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-import mercer._files.deployment.onnx_table_encoder  # noqa: F401
 from mercer._data.types import Array, Table
 from mercer._data.validation import check_choice
+from mercer._files.deployment.onnx_converters import load_converters
 from mercer._files.deployment.onnx_predictions import output_names, predictions
 from mercer._files.deployment.onnx_steps import (
     OPERATORS,
@@ -111,6 +111,7 @@ def to_onnx(model: BaseEstimator, X: Table, *, dtype: str = "auto") -> ModelProt
     if names is not None:
         columns = [graph.input(name, 1, None) for name in names]
     inputs = columns
+    load_converters()
     for _, step in steps:
         columns = transformed(step, columns)
     table = numbers(columns)

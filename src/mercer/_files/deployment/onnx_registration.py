@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +10,16 @@ from sklearn.base import BaseEstimator
 from mercer import probabilistic
 from mercer._estimators import generalized, one_stage, stacking, two_stage
 from mercer._files.deployment.compressed import CompressedClassifier, CompressedRegressor
+from mercer._files.deployment.onnx_converters import load_converters
 from mercer._files.deployment.onnx_predictions import output_names, predictions
-from mercer._files.deployment.onnx_steps import OPERATORS, Columns, numbers, transformed
+from mercer._files.deployment.onnx_steps import (
+    CONVERTERS,
+    OPERATORS,
+    Columns,
+    numbers,
+    transformed,
+)
 from mercer._files.deployment.onnx_tensors import TEXT, Graph, element_type, onnx
-from mercer.preprocessing import SoftClippingScaler
 
 if TYPE_CHECKING:
     from skl2onnx.common._container import ModelComponentContainer
@@ -25,7 +30,7 @@ def register_onnx_converters() -> None:
     """Let skl2onnx convert pipelines with estimators of mercer.
 
     After this call, ``skl2onnx.to_onnx`` and ``skl2onnx.convert_sklearn`` convert the estimators of
-    mercer that predict, their compressions, `SoftClippingScaler`, and, if skrub is imported, its
+    mercer that predict, their compressions, mercer's transformers, and, if skrub is imported, its
     `TableVectorizer` and `SquashingScaler`. Every output is a tensor, also for classifiers. Outputs
     are in double precision if an input is; the operators of mercer compute in double precision.
 
@@ -59,16 +64,14 @@ def register_onnx_converters() -> None:
     'variable'
     """
     onnx()
+    load_converters()
     from skl2onnx import update_registered_converter
 
     packages = generalized, one_stage, stacking, two_stage, probabilistic
     public = [getattr(package, name) for package in packages for name in package.__all__]
     kinds = [kind for kind in public if hasattr(kind, "kernel_expansion")]
-    kinds += [CompressedClassifier, CompressedRegressor, SoftClippingScaler]
-    if "skrub" in sys.modules:
-        from skrub import SquashingScaler, TableVectorizer
-
-        kinds += [SquashingScaler, TableVectorizer]
+    kinds += [CompressedClassifier, CompressedRegressor]
+    kinds += [kind for kind in CONVERTERS if not kind.__module__.startswith("sklearn.")]
     for kind in kinds:
         update_registered_converter(
             kind,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -41,10 +40,7 @@ def transformed(step: Any, columns: Columns) -> Columns:
     """
     if step is None or isinstance(step, str):
         return columns
-    if "skrub" in sys.modules:
-        import mercer._files.deployment.onnx_skrub  # noqa: F401
-    converter: Callable[[Any, Columns], Columns] = CONVERTERS.get(type(step), _by_skl2onnx)
-    return converter(step, columns)
+    return CONVERTERS.get(type(step), _by_skl2onnx)(step, columns)
 
 
 def numbers(columns: Columns) -> Traced:
@@ -205,12 +201,11 @@ def _by_skl2onnx(step: Any, columns: Columns) -> Columns:
     return [table.graph.inlined(model, table, n_columns)]
 
 
-CONVERTERS: dict[type, Callable[..., Columns]] = {
+CONVERTERS: dict[type, Callable[[Any, Columns], Columns]] = {
     ColumnTransformer: of_parts,
     OneHotEncoder: one_hot,
     Pipeline: _of_steps,
     SimpleImputer: _imputed,
     SoftClippingScaler: lambda step, columns: [soft_clipped(step, numbers(columns))],
 }
-"""Functions that append the operators of a transformer, by its exact type. Other transformers are
-converted by skl2onnx."""
+"""Functions that append the operators of a transformer, by its exact type."""
