@@ -4,33 +4,19 @@ from typing import Any
 
 import numpy as np
 
+from mercer import kernels
 from mercer._data.types import Array
 from mercer._files.deployment.onnx_tensors import Traced, onnx, where
 from mercer._gram.expansion import FeatureTerm, KernelExpansion, KernelTerm, as_doubles
 from mercer._gram.fall_back import FallBack
 from mercer._gram.tree_terms import TreeTerm, as_tree_terms
-from mercer.kernels import (
-    Dirichlet,
-    ExponentialPower,
-    Gaussian,
-    Kernel,
-    Laplacian,
-    Linear,
-    Matern,
-    OnColumns,
-    OnProjection,
-    Polynomial,
-    Product,
-    RationalQuadratic,
-    WeightedSum,
-)
 from mercer.kernels._distances import squared_distances
 from mercer.kernels._tree_arrays import TreeArrays
 
-_OF_SQUARES = (Gaussian, Linear, Polynomial, RationalQuadratic)
+_OF_SQUARES = kernels.Gaussian, kernels.Linear, kernels.Polynomial, kernels.RationalQuadratic
 """Kernels that are smooth in inner products or squared distances."""
 
-_OF_DISTANCES = (Dirichlet, ExponentialPower, Laplacian, Matern)
+_OF_DISTANCES = kernels.Dirichlet, kernels.ExponentialPower, kernels.Laplacian, kernels.Matern
 """Kernels that are not, at distance zero. Their distances are computed column by column, because
 differences, unlike inner products, remain exact where rows are close to centers."""
 
@@ -71,7 +57,7 @@ def function_values(expansion: KernelExpansion, views: dict[Any, Traced]) -> Tra
     return total
 
 
-def shifted_values(kernel: Kernel, X: Traced, Z: Array) -> Any:
+def shifted_values(kernel: kernels.Kernel, X: Traced, Z: Array) -> Any:
     """Return a kernel between rows and centers, less its offset, shape (n_rows, n_centers).
 
     Parameters
@@ -88,13 +74,13 @@ def shifted_values(kernel: Kernel, X: Traced, Z: Array) -> Any:
         If the kernel has no operators. Subclasses may have other formulas.
     """
     kind: Any = type(kernel)
-    if kind is WeightedSum:
+    if kind is kernels.WeightedSum:
         pairs = [(weight, part) for weight, part in kernel._terms() if weight]
         values = (weight * shifted_values(part, X, Z) for weight, part in pairs)
         return sum(values, np.zeros((1, len(Z))))
-    if kind is Product:
+    if kind is kernels.Product:
         return kernel._multiplied([shifted_values(part, X, Z) for part in kernel._parts()])
-    if kind in (OnColumns, OnProjection):
+    if kind in (kernels.OnColumns, kernels.OnProjection):
         return shifted_values(kernel.kernel, kernel._mapped(X), kernel._mapped(Z))
     if kind in _OF_DISTANCES:
         powers = _powers(kernel._scaled(X), kernel._scaled(Z), kernel.norm)

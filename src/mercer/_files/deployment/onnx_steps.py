@@ -173,21 +173,17 @@ def _imputed(step: SimpleImputer, columns: Columns) -> Columns:
 def _by_skl2onnx(step: Any, columns: Columns) -> Columns:
     """Append the graph that skl2onnx makes of a transformer."""
     import skl2onnx
+    from skl2onnx._supported_operators import sklearn_operator_name_map
     from skl2onnx.common.data_types import DoubleTensorType
 
-    told, table = " ".join(repr([step]).split()), numbers(columns)
-    invalid = onnx().checker.ValidationError, onnx().shape_inference.InferenceError
-    try:
-        skl2onnx.get_model_alias(type(step))
-        # skl2onnx 1.20 takes 11 seconds to convert 120 quantiles, and hours for a thousand.
-        known = not isinstance(step, QuantileTransformer)
-    except RuntimeError:
-        known = False
-    if not known:
+    # skl2onnx 1.20 takes 11 seconds to convert 120 quantiles, and hours for a thousand.
+    if isinstance(step, QuantileTransformer) or type(step) not in sklearn_operator_name_map:
         raise TypeError(
             f"The step {type(step).__name__} has no operators in ONNX: steps for numbers, "
             "missing values and categories have them, steps for dates and text do not."
         )
+    told, table = " ".join(repr([step]).split()), numbers(columns)
+    invalid = onnx().checker.ValidationError, onnx().shape_inference.InferenceError
     inputs = [("X", DoubleTensorType([None, table.shape[1]]))]
     try:
         with warnings.catch_warnings():
