@@ -86,35 +86,38 @@ def register_onnx_converters() -> None:
 def _parse(
     scope: Scope, model: BaseEstimator, inputs: list[Variable], custom_parsers: Any = None
 ) -> list[Variable]:
-    """Declare the outputs of a step or model to skl2onnx."""
+    """Compute the graph of a step or model, and declare its outputs to skl2onnx."""
     from skl2onnx import get_model_alias
-    from skl2onnx.common.data_types import FloatTensorType
+    from skl2onnx.common import data_types as types
 
+    graph = Graph(scope.get_unique_operator_name("mercer") + "_")
+    width = model.n_features_in_ if len(inputs) == 1 else 1
+    kinds = [TEXT if isinstance(one.type, types.StringTensorType) else float for one in inputs]
+    columns: Columns = [graph.input("", width, kind) for kind in kinds]
+    if hasattr(model, "kernel_expansion"):
+        names, found = output_names(model), predictions(model, numbers(columns))
+    else:
+        names, found = ["variable"], transformed(model, columns)
+    is_double = any(isinstance(one.type, types.DoubleTensorType) for one in inputs)
+    real = types.DoubleTensorType if is_double else types.FloatTensorType
+    types_of: Any = {TEXT: types.StringTensorType, np.dtype(np.int64): types.Int64TensorType}
     operator = scope.declare_local_operator(get_model_alias(type(model)), model)
-    operator.inputs = inputs
-    names = output_names(model) if hasattr(model, "kernel_expansion") else ["variable"]
-    operator.outputs += [scope.declare_local_variable(name, FloatTensorType()) for name in names]
+    operator.inputs, operator.graph_of_mercer = inputs, (graph, columns, found)
+    for name, tensor in zip(names, found, strict=True):
+        kind = types_of.get(tensor.dtype, real)([None, *tensor.shape[1:]])
+        operator.outputs.append(scope.declare_local_variable(name, kind))
     return list(operator.outputs)
 
 
 def _declare(operator: Operator) -> None:
-    """Declare the types of the outputs to skl2onnx."""
-    from skl2onnx.common import data_types as types
-
-    is_double = any(isinstance(one.type, types.DoubleTensorType) for one in operator.inputs)
-    kinds: Any = {TEXT: types.StringTensorType, np.dtype(np.int64): types.Int64TensorType}
-    real = types.DoubleTensorType if is_double else types.FloatTensorType
-    _, _, found = _traced(operator, "_")
-    for variable, tensor in zip(operator.outputs, found, strict=True):
-        kind = kinds.get(tensor.dtype, real)
-        variable.set_type(kind([None, *tensor.shape[1:]]))
+    """Do nothing, because types are declared when the model is parsed."""
 
 
 def _convert(scope: Scope, operator: Operator, container: ModelComponentContainer) -> None:
-    """Append the operators of a step or model."""
+    """Append the operators of a step or model, with casts from the inputs and to the outputs."""
     if container.target_opset < OPERATORS[""]:
         raise ValueError(f"Models of mercer need target_opset={OPERATORS['']} or more.")
-    graph, columns, found = _traced(operator, scope.get_unique_operator_name("mercer") + "_")
+    graph, columns, found = operator.graph_of_mercer
     make_node = onnx().helper.make_node
     for variable, tensor in zip(operator.inputs, columns, strict=True):
         kind = element_type(tensor.dtype)
@@ -127,18 +130,3 @@ def _convert(scope: Scope, operator: Operator, container: ModelComponentContaine
     versions = OPERATORS | {"": container.target_opset}
     domains = {node.domain for node in graph.nodes} | {""}
     container.node_domain_version_pair_sets |= {(domain, versions[domain]) for domain in domains}
-
-
-def _traced(operator: Operator, prefix: str) -> tuple[Graph, Columns, Columns]:
-    """Return a graph with its inputs and outputs."""
-    from skl2onnx.common.data_types import StringTensorType
-
-    graph, model = Graph(prefix), operator.raw_operator
-    width = model.n_features_in_ if len(operator.inputs) == 1 else 1
-    columns: Columns = [
-        graph.input(one.raw_name, width, TEXT if isinstance(one.type, StringTensorType) else float)
-        for one in operator.inputs
-    ]
-    if hasattr(model, "kernel_expansion"):
-        return graph, columns, predictions(model, numbers(columns))
-    return graph, columns, transformed(model, columns)
