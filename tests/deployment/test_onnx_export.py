@@ -197,6 +197,14 @@ class TestModels:
         known = np.abs(expected) < np.finfo(dtype).max
         assert_allclose(found[known], expected[known], rtol=1e-5, atol=1e-5)
 
+    @pytest.mark.parametrize("width", [1e2, 1e4, 1e6])
+    @pytest.mark.parametrize("kernel", [Gaussian, Matern, RationalQuadratic, Laplacian])
+    def test_wide_kernels(self, kernel: Any, width: float) -> None:
+        """Coefficients are large, and the kernel is close to one everywhere."""
+        learner = UniformCombination([kernel(width)])
+        model = TwoStageRegressor(learner, alpha=1e-6).fit(X, responses(X))
+        compared(model, to_onnx(model, X, dtype="float64"), NEW, 1e-6)
+
     def test_double_precision_where_it_is_not(self) -> None:
         """Single precision has seven digits: too few for differences in the eighth."""
         model = TwoStageRegressor(UniformCombination([Gaussian(2.0)]), alpha=0.1)

@@ -36,8 +36,8 @@ def function_values(expansion: KernelExpansion, views: dict[Any, Traced]) -> Tra
         If a part of the function has no operators. The message names the part.
     """
     # A zero for each row, which the values have even if they do not depend on it.
-    zero = np.minimum(np.absolute(next(iter(views.values()))[:, :1]), 0.0)
-    total = zero + np.asarray(expansion.intercept, dtype=float)[None, :]
+    zero = 0.0 * np.isnan(next(iter(views.values()))[:, :1]).astype(float)
+    total: Traced = zero + np.asarray(expansion.intercept, dtype=float)[None, :]
     for term in (part for whole in expansion.terms for part in as_tree_terms(whole)):
         X = views[term.view]
         if isinstance(term, KernelTerm):
@@ -64,7 +64,7 @@ def shifted_values(kernel: kernels.Kernel, X: Traced, Z: Array) -> Any:
     ----------
     kernel : Kernel
         Bound to the table.
-    X : Traced
+    X : Tensor
         Rows.
     Z : ndarray of shape (n_centers, n_features)
 
@@ -121,7 +121,7 @@ def tree_values(trees: TreeArrays, X: Traced) -> Traced:
     Parameters
     ----------
     trees : TreeArrays
-    X : Traced
+    X : Tensor
         Rows in double precision.
     """
     roots, n_outputs = trees.starts[:-1].astype(np.int64), trees.value.shape[1]

@@ -42,7 +42,7 @@ def predictions(model: BaseEstimator, table: Traced) -> list[Traced]:
     Parameters
     ----------
     model : estimator
-    table : Traced
+    table : Tensor
         Rows in double precision.
 
     Raises

@@ -20,13 +20,13 @@ def latent_probabilities(model: BayesianMKLClassifier, table: Traced) -> tuple[T
     ----------
     model : BayesianMKLClassifier
         Fitted to one label per row of a table.
-    table : Traced
+    table : Tensor
 
     Returns
     -------
-    means : Traced
+    means : Tensor
         Shape (n_rows, n_problems).
-    probabilities : Traced
+    probabilities : Tensor
         Shape (n_rows, n_classes).
     """
     kernel: Any = model.kernel_
@@ -48,7 +48,7 @@ def mean_of_sigmoid(mean: Traced, variance: Traced) -> Traced:
 
     Parameters
     ----------
-    mean, variance : Traced
+    mean, variance : Tensor
         Shape (n_rows, 1).
 
     Returns

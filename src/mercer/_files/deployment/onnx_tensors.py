@@ -259,6 +259,12 @@ def _power(base: Tensor, exponent: float) -> Traced:
     return base.graph.add("Sqrt", base) if exponent == 0.5 else _applied("Pow", base, exponent)
 
 
+def _expm1(x: Traced) -> Traced:
+    """Return exp(x) - 1 of numbers that are not positive, as kernels need it."""
+    half = np.tanh(0.5 * x)
+    return (half + half) / (1.0 - half)
+
+
 def _log1p(x: Traced) -> Traced:
     """Return log(1 + x), in which the rounding of 1 + x cancels for small x."""
     rounded = 1.0 + x
@@ -288,7 +294,7 @@ _TESTS = ("And", "Equal", "Greater", "IsNaN", "Less", "LessOrEqual", "Or")
 
 _FORMULAS: dict[str, Any] = {
     "Copysign": lambda size, of: np.sign(of) * size,
-    "Expm1": lambda x: np.tanh(0.5 * x) * (np.exp(x) + 1.0),
+    "Expm1": _expm1,
     "Log1p": _log1p,
     "Power": _power,
 }

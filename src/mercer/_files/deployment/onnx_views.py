@@ -25,7 +25,7 @@ def views_of_table(views_of: SeveralViews, table: Traced) -> dict[Any, Traced]:
     Parameters
     ----------
     views_of : SeveralViews
-    table : Traced
+    table : Tensor
     """
     views, found = views_of.views, {"given": table}
     if views.is_sparse:
@@ -76,7 +76,7 @@ def interpolated(x: Traced, knots: Array, levels: Array) -> Traced:
 
     Parameters
     ----------
-    x : Traced
+    x : Tensor
         Shape (n_rows, n_columns).
     knots : ndarray of shape (n_knots, n_columns)
         In ascending order.
