@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, QuantileTransformer
 
-from mercer._data.types import Array
 from mercer._files.deployment.onnx_tensors import TEXT, Tensor, Traced, joined, onnx, where
 from mercer._files.deployment.onnx_views import soft_clipped
 from mercer.preprocessing import SoftClippingScaler
@@ -111,22 +111,14 @@ def one_hot(step: OneHotEncoder, columns: Columns, missing: tuple[str, ...] = ()
     missing : tuple of str, default=()
         Texts that stand for a missing value, besides the empty one.
     """
-    none, refused = [None] * len(columns), None
-    infrequent = getattr(step, "infrequent_categories_", none)
-    if step.handle_unknown not in ("ignore", "infrequent_if_exist"):
-        refused = f"handle_unknown={step.handle_unknown!r}"
-    elif step.drop is not None and any(rare is not None for rare in infrequent):
-        refused = f"drop={step.drop!r}, handle_unknown={step.handle_unknown!r}"
-    if refused:
-        raise TypeError(f"OneHotEncoder({refused}) has no operators in ONNX: 'ignore' has them.")
-    dropped = none if step.drop_idx_ is None else step.drop_idx_
+    if step.handle_unknown == "error":
+        raise TypeError(
+            "OneHotEncoder(handle_unknown='error') has no operators in ONNX: use 'ignore' or "
+            "'infrequent_if_exist'."
+        )
     found: Columns = []
-    for column, known, rare, drop in zip(
-        text(columns), step.categories_, infrequent, dropped, strict=True
-    ):
-        code_of, default, n_codes = _codes(known, [] if rare is None else rare)
-        default = -1 if step.handle_unknown == "ignore" else default
-        code_of |= {word: code_of.get("", default) for word in missing}
+    for column, code_of, unknown, n_codes in zip(text(columns), *_codes(step), strict=True):
+        code_of |= {word: code_of.get("", unknown) for word in missing}
         code: Traced = column.graph.add(
             "LabelEncoder",
             column,
@@ -134,25 +126,36 @@ def one_hot(step: OneHotEncoder, columns: Columns, missing: tuple[str, ...] = ()
             domain="ai.onnx.ml",
             keys_strings=list(code_of),
             values_int64s=list(code_of.values()),
-            default_int64=default,
+            default_int64=unknown,
         )
-        kept = np.delete(np.arange(n_codes), [] if drop is None else [drop])
-        if kept.size:
-            is_category: Traced = np.equal(code, kept)
-            found.append(is_category.astype(float))
+        is_category: Traced = np.equal(code, np.arange(n_codes))
+        found += [is_category.astype(float)] if n_codes else []
     return [joined(found)]
 
 
-def _codes(known: Array, rare: Array) -> tuple[dict[str, int], int, int]:
-    """Return the codes of categories, the code of rare ones (or -1), and the number of codes."""
-    keys, rare_keys = ([as_text(value) for value in some] for some in (known, rare))
-    if len(set(keys)) < len(keys):
-        raise TypeError("Empty text and missing values are different categories.")
-    is_rare = np.isin(keys, rare_keys)
-    last = int((~is_rare).sum())
-    codes = np.where(is_rare, last, np.cumsum(~is_rare) - 1).tolist()
-    shared = last if len(rare_keys) else -1
-    return dict(zip(keys, codes, strict=True)), shared, last + (shared >= 0)
+def _codes(step: OneHotEncoder) -> tuple[list[dict[str, int]], list[int], list[int]]:
+    """Return, for each column, the codes of categories and of unknown ones, and their number.
+
+    The encoder itself tells which of its indicators is one, or none (-1): rare categories share an
+    indicator, and others are dropped.
+    """
+    known, unknown, numbers, start = [], [], [], 0
+    for place, categories in enumerate(step.categories_):
+        cells = np.array([[own[0] for own in step.categories_]] * (len(categories) + 1), TEXT)
+        cells[:, place] = [*categories, "".join(map(str, categories)) + "."]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            indicators = sp.csr_array(step.transform(cells))
+        numbers.append(int(step._n_features_outs[place]))
+        rows, columns = indicators[:, start : start + numbers[-1]].nonzero()
+        start += numbers[-1]
+        codes = np.full(len(cells), -1)
+        codes[rows] = columns
+        known.append(dict(zip(map(as_text, categories), codes[:-1].tolist(), strict=True)))
+        unknown.append(int(codes[-1]))
+        if len(known[-1]) < len(categories):
+            raise TypeError("Empty text and missing values are different categories.")
+    return known, unknown, numbers
 
 
 def _imputed(step: SimpleImputer, columns: Columns) -> Columns:
