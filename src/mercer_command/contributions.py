@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 N_WORDS = 3
 """Number of contributions that explain a row in words."""
 
-_BATCH = 50
+_BATCH = 150
 """Number of rows that are explained between two reports of progress."""
 
 OTHERS = "other columns"
