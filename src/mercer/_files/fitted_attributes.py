@@ -72,7 +72,6 @@ _OF_MERCER = {
     ),
     "TwoStageClassifier": "classes_",
     "UnitWeights": "_n_samples",
-    "UpdatesMixin": "needs_refit_ _losses_of_fit _losses_of_updates _units_of_fit",
 }
 """Fitted attributes that each class of mercer sets, other than those of its base classes."""
 

@@ -14,7 +14,7 @@ from zipfile import ZIP_STORED, ZipFile, is_zipfile
 from sklearn.base import BaseEstimator
 
 from mercer._data.validation import check_bool, warn
-from mercer._estimators.stacking.left_out import LeftOutPredictions, without_fits
+from mercer._estimators.stacking.left_out_predictions import LeftOutPredictions, without_fits
 from mercer._files.model_archives import SCHEMA, Members, check_arrays, end_of, members_of
 from mercer._files.model_objects import MadeObjects
 from mercer._files.model_schema import Description, UntrustedTypesError, read_schema

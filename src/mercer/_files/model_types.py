@@ -51,7 +51,7 @@ _NOT_IN_MODELS = ("mercer._blocks", "mercer._files.deployment.onnx", "mercer.dat
 _WITHOUT_FIELDS = frozenset(
     {
         *("mercer._data.weights.SampleWeights", "mercer._data.weights.UnitWeights"),
-        *("mercer._estimators.stacking.left_out.LeftOutPredictions",),
+        *("mercer._estimators.stacking.left_out_predictions.LeftOutPredictions",),
         *("mercer._estimators.stacking.table_views.TableViews",),
     }
 )
