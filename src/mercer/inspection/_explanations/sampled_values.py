@@ -148,28 +148,51 @@ def permutation_values(
     return pairs.mean(axis=0), products / (freedom * len(pairs) ** 2)
 
 
-def values_of_few_rows(game: Game, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Estimate Shapley values from a pair of opposite permutations for a few background rows.
+def values_of_few_rows(
+    game: Game, known: Array, precision: float, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Estimate Shapley values from as few background rows as a precision requires.
 
-    The sum of the values is known from all background rows. Each pair is corrected to this sum, by
-    more for players whose changes vary more.
+    A few rows, each with a pair of opposite permutations, show how many rows are required. If these
+    are more than there are, the values are estimated by two pairs for each background row.
 
     Parameters
     ----------
     game : Game
+    known : ndarray of shape (n_active, n_outputs)
+        Further values of the same players, to which the estimates are added.
+    precision : float
+        Largest standard error, relative to the largest sum of a player's values.
     rng : numpy.random.Generator
 
     Returns
     -------
     values : ndarray of shape (n_active, n_outputs)
+        The sum over players is known from all background rows. Each pair is corrected to this sum,
+        by more for players whose changes vary more.
     covariances : ndarray of shape (n_active, n_outputs, n_outputs)
         These include the draw of the background rows.
     """
-    pairs = game.pairs(rng.choice(game.n_background, FEW_ROWS, replace=False), rng)
+    order = rng.permutation(game.n_background)
+    pairs = game.pairs(order[:FEW_ROWS], rng)
+    values, covariances = _corrected(game, pairs)
+    largest = np.diagonal(covariances, axis1=1, axis2=2).max()
+    accepted = (precision * np.abs(known + values).max()) ** 2
+    if largest <= accepted:
+        return values, covariances
+    if largest * FEW_ROWS > accepted * game.n_background:
+        return permutation_values(game, 2, rng)
+    needed = int(np.ceil(FEW_ROWS * largest / accepted))
+    more = game.pairs(order[FEW_ROWS:needed], rng)
+    return _corrected(game, np.concatenate([pairs, more]))
+
+
+def _corrected(game: Game, pairs: Array) -> tuple[Array, Array]:
+    """Return means over pairs that are corrected to the sum of the values, and covariances."""
     variances = pairs.var(axis=0)
     shares = variances / np.maximum(variances.sum(axis=0), np.finfo(float).tiny)
     total = game.at_row - game.at_background.mean(axis=0)
     pairs = pairs + shares * (total - pairs.sum(axis=1))[:, None]
     centered = pairs - pairs.mean(axis=0)
     products = np.einsum("pmk,pml->mkl", centered, centered)
-    return pairs.mean(axis=0), products / (FEW_ROWS * (FEW_ROWS - 1))
+    return pairs.mean(axis=0), products / (len(pairs) * (len(pairs) - 1))
