@@ -1,11 +1,13 @@
 """What columns hold, and a user's choices for them."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from command_cases import class_table, done, error_line, pd
+from command_cases import Run, class_table, done, error_line, pd
 
 from mercer.preprocessing import convert
 from mercer_command.choices import read_choices
@@ -198,3 +200,20 @@ def test_single_columns_are_converted_like_tables(
     monkeypatch.setattr("mercer_command.values.convert", None)
     if dtype in ("int64", "float32", "float64"):
         converted(cells, "number")
+
+
+def test_columns_are_shown_without_what_learning_needs(run: Run) -> None:
+    class_table().to_csv("t.csv", index=False)
+    script = """
+import sys
+sys.argv = ["mercer", "columns", "t.csv"]
+from mercer_command import main
+try:
+    main()
+finally:
+    print({"sklearn", "skrub", "skops", "matplotlib", "duckdb"} & {*sys.modules})
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.splitlines()[-1] == "set()"

@@ -1,11 +1,16 @@
 """Checks before a command does any work, and the problem that a table and a target pose."""
 
-from mercer_command import files, messages, options, streaming, table_files
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mercer_command import files, messages, options, table_files
 from mercer_command.choices import read_choices
 from mercer_command.names import DEVICES
-from mercer_command.problem import Problem, as_problem
-from mercer_command.target_column import read_order
 from mercer_command.values import parse_missing
+
+if TYPE_CHECKING:
+    from mercer_command.problem import Problem
 
 
 def check(given: options.Options) -> None:
@@ -20,7 +25,9 @@ def check(given: options.Options) -> None:
     files.check_outputs(*outputs, inputs=filter(None, inputs))
     distributed = None
     if isinstance(given, options.Fit | options.Predict):
-        streaming.check_cluster(given)
+        from mercer_command.streaming import check_cluster
+
+        check_cluster(given)
         distributed = given.cluster or given.workers
     skops = outputs[0] if saves_model else None
     device = messages.checked_name("device", getattr(given, "device", DEVICES[0]), DEVICES)
@@ -37,6 +44,10 @@ def read_problem(given: options.Fit | options.Compare) -> Problem:
 
 def problem_of(cells: table_files.Cells, given: options.Fit | options.Compare) -> Problem:
     """Return the problem of predicting the target of a table."""
+    # Columns are shown without what learning needs.
+    from mercer_command.problem import as_problem
+    from mercer_command.target_column import read_order
+
     names = list(cells.frame.columns)
     return as_problem(
         cells,
