@@ -22,7 +22,7 @@ from mercer_command.text_formats import (
 from mercer_command.values import with_named_index
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
-"""Suffixes of compressed files."""
+"""Suffixes of compressed files; only the first is written."""
 
 
 def read_text_table(path: Path, *, header: bool = True) -> tuple[pd.DataFrame, TextFormat]:
@@ -65,11 +65,7 @@ def read_text_table(path: Path, *, header: bool = True) -> tuple[pd.DataFrame, T
         except pd.errors.ParserWarning:
             raise InputError(f"{path} has lines of more cells than its header") from None
         except pd.errors.ParserError as error:
-            long = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
-            if long is None:
-                raise
-            told = f"line {long[2]} has {long[3]} cells, and the lines above it have {long[1]}"
-            raise InputError(told) from error
+            raise InputError(_plain(error)) from error
     if found.is_short:
         frame = frame.reset_index(names=ROW_NAME)
     # Cells that short lines lack are read as empty.
@@ -84,6 +80,16 @@ def read_text_table(path: Path, *, header: bool = True) -> tuple[pd.DataFrame, T
     told = "line is empty and is" if n_empty == 1 else f"{n_empty} lines are empty and are"
     notes = (*found.notes, f"the last {told} left out")
     return frame[:n_filled], replace(found, notes=notes)
+
+
+def _plain(error: pd.errors.ParserError) -> str:
+    """Return an error of the parser of pandas in plain words."""
+    told = str(error)
+    if long := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", told):
+        return f"line {long[2]} has {long[3]} cells, and the lines above it have {long[1]}"
+    if mark := re.search(r"EOF inside string starting at row (\d+)", told):
+        return f"a quotation mark near line {int(mark[1]) + 1} is not closed"
+    return told
 
 
 @dataclass(frozen=True)

@@ -136,6 +136,11 @@ def test_parquet_that_swells_is_refused(tmp_path: Path) -> None:
             read(tmp_path / "t.parquet")
 
 
+def test_quotation_marks_that_are_not_closed(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a quotation mark near line 4 is not closed"):
+        cells(tmp_path / "t.csv", b'Stock\n\na,b\n1,"2\n3,4\n5,6\n')
+
+
 def test_one_long_row_does_not_make_a_column_of_row_names(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1,2,3\n" + "4,5\n" * 4)

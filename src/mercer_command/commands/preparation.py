@@ -20,7 +20,8 @@ def check(given: options.Options) -> None:
     saves_model = isinstance(given, options.Fit | options.Demo)
     outputs = [getattr(given, name, None) for name in ("out", "csv", "report")]
     for table in filter(None, outputs[saves_model:2]):
-        table_files.is_parquet(table)
+        if not table_files.is_parquet(table) and table.suffix.lower() in table_files.COMPRESSED[1:]:
+            raise messages.InputError(f"{table} would not be compressed; write .csv or .csv.gz")
     inputs = (getattr(given, name, None) for name in ("model", "table"))
     files.check_outputs(*outputs, inputs=filter(None, inputs))
     distributed = None
