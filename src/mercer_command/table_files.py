@@ -62,6 +62,8 @@ def read_text_table(path: Path, *, header: bool = True) -> tuple[pd.DataFrame, T
                 skipinitialspace=len(found.separator) == 1,
                 engine="c",
             )
+            if frame.index.nlevels > 1:
+                raise pd.errors.ParserWarning
         except pd.errors.ParserWarning:
             raise InputError(f"{path} has lines of more cells than its header") from None
         except pd.errors.ParserError as error:

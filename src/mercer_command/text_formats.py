@@ -13,6 +13,7 @@ import math
 import re
 import sys
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -139,11 +140,14 @@ def _content(path: Path) -> bytes:
     if path == STANDARD_INPUT:
         return sys.stdin.buffer.read()
     content = BytesIO()
-    with path.open("rb") as file:
-        stream = _decompressed(file, path.suffix.lower())
-        while part := stream.read(2**20):
-            content.write(part)
-            check_swelling(content.tell(), file.tell())
+    try:
+        with path.open("rb") as file:
+            stream = _decompressed(file, path.suffix.lower())
+            while part := stream.read(2**20):
+                content.write(part)
+                check_swelling(content.tell(), file.tell())
+    except (zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError) as error:
+        raise InputError(f"the compressed file is damaged or encrypted ({error})") from error
     return content.getvalue()
 
 

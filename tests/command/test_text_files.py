@@ -141,11 +141,17 @@ def test_quotation_marks_that_are_not_closed(tmp_path: Path) -> None:
         cells(tmp_path / "t.csv", b'Stock\n\na,b\n1,"2\n3,4\n5,6\n')
 
 
-def test_one_long_row_does_not_make_a_column_of_row_names(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("a,b\n1,2,3\n" + "4,5\n" * 4)
+@pytest.mark.parametrize("text", ["a,b\n1,2,3\n" + "4,5\n" * 4, "a,b\n1,2,3,4\n" + "4,5,6\n" * 4])
+def test_one_long_row_does_not_make_a_column_of_row_names(tmp_path: Path, text: str) -> None:
     with pytest.raises(InputError, match="lines of more cells than its header"):
-        read_text_table(path)
+        cells(tmp_path / "t.csv", text.encode())
+
+
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.csv.bz2", "t.csv.xz", "t.csv.zst", "t.csv.zip"])
+def test_damaged_files_are_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"no compressed file" * 10)
+    with pytest.raises(InputError, match=f"cannot read .*{name} as a table"):
+        read_cells(tmp_path / name)
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
