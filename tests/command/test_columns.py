@@ -212,7 +212,7 @@ try:
 finally:
     print({"sklearn", "skrub", "skops", "matplotlib", "duckdb"} & {*sys.modules})
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, "-c", script, "columns", str(tmp_path / "t.csv")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "How the columns were read" in ended.stdout
     assert ended.stdout.splitlines()[-1] == "set()"
