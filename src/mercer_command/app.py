@@ -5,8 +5,8 @@ Nothing but the options is imported here, so that help is fast.
 
 import sys
 from importlib import import_module
-from inspect import Parameter, Signature, getdoc, signature
-from typing import Annotated, Any, get_type_hints
+from inspect import Signature, getdoc
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -71,16 +71,12 @@ def _start(
 
 def _add_command(options: type[Options]) -> None:
     """Add a command with these options, which runs the module of its name in `commands`."""
-    name, hints = options.__name__.lower(), get_type_hints(options, include_extras=True)
+    name = options.command()
 
     def run(**given: Any) -> None:
         import_module(f"mercer_command.commands.{name}_command").run(options(**given))
 
-    parameters = [
-        one.replace(annotation=hints[one.name], kind=Parameter.KEYWORD_ONLY)
-        for one in signature(options).parameters.values()
-    ]
-    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run.__signature__ = Signature(options.parameters())  # type: ignore[attr-defined]
     app.command(name, help=getdoc(options))(run)
 
 

@@ -1,5 +1,7 @@
 """Files of models and tables, checked before any work and replaced only by complete files."""
 
+from __future__ import annotations
+
 import gzip
 import os
 import re
@@ -7,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from errno import EDQUOT, EFBIG, ENOSPC, EROFS
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
 import pandas as pd
@@ -16,7 +18,9 @@ import mercer
 from mercer._files.replacing import replacing as replaced
 from mercer_command.messages import InputError
 from mercer_command.table_files import is_parquet
-from mercer_command.table_model import TableModel
+
+if TYPE_CHECKING:
+    from mercer_command.table_model import TableModel
 
 _PLAIN_NUMBER = r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 """Pattern of numbers as programs write them, which spreadsheets do not take for formulas."""
@@ -113,6 +117,8 @@ def load_model(path: Path) -> TableModel:
         If the file is missing or is not such a model, or if it holds types that are not trusted,
         in which case nothing is loaded.
     """
+    from mercer_command.table_model import TableModel
+
     if not path.is_file():
         raise InputError(f"there is no model file {path}")
     try:

@@ -1,8 +1,9 @@
-"""Arguments and options of the commands, one class for each command."""
+"""Arguments and options of the commands: one table of all of them, and a class for each command."""
 
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
+from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -15,80 +16,103 @@ from mercer_command.names import (
     ROLES,
 )
 
-_TASK_HELP = (
-    "auto, classification, regression, ordinal (grades, in order) or count. auto: classification "
-    "for text, booleans and at most 20 distinct whole numbers; regression for dates and other "
-    "numbers."
-)
-_LEARNER_HELP = (
-    "How the kernel is learned (fixed: widths of a list; searched: any widths). "
-    + "; ".join(f"{name}: {DESCRIPTIONS[name]}" for name in LEARNERS)
-)
-_COLUMNS_HELP = (
-    "How columns are read: pairs such as 'StoreID=category,Day=ignored', or a CSV file that "
-    f"mercer columns --out writes. Roles: {', '.join(ROLES)}."
-)
-_METRIC_HELP = (
-    f"Score to show first. For classes: {', '.join(CLASS_METRICS)}. For numbers: "
-    f"{', '.join(RESPONSE_METRICS)}."
-)
+_TABLE: dict[str, tuple[str, str]] = {
+    "table": ("TABLE", "CSV or Parquet file, or a folder of them; - for stdin."),
+    "explain table": ("TABLE", "CSV or Parquet file; - for CSV on stdin."),
+    "columns table": ("TABLE", "CSV or Parquet file; - for CSV on stdin."),
+    "model": ("MODEL", "Model saved by mercer fit."),
+    "target": ("COLUMN", "Column to predict."),
+    "task": (
+        "TEXT",
+        "auto, classification, regression, ordinal (grades, in order) or count. auto: "
+        "classification for text, booleans and at most 20 distinct whole numbers; regression for "
+        "dates and other numbers.",
+    ),
+    "order": (
+        "GRADES",
+        "Grades in words, the lowest first: 'poor,fair,good'. Implies --task ordinal.",
+    ),
+    "columns": (
+        "PAIRS|FILE",
+        "How columns are read: pairs such as 'StoreID=category,Day=ignored', or a CSV file that "
+        f"mercer columns --out writes. Roles: {', '.join(ROLES)}.",
+    ),
+    "missing": (
+        "VALUES",
+        "Values that mean a missing cell: '-999,size=unknown' is -999 in all columns, and unknown "
+        "in the column size.",
+    ),
+    "no_header": ("", "The first line holds data, not names of columns."),
+    "group": ("COLUMN", "Column of groups, such as patients, each held out as a whole."),
+    "explain group": (
+        "COLUMN",
+        "Column of groups, such as patients; confidence intervals are for new groups.",
+    ),
+    "time": ("COLUMN", "Column of times: learn from earlier rows, test on later rows."),
+    "explain time": (
+        "COLUMN",
+        "Column of times, for rows that are all later than the training rows.",
+    ),
+    "split": ("FILE", "Table with train, test or an empty cell (unused) for each row."),
+    "explain split": (
+        "FILE",
+        "Table with train, test or an empty cell for each row; only test rows are used.",
+    ),
+    "metric": (
+        "NAME",
+        f"Score to show first. For classes: {', '.join(CLASS_METRICS)}. For numbers: "
+        f"{', '.join(RESPONSE_METRICS)}.",
+    ),
+    "report": ("FILE", "Write an HTML report with figures."),
+    "seed": ("INTEGER", "Seed of the random splits."),
+    "device": ("NAME", "cpu, cuda (a graphics card, by PyTorch), or auto: cuda if possible."),
+    "learner": (
+        "TEXT",
+        "How the kernel is learned (fixed: widths of a list; searched: any widths). "
+        + "; ".join(f"{name}: {DESCRIPTIONS[name]}" for name in LEARNERS),
+    ),
+    "out": ("FILE", "Save the model (skops)."),
+    "predict out": ("FILE", "Write predictions to this CSV or Parquet file."),
+    "explain out": ("FILE", "Write the reasons to this CSV or Parquet file."),
+    "columns out": ("FILE", "Write a CSV file to edit and to pass to --columns."),
+    "refit": ("", "After the test, fit again on all rows, and save this model."),
+    "random": (
+        "",
+        "Test on rows drawn at random, even if rows belong together, follow each other in time, or "
+        "are copies of others.",
+    ),
+    "details": ("", "Show all tables, as the report does."),
+    "cost": (
+        "FALSE,MISSED",
+        "Costs of predicting the second class wrongly, and of missing it.",
+    ),
+    "test_size": ("FLOAT", "Share of held-out rows, at most 10,000."),
+    "cluster": ("ADDRESS", "Read Parquet on the Dask cluster of this scheduler."),
+    "workers": ("N", "Read Parquet in this number of processes, by Dask."),
+    "interval": ("COVERAGE", "Add intervals of this coverage, such as 0.9."),
+    "intervals": ("", "The same as --interval 0.9."),
+    "keep": ("COLUMNS", "Columns to copy from the table, separated by commas."),
+    "why": ("N", "Add the N largest contributions in words."),
+    "methods": ("TEXT", f"Methods, separated by commas; by default {', '.join(COMPARED)}."),
+    "repeats": ("INTEGER", "Number of splits."),
+    "minutes": ("FLOAT", "Time limit; methods that would not finish are left out."),
+    "csv": ("FILE", "Write the results to this CSV or Parquet file."),
+}
+"""What stands for the value of each argument and option in the help, and a sentence on it. A name
+with a command before it is for this command."""
 
-Table = Annotated[Path, typer.Argument(help="CSV or Parquet file; - for CSV on stdin.")]
-Tables = Annotated[
-    Path,
-    typer.Argument(help="CSV or Parquet file, or a folder of them; - for stdin.", metavar="TABLE"),
-]
-Model = Annotated[Path, typer.Argument(help="Model saved by mercer fit.")]
-Report = Annotated[
-    Path | None, typer.Option(help="Write an HTML report with figures.", metavar="FILE")
-]
-Out = Annotated[Path | None, typer.Option(help="Save the model (skops).", metavar="FILE")]
-Seed = Annotated[int, typer.Option(help="Seed of the random splits.", min=0)]
-Device = Annotated[
-    str,
-    typer.Option(
-        help="cpu, cuda (a graphics card, by PyTorch), or auto: cuda if possible.", metavar="NAME"
-    ),
-]
-Cluster = Annotated[
-    str | None,
-    typer.Option(help="Read Parquet on the Dask cluster of this scheduler.", metavar="ADDRESS"),
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(help="Read Parquet in this number of processes, by Dask.", metavar="N", min=1),
-]
-Repeats = Annotated[int, typer.Option(help="Number of splits.", min=1)]
-Missing = Annotated[
-    str | None,
-    typer.Option(
-        help="Values that mean a missing cell: '-999,size=unknown' is -999 in all columns, and "
-        "unknown in the column size.",
-        metavar="VALUES",
-    ),
-]
-NoHeader = Annotated[
-    bool, typer.Option("--no-header", help="The first line holds data, not names of columns.")
-]
-Group = Annotated[
-    str | None,
-    typer.Option(
-        help="Column of groups, such as patients, each held out as a whole.", metavar="COLUMN"
-    ),
-]
-Time = Annotated[
-    str | None,
-    typer.Option(
-        help="Column of times: learn from earlier rows, test on later rows.", metavar="COLUMN"
-    ),
-]
-Details = Annotated[bool, typer.Option("--details", help="Show all tables, as the report does.")]
-Split = Annotated[
-    Path | None,
-    typer.Option(
-        help="Table with train, test or an empty cell (unused) for each row.", metavar="FILE"
-    ),
-]
+_ARGUMENTS = ("model", "table")
+"""The arguments; all others are options."""
+
+_ENDS = {
+    "seed": (0, None),
+    "workers": (1, None),
+    "why": (1, None),
+    "repeats": (1, None),
+    "minutes": (0.01, None),
+    "test_size": (0.01, 0.99),
+}
+"""The smallest and the largest value of numbers."""
 
 
 @dataclass(frozen=True)
@@ -97,40 +121,59 @@ class Options:
 
     def words(self) -> tuple[str, ...]:
         """Return the command, its arguments, and the options that differ from their defaults."""
-        words = ["mercer", type(self).__name__.lower()]
-        hints = get_type_hints(type(self), include_extras=True)
+        words = ["mercer", self.command()]
         for field in fields(self):
             value = getattr(self, field.name)
-            if isinstance(hints[field.name].__metadata__[0], typer.models.ArgumentInfo):
+            if field.name in _ARGUMENTS:
                 words.append(str(value))
             elif value != field.default:
                 words.append(f"--{'no-' * (value is False)}{field.name.replace('_', '-')}")
                 words += [] if isinstance(value, bool) else [str(value)]
         return tuple(words)
 
+    @classmethod
+    def command(cls) -> str:
+        """Return the name of the command."""
+        return cls.__name__.lower()
+
+    @classmethod
+    def parameters(cls) -> list[Parameter]:
+        """Return the parameters of a function that Typer makes a command of."""
+        hints = get_type_hints(cls)
+        return [cls._parameter(field, hints[field.name]) for field in fields(cls)]
+
+    @classmethod
+    def _parameter(cls, field: Field[Any], hint: Any) -> Parameter:
+        name = field.name
+        metavar, text = _TABLE.get(f"{cls.command()} {name}", _TABLE[name])
+        told: Any = typer.Argument(help=text, metavar=metavar)
+        if name not in _ARGUMENTS:
+            flag = name.replace("_", "-")
+            both = f"/--no-{flag}" if field.default is True else ""
+            least, most = _ENDS.get(name, (None, None))
+            words = [f"--{flag}{both}"] if hint is bool else []
+            told = typer.Option(*words, help=text, metavar=metavar or None, min=least, max=most)
+        default = Parameter.empty if field.default is MISSING else field.default
+        annotation = Annotated[hint, told]
+        return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
 
 @dataclass(frozen=True)
 class _Learning(Options):
-    table: Tables
-    target: Annotated[str, typer.Option(help="Column to predict.", metavar="COLUMN")]
-    task: Annotated[str, typer.Option(help=_TASK_HELP)] = "auto"
-    order: Annotated[
-        str | None,
-        typer.Option(
-            help="Grades in words, the lowest first: 'poor,fair,good'. Implies --task ordinal.",
-            metavar="GRADES",
-        ),
-    ] = None
-    columns: Annotated[str | None, typer.Option(help=_COLUMNS_HELP, metavar="PAIRS|FILE")] = None
-    missing: Missing = None
-    no_header: NoHeader = False
-    group: Group = None
-    time: Time = None
-    split: Split = None
-    metric: Annotated[str | None, typer.Option(help=_METRIC_HELP, metavar="NAME")] = None
-    report: Report = None
-    seed: Seed = 0
-    device: Device = "cpu"
+    table: Path
+    target: str
+    task: str = "auto"
+    order: str | None = None
+    columns: str | None = None
+    missing: str | None = None
+    no_header: bool = False
+    group: str | None = None
+    time: str | None = None
+    split: Path | None = None
+    metric: str | None = None
+    report: Path | None = None
+    seed: int = 0
+    device: str = "cpu"
 
 
 @dataclass(frozen=True)
@@ -141,36 +184,15 @@ class Fit(_Learning):
     do not have to fit into memory.
     """
 
-    learner: Annotated[str, typer.Option(help=_LEARNER_HELP)] = LEARNERS[0]
-    out: Out = None
-    refit: Annotated[
-        bool,
-        typer.Option(
-            "--refit/--no-refit",
-            help="After the test, fit again on all rows, and save this model.",
-        ),
-    ] = True
-    random: Annotated[
-        bool,
-        typer.Option(
-            "--random",
-            help="Test on rows drawn at random, even if rows belong together, follow each other "
-            "in time, or are copies of others.",
-        ),
-    ] = False
-    details: Details = False
-    cost: Annotated[
-        str | None,
-        typer.Option(
-            help="Costs of predicting the second class wrongly, and of missing it.",
-            metavar="FALSE,MISSED",
-        ),
-    ] = None
-    test_size: Annotated[
-        float, typer.Option(help="Share of held-out rows, at most 10,000.", min=0.01, max=0.99)
-    ] = 0.25
-    cluster: Cluster = None
-    workers: Workers = None
+    learner: str = LEARNERS[0]
+    out: Path | None = None
+    refit: bool = True
+    random: bool = False
+    details: bool = False
+    cost: str | None = None
+    test_size: float = 0.25
+    cluster: str | None = None
+    workers: int | None = None
 
 
 @dataclass(frozen=True)
@@ -181,31 +203,16 @@ class Predict(Options):
     not fitted to, such as the target, are ignored. Parquet files do not have to fit into memory.
     """
 
-    model: Model
-    table: Tables
-    out: Annotated[
-        Path, typer.Option(help="Write predictions to this CSV or Parquet file.", metavar="FILE")
-    ]
-    interval: Annotated[
-        float | None,
-        typer.Option(help="Add intervals of this coverage, such as 0.9.", metavar="COVERAGE"),
-    ] = None
-    keep: Annotated[
-        str | None,
-        typer.Option(
-            help="Columns to copy from the table, separated by commas.", metavar="COLUMNS"
-        ),
-    ] = None
-    intervals: Annotated[bool, typer.Option("--intervals", help="The same as --interval 0.9.")] = (
-        False
-    )
-    why: Annotated[
-        int | None,
-        typer.Option(help="Add the N largest contributions in words.", metavar="N", min=1),
-    ] = None
-    no_header: NoHeader = False
-    cluster: Cluster = None
-    workers: Workers = None
+    model: Path
+    table: Path
+    out: Path
+    interval: float | None = None
+    keep: str | None = None
+    intervals: bool = False
+    why: int | None = None
+    no_header: bool = False
+    cluster: str | None = None
+    workers: int | None = None
 
 
 @dataclass(frozen=True)
@@ -218,50 +225,26 @@ class Explain(Options):
     remain, it is computed on all rows, and they are called known rows.
     """
 
-    model: Model
-    table: Table
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Write the reasons to this CSV or Parquet file.", metavar="FILE"),
-    ] = None
-    group: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of groups, such as patients; confidence intervals are for new groups.",
-            metavar="COLUMN",
-        ),
-    ] = None
-    time: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of times, for rows that are all later than the training rows.",
-            metavar="COLUMN",
-        ),
-    ] = None
-    split: Annotated[
-        Path | None,
-        typer.Option(
-            help="Table with train, test or an empty cell for each row; only test rows are used.",
-            metavar="FILE",
-        ),
-    ] = None
-    no_header: NoHeader = False
-    report: Report = None
-    details: Details = False
-    seed: Seed = 0
+    model: Path
+    table: Path
+    out: Path | None = None
+    group: str | None = None
+    time: str | None = None
+    split: Path | None = None
+    no_header: bool = False
+    report: Path | None = None
+    details: bool = False
+    seed: int = 0
 
 
 @dataclass(frozen=True)
 class Columns(Options):
     """Show how the columns of a table are read and used, without learning."""
 
-    table: Table
-    missing: Missing = None
-    no_header: NoHeader = False
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Write a CSV file to edit and to pass to --columns.", metavar="FILE"),
-    ] = None
+    table: Path
+    missing: str | None = None
+    no_header: bool = False
+    out: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -275,25 +258,16 @@ class Compare(_Learning):
     time limit.
     """
 
-    methods: Annotated[
-        str | None,
-        typer.Option(help=f"Methods, separated by commas; by default {', '.join(COMPARED)}."),
-    ] = None
-    repeats: Repeats = 5
-    minutes: Annotated[
-        float,
-        typer.Option(help="Time limit; methods that would not finish are left out.", min=0.01),
-    ] = 2.0
-    csv: Annotated[
-        Path | None,
-        typer.Option(help="Write the results to this CSV or Parquet file.", metavar="FILE"),
-    ] = None
+    methods: str | None = None
+    repeats: int = 5
+    minutes: float = 2.0
+    csv: Path | None = None
 
 
 @dataclass(frozen=True)
 class Demo(Options):
     """Learn the distance of a robot's hand to a cup from a generated table, in half a minute."""
 
-    out: Out = None
-    report: Report = None
-    details: Details = False
+    out: Path | None = None
+    report: Path | None = None
+    details: bool = False

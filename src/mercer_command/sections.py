@@ -22,7 +22,7 @@ from mercer_command.problem import Problem
 from mercer_command.summary import with_advice
 from mercer_command.table_files import is_parquet
 from mercer_command.target_column import Task
-from mercer_command.text_formats import STANDARD_INPUT, recognized_text
+from mercer_command.text_formats import STANDARD_INPUT, pandas_call
 
 MOST_ROWS = 60
 """Largest number of rows in a report's tables of kernels and of columns."""
@@ -289,18 +289,6 @@ def comparison_section(frame: pd.DataFrame) -> Section:
 
 def _pandas_call(path: Path, *, header: bool) -> str:
     """Return the call of pandas that reads the cells of a table for a loaded model."""
-    source = "sys.stdin" if path == STANDARD_INPUT else repr(str(path))
     if path != STANDARD_INPUT and is_parquet(path):
-        return f"pd.read_parquet({source})"
-    words = ["dtype=str", "keep_default_na=False"]
-    if path.exists():
-        _, found = recognized_text(path, header=header)
-        told = {
-            "sep": (found.separator, ","),
-            "encoding": (found.encoding, "utf-8"),
-            "quotechar": (found.quote, '"'),
-            "skiprows": (found.n_skipped, 0),
-        }
-        words[:0] = [f"{name}={value!r}" for name, (value, usual) in told.items() if value != usual]
-        words += [] if header else [f"names={list(found.names)!r}"]
-    return f"pd.read_csv({', '.join([source, *words])})"
+        return f"pd.read_parquet({str(path)!r})"
+    return pandas_call(path, header=header)

@@ -39,6 +39,7 @@ from mercer_command.target_column import (
     inferred_task,
     single_class_note,
 )
+from mercer_command.text_formats import check_swelling
 from mercer_command.values import Array, as_dates, parse_missing
 
 if TYPE_CHECKING:
@@ -87,7 +88,10 @@ def is_streamed(path: Path, max_values: int = 10**7) -> bool:
     if not (path.exists() and is_parquet(path)):
         return False
     source = parquet_source(path)
-    return path.is_dir() or source.count_rows() * len(source.column_names) > max_values
+    n_values = source.count_rows() * len(source.column_names)
+    with readable(path):
+        check_swelling(n_values, n_values if path.is_dir() else path.stat().st_size)
+    return path.is_dir() or n_values > max_values
 
 
 def parquet_source(

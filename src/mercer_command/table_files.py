@@ -12,11 +12,17 @@ import numpy as np
 import pandas as pd
 
 from mercer_command.messages import InputError, one_line
-from mercer_command.text_formats import STANDARD_INPUT, TextFormat, recognized_text
+from mercer_command.text_formats import (
+    ROW_NAME,
+    STANDARD_INPUT,
+    TextFormat,
+    check_swelling,
+    recognized_text,
+)
 from mercer_command.values import with_named_index
 
-COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
-"""Suffixes of compressed files."""
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+"""Suffixes of compressed files; only the first is written."""
 
 
 def read_text_table(path: Path, *, header: bool = True) -> tuple[pd.DataFrame, TextFormat]:
@@ -25,7 +31,7 @@ def read_text_table(path: Path, *, header: bool = True) -> tuple[pd.DataFrame, T
     Parameters
     ----------
     path : Path
-        File, which is decompressed depending on its suffix (``.gz``, ``.bz2``, ``.xz``, ``.zip``).
+        File, which is decompressed if its suffix is one of `COMPRESSED`.
     header : bool, default=True
         Whether the first line holds the names of the columns.
 
@@ -49,49 +55,43 @@ def read_text_table(path: Path, *, header: bool = True) -> tuple[pd.DataFrame, T
         try:
             frame = pd.read_csv(
                 BytesIO(content),
-                sep=found.separator,
-                quotechar=found.quote,
-                encoding=found.encoding,
-                skiprows=found.n_skipped,
-                header=0 if header else None,
-                names=list(range(len(found.names))),
-                index_col=False,
+                **found.arguments,
+                index_col=None if found.is_short else False,
                 dtype=str,
                 na_filter=False,
-                skipinitialspace=found.separator != r"\s+",
+                skipinitialspace=len(found.separator) == 1,
                 engine="c",
             )
+            if frame.index.nlevels > 1:
+                raise pd.errors.ParserWarning
         except pd.errors.ParserWarning:
             raise InputError(f"{path} has lines of more cells than its header") from None
         except pd.errors.ParserError as error:
-            long = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
-            if long is None:
-                raise
-            told = f"line {long[2]} has {long[3]} cells, and the lines above it have {long[1]}"
-            raise InputError(told) from error
+            raise InputError(_plain(error)) from error
+    if found.is_short:
+        frame = frame.reset_index(names=ROW_NAME)
     # Cells that short lines lack are read as empty.
     frame = frame.fillna("")
-    frame.columns = pd.Index(found.names)
-    n_empty = len(frame) - _n_filled(frame)
-    if n_empty in (0, len(frame)):
+    names = frame.columns.str.strip()
+    frame.columns = names if names.is_unique else frame.columns
+    if frame.empty or any(frame.iloc[-1]) or not frame.any(axis=None):
         return frame, found
-    told = (
-        "last line is empty and is" if n_empty == 1 else f"last {n_empty} lines are empty and are"
-    )
-    return frame.iloc[:-n_empty], replace(found, notes=(*found.notes, f"the {told} left out"))
+    # Spreadsheets pad empty lines with separators.
+    n_filled = int(np.flatnonzero(frame.ne("").any(axis="columns"))[-1]) + 1
+    n_empty = len(frame) - n_filled
+    told = "line is empty and is" if n_empty == 1 else f"{n_empty} lines are empty and are"
+    notes = (*found.notes, f"the last {told} left out")
+    return frame[:n_filled], replace(found, notes=notes)
 
 
-def _n_filled(frame: pd.DataFrame) -> int:
-    """Return the number of rows up to the last one that is not empty.
-
-    Spreadsheets pad empty lines with separators.
-    """
-    n_filled = 0
-    for position in range(frame.shape[1]):
-        if n_filled < len(frame):
-            filled = np.flatnonzero(frame.iloc[n_filled:, position].ne(""))
-            n_filled += int(filled[-1]) + 1 if filled.size else 0
-    return n_filled
+def _plain(error: pd.errors.ParserError) -> str:
+    """Return an error of the parser of pandas in plain words."""
+    told = str(error)
+    if long := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", told):
+        return f"line {long[2]} has {long[3]} cells, and the lines above it have {long[1]}"
+    if mark := re.search(r"EOF inside string starting at row (\d+)", told):
+        return f"a quotation mark near line {int(mark[1]) + 1} is not closed"
+    return told
 
 
 @dataclass(frozen=True)
@@ -150,11 +150,13 @@ def read_cells(path: Path, *, header: bool = True) -> Cells:
 
 def _read_parquet(path: Path) -> pd.DataFrame:
     """Read a Parquet file, without what pandas noted there if that does not fit the columns."""
+    from pyarrow.parquet import read_metadata, read_table
+
+    told = read_metadata(path)
+    check_swelling(told.num_rows * told.num_columns, path.stat().st_size)
     try:
         return pd.read_parquet(path)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-        from pyarrow.parquet import read_table
-
         try:
             return read_table(path).replace_schema_metadata().to_pandas()
         except (ValueError, OSError):

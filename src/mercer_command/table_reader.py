@@ -101,6 +101,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.feature_names_in_ = np.array([name for name, _, _ in self.columns], dtype=object)
         self.n_features_in_ = len(self.columns)
         self.row_hashes_, self.spellings_, self.words_ = None, {}, {}
+        self.ranges_ = np.empty((0, 5))
         if X is None:
             return self
         X = self._checked(X)
@@ -120,9 +121,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def ranges(self) -> dict[str, Range]:
         """Return the known ranges of columns of numbers and dates, by name."""
-        if not hasattr(self, "ranges_"):  # An earlier version fitted the model.
-            return {}
-        found = zip(self._measured(), self.ranges_, strict=True)
+        found = zip(self._measured(), self.ranges_, strict=False)
         return {name: Range(*ends.tolist()) for (name, _), ends in found if ends[-1] > 0.0}
 
     def _measured(self) -> list[tuple[str, str]]:
@@ -181,8 +180,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 typed[name] = pd.Series(as_dates(X[name].to_numpy(dtype=float)), X.index)
             elif is_time(X[name]):
                 typed[name] = as_times(X[name])
-        # Models that earlier versions saved lack the spellings.
-        for name, known in getattr(self, "spellings_", {}).items():
+        for name, known in self.spellings_.items():
             texts = _texts(typed[name])
             told = pd.Series(known_spelling(texts, known), X.index, dtype=object)
             if not told.equals(texts):
@@ -204,8 +202,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _absent(self, name: str) -> frozenset[str]:
         """Return the texts that stand for missing cells in a column of text."""
-        # Models that earlier versions saved lack the words.
-        return usual_texts(is_typed=False) - {*getattr(self, "words_", {}).get(name, ())}
+        return usual_texts(is_typed=False) - {*self.words_.get(name, ())}
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,4 +1,8 @@
-"""Recognition of encoding, separator, quotes, titles and names of columns of a text file."""
+"""Recognition of encoding, separator, quotes, titles and names of columns of a text file.
+
+pandas reads the cells, and needs to be told these. The sniffers of Python's csv module and of
+DuckDB take decimal commas for separators, and titles or the first row for names of columns.
+"""
 
 import bz2
 import codecs
@@ -9,17 +13,30 @@ import math
 import re
 import sys
 import zipfile
+import zlib
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO, TextIOWrapper
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 from mercer_command.messages import InputError, listing
 
-_SEPARATORS = (",", ";", "\t", "|")
-"""Characters that separate cells, besides spaces."""
+_SPACES = r"\s+"
+"""Separator of cells that stands for any white space."""
+
+_SEPARATORS = (",", ";", "\t", "|", _SPACES)
+"""Characters that separate cells; the first of equally suitable ones is taken."""
+
+_SPACED = re.compile(r'"(?:[^"\\]|\\.|"")*"|\S+')
+"""This matches a cell of a line whose cells are separated by spaces."""
+
+_QUOTED_NAMES = re.compile(r'"[^"]*"(?:[ ]+"[^"]*")+')
+"""This matches the first line of a table of R, as ``write.table`` writes it."""
+
+_YEAR = re.compile(r"(?:19|20)\d\d").fullmatch
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -31,6 +48,16 @@ _MARKS = (
 
 _STARTS = {"[{": "JSON", '{"': "JSON", "<!doctype html": "HTML", "<html": "HTML", "<?xml": "XML"}
 """Beginnings of files of other formats."""
+
+_MOST_TITLES = 20
+"""Largest number of rows above the header."""
+
+_USUAL_SIZE, _MOST_SWELLING = 2**26, 100
+"""Files of more bytes than the first, or cells, are refused if they are so many times larger than
+what is stored, which tables hardly ever are."""
+
+ROW_NAME = "row name"
+"""Name of a first column that has none because the header has one cell less than the rows."""
 
 STANDARD_INPUT = Path("-")
 """Path that stands for a table of text on the standard input."""
@@ -44,40 +71,84 @@ class TextFormat:
     ----------
     separator : str
         Separator of cells; ``\s+`` for any white space.
-    encoding : str
-        Name of the encoding in Python.
-    quote : str
-        Quotation mark around cells that contain separators.
-    n_skipped : int
-        Number of lines before the header.
-    names : tuple of str
-        The columns' names.
+    arguments : dict
+        What `pandas.read_csv` is told of the format where it is not the usual one.
+    is_short : bool
+        Whether the header has one cell less than the rows, whose first cells are names of rows.
     notes : tuple of str
         Notes on unusual findings.
     """
 
     separator: str
-    encoding: str
-    quote: str
-    n_skipped: int
-    names: tuple[str, ...]
+    arguments: dict[str, Any]
+    is_short: bool
     notes: tuple[str, ...]
+
+
+class _Layout(NamedTuple):
+    """The rows that a separator makes of lines.
+
+    Attributes
+    ----------
+    separator : str
+    rows : list of list of str
+        The header and the rows below it.
+    n_above : int
+        Number of lines above the header.
+    score : float
+        Share of rows with the usual number of cells; zero if they do not look like a table.
+    """
+
+    separator: str
+    rows: list[list[str]]
+    n_above: int = 0
+    score: float = 0.0
+
+
+def check_swelling(size: int, stored: int) -> None:
+    """Raise an `InputError` if a table is much larger than the file that stores it.
+
+    Parameters
+    ----------
+    size : int
+        Number of bytes or cells.
+    stored : int
+        Number of bytes of the file.
+    """
+    if size > max(_USUAL_SIZE, _MOST_SWELLING * stored):
+        raise InputError(f"it holds more than {_MOST_SWELLING} times what the file stores")
+
+
+def _decompressed(file: BinaryIO, suffix: str) -> Any:
+    """Return the bytes of a file as a stream, decompressed by its suffix."""
+    if suffix == ".zst":
+        from pyarrow import CompressedInputStream
+
+        return CompressedInputStream(file, "zstd")
+    if suffix == ".zip":
+        archive = zipfile.ZipFile(file)
+        members = [member for member in archive.namelist() if not member.endswith("/")]
+        if len(members) != 1:
+            raise InputError(f"the archive holds {len(members)} files; one table is needed")
+        return archive.open(members[0])
+    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    return openers[suffix](file) if suffix in openers else file
 
 
 def _content(path: Path) -> bytes:
     """Return the bytes of a file, decompressed by its suffix, or of the standard input."""
     if path == STANDARD_INPUT:
         return sys.stdin.buffer.read()
-    suffix = path.suffix.lower()
-    if suffix == ".zip":
-        with zipfile.ZipFile(path) as archive:
-            members = [member for member in archive.namelist() if not member.endswith("/")]
-            if len(members) != 1:
-                raise InputError(f"the archive holds {len(members)} files; one table is needed")
-            return archive.read(members[0])
-    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-    with openers.get(suffix, open)(path, "rb") as file:
-        return bytes(file.read())
+    content = BytesIO()
+    try:
+        with path.open("rb") as file:
+            stream = _decompressed(file, path.suffix.lower())
+            while part := stream.read(2**20):
+                content.write(part)
+                check_swelling(content.tell(), file.tell())
+    except (zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError) as error:
+        raise InputError(f"the compressed file is damaged or encrypted ({error})") from error
+    return content.getvalue()
 
 
 def recognized_text(path: Path, *, header: bool = True) -> tuple[bytes, TextFormat]:
@@ -89,28 +160,55 @@ def recognized_text(path: Path, *, header: bool = True) -> tuple[bytes, TextForm
     # Fewer lines are enough if they are very long.
     most = min(max(2**20 // (len(first) + 1), 3), 200)
     lines = [line.rstrip("\r\n") for line in [first, *islice(text, most - 1)]]
-    told = first.strip().strip('"').strip().lower()
-    if kind := next((_STARTS[start] for start in _STARTS if told.startswith(start)), ""):
+    start = first.strip().strip('"').strip().lower()
+    if kind := next((_STARTS[mark] for mark in _STARTS if start.startswith(mark)), ""):
         raise InputError(f"the file is {kind}, not a table of cells")
     # A line before the header, such as "sep=;", may tell Excel the separator.
-    is_told = told.startswith("sep=") and len(told) in (4, 5)
-    if not any(line.strip() for line in lines[is_told:]):
+    is_told = start.startswith("sep=") and len(start) in (4, 5)
+    lines = lines[is_told:]
+    if not any(line.strip() for line in lines):
         raise InputError("the file is empty")
-    separator, n_skipped = (told[4:] or "\t", 1) if is_told else _separator(lines)
-    n_skipped += _padded_titles(lines[n_skipped:], separator) if header else 0
-    lines = lines[n_skipped:]
-    if n_above := n_skipped - is_told:
+    separators = (start[4:] or "\t",) if is_told else _SEPARATORS
+    if _QUOTED_NAMES.fullmatch(lines[0]):
+        separators = (_SPACES,)
+    # The first layout is taken if none is suitable.
+    layouts = [_layout(lines, separator, header=header) for separator in separators]
+    found = max(layouts, key=lambda one: (one.score, one.separator != _SPACES, -one.n_above))
+    if n_above := found.n_above:
         above = "first line is" if n_above == 1 else f"first {n_above} lines are"
         notes.append(f"the {above} left out, as titles or comments above the header")
-    quote = _quote(lines, separator)
-    rows = _parsed(lines, separator, quote)
-    if header and len(rows) < 2 and not text.read(1):
+    if header and len(found.rows) < 2 and not text.read(1):
         raise InputError("it has no rows")
-    if header:
-        names, more = names_of(rows)
-    else:
-        names, more = tuple(f"column {k + 1}" for k in range(len(rows[0]))), []
-    return content, TextFormat(separator, encoding, quote, n_skipped, names, (*notes, *more))
+    names, *rows = found.rows
+    is_short = header and len(names) < _usual_size(rows)
+    notes += _name_notes(names, rows, is_short=is_short) if header else []
+    # R writes quotation marks inside of cells like this.
+    is_escaped = found.separator == _SPACES and any('\\"' in line for line in lines)
+    told = (
+        ("sep", found.separator, ","),
+        ("encoding", encoding, "utf-8"),
+        ("quotechar", _quote(lines), '"'),
+        ("escapechar", "\\" if is_escaped else None, None),
+        ("skiprows", is_told + found.n_above, 0),
+        ("names", None if header else [f"column {k + 1}" for k in range(len(names))], None),
+    )
+    arguments = {name: value for name, value, usual in told if value != usual}
+    return content, TextFormat(found.separator, arguments, is_short, tuple(notes))
+
+
+def pandas_call(path: Path, *, header: bool = True) -> str:
+    """Return the call of pandas that reads the cells of a text file for a loaded model.
+
+    Parameters
+    ----------
+    path : Path
+    header : bool, default=True
+        Whether the first line holds the names of the columns.
+    """
+    source = "sys.stdin" if path == STANDARD_INPUT else repr(str(path))
+    told = recognized_text(path, header=header)[1].arguments if path.exists() else {}
+    words = [source, *(f"{name}={value!r}" for name, value in told.items())]
+    return f"pd.read_csv({', '.join(words)}, dtype=str, keep_default_na=False)"
 
 
 def _encoding(content: bytes) -> tuple[str, list[str]]:
@@ -134,129 +232,110 @@ def _encoding(content: bytes) -> tuple[str, list[str]]:
     return encoding, [f"{told}convert the file to UTF-8"] if names[encoding] else []
 
 
-def _parsed(lines: list[str], separator: str, quote: str = '"') -> list[list[str]]:
-    """Split lines into cells; a quoted cell may span lines."""
-    if separator == r"\s+":
-        return [line.split() for line in lines if line.strip()]
+def _quote(lines: list[str]) -> str:
+    """Return the quotation mark around cells: the single one if it is around more of them."""
+    text = "\n".join(lines)
+    single, double = (
+        len(re.findall(f"(?:^|[,;\t|]) *{mark}[^{mark}\n]*{mark} *(?=$|[,;\t|])", text, re.M))
+        for mark in "'\""
+    )
+    return "'" if single > double and 2 * single >= len(lines) else '"'
+
+
+def _layout(lines: list[str], separator: str, *, header: bool) -> _Layout:
+    """Return the rows that a separator makes of lines, from the header on."""
+    starts, rows = zip(*_parsed(lines, separator), strict=True)
+    width = _usual_size(rows[1:]) or len(rows[0])
+    at = _header_of(rows, width) if header else 0
+    whole = rows[at:-1] or rows[at:]
+    agreeing = sum(len(row) == width for row in whole)
+    if separator == _SPACES:
+        above = all(row[0].startswith("#") for row in rows[:at])
+        fits = above and agreeing >= len(whole) - (len(whole[0]) == width - 1)
+    else:
+        fits = not at or agreeing >= 0.9 * len(whole)
+    if width < 2 or not fits or abs(len(rows[at]) - width) > 1:
+        return _Layout(separator, list(rows))
+    return _Layout(separator, list(rows[at:]), starts[at] if at else 0, agreeing / len(whole))
+
+
+def _usual_size(rows: Sequence[list[str]]) -> int:
+    """Return the most frequent number of cells of rows, and zero if there are none."""
+    # The last row may be cut off within a quoted cell.
+    sizes = Counter(len(row) for row in rows[:-1] or rows)
+    return sizes.most_common(1)[0][0] if sizes else 0
+
+
+def _parsed(lines: list[str], separator: str) -> list[tuple[int, list[str]]]:
+    """Split lines into cells, and return each row with the number of lines above it.
+
+    Empty lines are no rows. A cell in quotes may span lines.
+    """
+    if separator == _SPACES:
+        split = (_SPACED.findall(line) for line in lines)
+        return [(k, [cell.strip('"') for cell in row]) for k, row in enumerate(split) if row]
     reader = csv.reader(
-        (line + "\n" for line in lines), delimiter=separator, quotechar=quote, skipinitialspace=True
+        (line + "\n" for line in lines),
+        delimiter=separator,
+        quotechar=_quote(lines),
+        skipinitialspace=True,
     )
     # A line that lacks the separator is one field, which may exceed the usual limit.
     before = csv.field_size_limit(2**31 - 1)
     try:
-        return [row for row in reader if row]
+        found, start = list[tuple[int, list[str]]](), 0
+        for row in reader:
+            found += [(start, [cell.strip() for cell in row])] if row else []
+            start = reader.line_num
     finally:
         csv.field_size_limit(before)
+    return found
 
 
-def _separator(lines: list[str]) -> tuple[str, int]:
-    """Return the separator, and the number of lines of titles and comments above the header.
+def _header_of(rows: Sequence[list[str]], width: int) -> int:
+    """Return the position of the header, below titles that may be padded by separators.
 
-    The sniffer of Python's csv module takes decimal commas, or letters, for separators; the sniffer
-    of DuckDB reads lines with more cells than the header as a table of one column.
+    Spreadsheets write titles like "Sales 2021;;;;" and, below, ";;;;". The header is the first row
+    that has the width of the table and fills half of the columns that hold anything, unless it is
+    data: then it is the first row of this width. It has one cell less if the first column has no
+    name.
     """
-    scores = {separator: _score(lines, separator) for separator in _SEPARATORS}
-    best = max(scores, key=lambda separator: scores[separator])
-    if scores[best] > 0.0:
-        return best, 0
-    # Lines below titles are tried before spaces as separators, because a title may happen to have
-    # one word for each column. Commas come last, because they may be decimal marks.
-    if (found := _below_titles(lines, _SEPARATORS[1:])) is not None:
-        return found
-    if _score(lines, r"\s+") == 1.0:
-        return r"\s+", 0
-    return _below_titles(lines, (",",)) or (",", 0)
+    fitting = [
+        at
+        for at, row in enumerate(rows[: _MOST_TITLES + 1])
+        if abs(len(row) - width) <= 1 and not f"{row[0]} ".startswith("# ")
+    ]
+    used = {k for row in rows for k, cell in enumerate(row) if cell and len(row) == width}
+    for at in fitting:
+        row, below = rows[at], rows[at + 1 :]
+        if 2 * sum(map(bool, row)) < max(len(used), 4):
+            continue
+        return fitting[0] if _are_data(row, below) and not any(map(_YEAR, row)) else at
+    return fitting[0] if fitting else 0
 
 
-def _below_titles(lines: list[str], separators: tuple[str, ...]) -> tuple[str, int] | None:
-    """Return the separator below at most 20 lines of titles, and the number of these lines."""
-    for n_above in range(1, min(20, len(lines) - 2) + 1):
-        for separator in separators if lines[n_above] else ():
-            if _score(lines[n_above:], separator) >= 0.9:
-                return separator, n_above
-    return None
-
-
-def _padded_titles(lines: list[str], separator: str) -> int:
-    """Return the number of lines of titles that separators pad to the width of the table.
-
-    Spreadsheets write them like this: "Sales 2021;;;;" and, below, ";;;;". At most a third of the
-    cells of such a line is filled, or the first of two; the line below them, the header, fills at
-    least two cells and half of the columns that hold anything, and is not data.
-    """
-    rows = [_parsed([line], separator) for line in lines]
-    cells = [[cell.strip() for cell in row[0]] if row else [] for row in rows]
-    filled = [[k for k, cell in enumerate(row) if cell] for row in cells]
-    n_columns = len({k for row in filled for k in row})
-    if separator == r"\s+" or n_columns < 2:
-        return 0
-    for at, found in enumerate(filled[:21]):
-        if 2 * len(found) >= max(n_columns, 4):
-            names = [cell for cell in cells[at] if not re.fullmatch(r"(?:19|20)\d\d", cell)]
-            is_data = _are_data(names, cells[at + 1 :]) if len(names) == len(cells[at]) else False
-            return 0 if is_data else at
-        is_first = n_columns > 2 or found in ([], [0])
-        # A cell in quotes may go on in the next line.
-        if len(found) > max(n_columns // 3, 1) or not is_first or lines[at].count('"') % 2:
-            return 0
-    return 0
-
-
-def _score(lines: list[str], separator: str) -> float:
-    """Return the share of rows with the usual number of cells; zero if the header differs."""
-    rows = _parsed(lines, separator)
-    # The last row may be cut off within a quoted cell.
-    sizes = [len(row) for row in rows[:-1] or rows]
-    n_cells = Counter(sizes[1:] or sizes).most_common(1)[0][0]
-    agreeing = sum(size == n_cells for size in sizes) / len(sizes)
-    fits = abs(len(rows[0]) - n_cells) <= 1
-    return agreeing if n_cells > 1 and fits else 0.0
-
-
-def _quote(lines: list[str], separator: str) -> str:
-    """Return the quotation mark around cells.
-
-    It is single if single quotes enclose at least half as many cells as there are lines, and more
-    cells than double quotes enclose.
-    """
-    cells = [cell.strip() for line in lines[1:] for cell in line.split(separator)]
-    single, double = (sum(len(c) > 1 and c[0] == c[-1] == mark for c in cells) for mark in "'\"")
-    return "'" if single > double and 2 * single >= len(lines) else '"'
-
-
-def names_of(rows: list[list[str]]) -> tuple[tuple[str, ...], list[str]]:
-    """Return the columns' names, and notes on those that are invented, repeated or look like data.
-
-    Parameters
-    ----------
-    rows : list of list of str
-        First rows of the file; the first holds the names.
-    """
-    names, notes = [name.strip() for name in rows[0]], list[str]()
-    sizes = Counter(len(row) for row in rows[1:-1] or rows[1:])
-    if sizes and sizes.most_common(1)[0][0] == len(names) + 1:
-        names = ["row name", *names]
-        notes.append("the first column has no name and is called 'row name'")
-    if _are_data(names, rows[1:]):
+def _name_notes(names: list[str], rows: list[list[str]], *, is_short: bool) -> list[str]:
+    """Return notes on names that are invented, repeated or look like data; pandas invents them."""
+    notes = list[str]()
+    if is_short:
+        notes.append(f"the first column has no name and is called '{ROW_NAME}'")
+    if _are_data([ROW_NAME, *names] if is_short else names, rows):
         notes.append(
             f"the first line is taken for names although it looks like data: {listing(names)}; if "
             "the table has no names of columns, say --no-header"
         )
-    unnamed = [f"Unnamed: {position}" for position, name in enumerate(names) if not name]
-    if unnamed:
+    if unnamed := [f"Unnamed: {position}" for position, name in enumerate(names) if not name]:
         notes.append(f"columns without a name are called {listing(unnamed)}")
-    names = [name or f"Unnamed: {position}" for position, name in enumerate(names)]
-    repeated = sorted(name for name, times in Counter(names).items() if times > 1)
-    if repeated:
+    if repeated := sorted(name for name, times in Counter(names).items() if name and times > 1):
         notes.append(f"names occur twice and get a number: {listing(repeated)}")
-    return tuple(_numbered(names)), notes
+    return notes
 
 
-def _are_data(names: list[str], rows: list[list[str]]) -> bool:
+def _are_data(names: list[str], rows: Sequence[list[str]]) -> bool:
     """Return whether half of the names look like cells of their columns, given the other cells."""
     alike = 0
     for name, *cells in zip(names, *(row for row in rows if len(row) == len(names)), strict=True):
-        known = [cell.strip() for cell in cells if cell.strip()]
+        known = [cell for cell in cells if cell]
         if name and known:
             n_numbers = sum(map(_is_number, known))
             alike += _is_number(name) if n_numbers >= 0.9 * len(known) else name in known
@@ -269,15 +348,3 @@ def _is_number(cell: str) -> bool:
         return "_" not in cell and not math.isnan(float(cell.replace(",", ".")))
     except ValueError:
         return False
-
-
-def _numbered(names: list[str]) -> dict[str, None]:
-    """Append .1, .2, ... to the second and later occurrences of a name."""
-    times, taken, out = Counter[str](), set(names), dict[str, None]()
-    for name in names:
-        new = name
-        while new in out or (new != name and new in taken):
-            times[name] += 1
-            new = f"{name}.{times[name]}"
-        out[new] = None
-    return out

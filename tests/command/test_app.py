@@ -91,6 +91,7 @@ class TestPredict:
             (("p.csv", "--interval", 0.9), "the model predicts no intervals"),
             (("p.csv", "--interval", 90), "between 0 and 1; got 90"),
             (("table.csv",), "would overwrite"),
+            (("p.csv.xz",), "p.csv.xz would not be compressed; write .csv or .csv.gz"),
         ):
             assert message in error_line(*arguments, *words)
         assert Path("table.csv").read_bytes() == before

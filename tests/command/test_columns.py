@@ -1,5 +1,7 @@
 """What columns hold, and a user's choices for them."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -198,3 +200,19 @@ def test_single_columns_are_converted_like_tables(
     monkeypatch.setattr("mercer_command.values.convert", None)
     if dtype in ("int64", "float32", "float64"):
         converted(cells, "number")
+
+
+def test_columns_are_shown_without_what_learning_needs(tmp_path: Path) -> None:
+    class_table().to_csv(tmp_path / "t.csv", index=False)
+    script = """
+import sys
+from mercer_command import main
+try:
+    main()
+finally:
+    print({"sklearn", "skrub", "skops", "matplotlib", "duckdb"} & {*sys.modules})
+"""
+    command = [sys.executable, "-c", script, "columns", str(tmp_path / "t.csv")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "How the columns were read" in ended.stdout
+    assert ended.stdout.splitlines()[-1] == "set()"

@@ -192,12 +192,6 @@ def test_counts_of_parts_are_those_of_the_table() -> None:
     assert len(outside_notes(model, total)) == 4
 
 
-def test_models_without_ranges_have_no_notes() -> None:
-    model = fitted(sales(200))
-    del model["reader"].ranges_
-    assert table_notes(model, sales(30, "2024-01-01")) == []
-
-
 def test_commands_print_the_notes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from mercer import ParquetSource
 

@@ -6,13 +6,16 @@ import gzip
 import lzma
 import os
 import zipfile
+from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from mercer_command.messages import InputError
+from mercer_command.streaming import is_streamed
 from mercer_command.table_files import (
     read_cells,
     read_text_table,
@@ -51,10 +54,12 @@ def test_utf16_needs_a_byte_order_mark(tmp_path: Path) -> None:
 
 def test_compression(tmp_path: Path) -> None:
     content = TEXT.encode()
+    pa = pytest.importorskip("pyarrow")
     for suffix, compress in (
         (".gz", gzip.compress),
         (".bz2", bz2.compress),
         (".xz", lzma.compress),
+        (".zst", lambda each: pa.compress(each, "zstd", asbytes=True)),
     ):
         assert cells(tmp_path / f"t.csv{suffix}", compress(content)) == CELLS
     with zipfile.ZipFile(tmp_path / "t.csv.zip", "w") as archive:
@@ -79,6 +84,11 @@ def test_compression(tmp_path: Path) -> None:
         ('a,b\n"two\nlines",1\n', [["two\nlines", "1"]]),
         ("a,b,c\n1,2\n3,4,5\n", [["1", "2", ""], ["3", "4", "5"]]),
         ("y\n1\n2\n", [["1"], ["2"]]),
+        ('"a" "b"\n"1" 2 "x, y"\n"2" 3 "z"\n', [["1", "2", "x, y"], ["2", "3", "z"]]),
+        ('"a" "b"\n"1" NA "an \\"x\\""\n', [["1", "NA", 'an "x"']]),
+        ("# of me, at home\n#\n# b, c\na,b\n1,2\n3,4\n", [["1", "2"], ["3", "4"]]),
+        ("# of me\na b\n1 2\n3 4\n", [["1", "2"], ["3", "4"]]),
+        ("Sales, 2024\na;b\n0,5;1\n2,5;3\n", [["0,5", "1"], ["2,5", "3"]]),
     ],
 )
 def test_separators_and_quotes(tmp_path: Path, text: str, expected: list[list[str]]) -> None:
@@ -103,11 +113,45 @@ def test_names(tmp_path: Path, header: str, row: str, names: list[str], note: st
     assert all(note in text for text in found.notes)
 
 
-def test_one_long_row_does_not_make_a_column_of_row_names(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("a,b\n1,2,3\n" + "4,5\n" * 4)
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.csv.zst", "t.csv.zip"])
+def test_files_that_swell_are_refused(tmp_path: Path, name: str) -> None:
+    pa, content = pytest.importorskip("pyarrow"), b"0,0\n" * 2**24 + b"1,1\n"
+    path = tmp_path / name
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("t.csv", content)
+    else:
+        compress = {".gz": gzip.compress, ".zst": partial(pa.compress, codec="zstd", asbytes=True)}
+        path.write_bytes(compress[path.suffix](content))
+    with pytest.raises(InputError, match="it holds more than 100 times what the file stores"):
+        read_cells(path)
+
+
+def test_parquet_that_swells_is_refused(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    zeros = pa.DictionaryArray.from_arrays(np.zeros(2**25 + 1, dtype="int8"), [0.5])
+    pq.write_table(pa.table({"a": zeros, "b": zeros}), tmp_path / "t.parquet", row_group_size=2**26)
+    for read in (read_cells, is_streamed):
+        with pytest.raises(InputError, match="it holds more than 100 times what the file stores"):
+            read(tmp_path / "t.parquet")
+
+
+def test_quotation_marks_that_are_not_closed(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a quotation mark near line 4 is not closed"):
+        cells(tmp_path / "t.csv", b'Stock\n\na,b\n1,"2\n3,4\n5,6\n')
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,2,3\n" + "4,5\n" * 4, "a,b\n1,2,3,4\n" + "4,5,6\n" * 4])
+def test_one_long_row_does_not_make_a_column_of_row_names(tmp_path: Path, text: str) -> None:
     with pytest.raises(InputError, match="lines of more cells than its header"):
-        read_text_table(path)
+        cells(tmp_path / "t.csv", text.encode())
+
+
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.csv.bz2", "t.csv.xz", "t.csv.zst", "t.csv.zip"])
+def test_damaged_files_are_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"no compressed file" * 10)
+    with pytest.raises(InputError, match=f"cannot read .*{name} as a table"):
+        read_cells(tmp_path / name)
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
@@ -131,7 +175,7 @@ def test_titles_that_spreadsheets_pad(
     frame, found = read_text_table(tmp_path / "t.csv")
     assert list(frame.columns) == ["name", "size", "kind"]
     assert frame.to_numpy().tolist() == [["A", "1", "x"], ["B", "2", "y"]] * 6
-    assert found.n_skipped == n_lines
+    assert found.arguments["skiprows"] == n_lines
     lines = "first line is" if n_lines == 1 else f"first {n_lines} lines are"
     assert found.notes == (
         f"the {lines} left out, as titles or comments above the header",
@@ -162,7 +206,7 @@ def test_single_columns_have_no_titles(tmp_path: Path) -> None:
     content = b"text\n" + b"one, two\nthree\nfour, five, six\n" * 3
     path = tmp_path / "t.csv"
     path.write_bytes(b"said\n" + b"yes\nno\n" * 5)
-    assert read_text_table(path)[1].n_skipped == 0
+    assert read_text_table(path)[1].arguments == {}
     path.write_bytes(content)
     with pytest.raises(InputError, match="line 4 has 3 cells, and the lines above it have 2"):
         read_text_table(path)

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
-from sklearn.utils import metaestimators
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+    from sklearn.base import BaseEstimator
 
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -78,5 +77,7 @@ def own_fields(found: DataclassInstance) -> dict[str, object]:
 
 def available_if(check: Callable[[BaseEstimator], bool]) -> Callable[[Method], Method]:
     """Return a decorator of methods that are available only if `check` holds for the estimator."""
+    from sklearn.utils import metaestimators
+
     decorator: Callable[[Method], Method] = metaestimators.available_if(check)
     return decorator

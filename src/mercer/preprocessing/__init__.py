@@ -1,20 +1,24 @@
 """Turn tables of mixed types into numbers on which kernels work well."""
 
-from mercer.preprocessing._column_encoder import column_encoder
-from mercer.preprocessing._column_kinds import convert, kind_of
-from mercer.preprocessing._column_reader import numbers_rows
-from mercer.preprocessing._letter_codes import LetterCodes, repeated_prefix
-from mercer.preprocessing._odd_values import odd_value
-from mercer.preprocessing._soft_clipping import SoftClippingScaler
-from mercer.preprocessing._table_encoder import column_encoders, table_encoder
-from mercer.preprocessing._text_columns import (
-    CellReading,
-    cell_readings,
-    is_text,
-    missing_texts,
-    parse_cells,
-)
-from mercer.preprocessing._text_scores import TextScores
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mercer.preprocessing._column_encoder import column_encoder
+    from mercer.preprocessing._column_kinds import convert, kind_of
+    from mercer.preprocessing._letter_codes import LetterCodes, repeated_prefix
+    from mercer.preprocessing._odd_values import odd_value
+    from mercer.preprocessing._row_numbers import numbers_rows
+    from mercer.preprocessing._soft_clipping import SoftClippingScaler
+    from mercer.preprocessing._table_encoder import column_encoders, table_encoder
+    from mercer.preprocessing._text_columns import (
+        CellReading,
+        cell_readings,
+        is_text,
+        missing_texts,
+        parse_cells,
+    )
+    from mercer.preprocessing._text_scores import TextScores
 
 __all__ = [
     "CellReading",
@@ -34,3 +38,33 @@ __all__ = [
     "repeated_prefix",
     "table_encoder",
 ]
+
+_MODULES = {
+    "mercer.preprocessing._column_encoder": "column_encoder",
+    "mercer.preprocessing._column_kinds": "convert kind_of",
+    "mercer.preprocessing._letter_codes": "LetterCodes repeated_prefix",
+    "mercer.preprocessing._odd_values": "odd_value",
+    "mercer.preprocessing._row_numbers": "numbers_rows",
+    "mercer.preprocessing._soft_clipping": "SoftClippingScaler",
+    "mercer.preprocessing._table_encoder": "column_encoders table_encoder",
+    "mercer.preprocessing._text_columns": (
+        "CellReading cell_readings is_text missing_texts parse_cells"
+    ),
+    "mercer.preprocessing._text_scores": "TextScores",
+}
+"""The names that each module defines; a module is imported on first access to one of them."""
+
+if not TYPE_CHECKING:
+    # Type checkers read the imports above.
+
+    def __getattr__(name: str) -> object:
+        """Import a name on first access: reading of columns does not need scikit-learn."""
+        for module, names in _MODULES.items():
+            if name in names.split():
+                value = getattr(import_module(module), name)
+                globals()[name] = value
+                return value
+        raise AttributeError(f"module 'mercer.preprocessing' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -142,6 +142,8 @@ def number_readings(cells: pd.Series[str]) -> Readings | None:
     """
     if _are_plain(cells) and any(map(re.compile(_NOT_GROUPED_PATTERN).fullmatch, cells)):
         return Readings(["point"], False, False, {decimal: [] for decimal in _PATTERNS})
+    if len(cells) and all(map(re.compile("[+-]?[0-9]+").fullmatch, cells)):
+        return Readings([*_PATTERNS], False, False, {decimal: [] for decimal in _PATTERNS})
     bare, units = _without_unit(cells)
     found = {decimal: _reads(bare, decimal) for decimal in _PATTERNS}
     best = max(float(np.mean(reads)) if len(cells) else 0.0 for reads in found.values())

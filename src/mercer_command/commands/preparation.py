@@ -1,11 +1,16 @@
 """Checks before a command does any work, and the problem that a table and a target pose."""
 
-from mercer_command import files, messages, options, streaming, table_files
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mercer_command import files, messages, options, table_files
 from mercer_command.choices import read_choices
 from mercer_command.names import DEVICES
-from mercer_command.problem import Problem, as_problem
-from mercer_command.target_column import read_order
 from mercer_command.values import parse_missing
+
+if TYPE_CHECKING:
+    from mercer_command.problem import Problem
 
 
 def check(given: options.Options) -> None:
@@ -15,12 +20,15 @@ def check(given: options.Options) -> None:
     saves_model = isinstance(given, options.Fit | options.Demo)
     outputs = [getattr(given, name, None) for name in ("out", "csv", "report")]
     for table in filter(None, outputs[saves_model:2]):
-        table_files.is_parquet(table)
+        if not table_files.is_parquet(table) and table.suffix.lower() in table_files.COMPRESSED[1:]:
+            raise messages.InputError(f"{table} would not be compressed; write .csv or .csv.gz")
     inputs = (getattr(given, name, None) for name in ("model", "table"))
     files.check_outputs(*outputs, inputs=filter(None, inputs))
     distributed = None
     if isinstance(given, options.Fit | options.Predict):
-        streaming.check_cluster(given)
+        from mercer_command.streaming import check_cluster
+
+        check_cluster(given)
         distributed = given.cluster or given.workers
     skops = outputs[0] if saves_model else None
     device = messages.checked_name("device", getattr(given, "device", DEVICES[0]), DEVICES)
@@ -37,6 +45,10 @@ def read_problem(given: options.Fit | options.Compare) -> Problem:
 
 def problem_of(cells: table_files.Cells, given: options.Fit | options.Compare) -> Problem:
     """Return the problem of predicting the target of a table."""
+    # Columns are shown without what learning needs.
+    from mercer_command.problem import as_problem
+    from mercer_command.target_column import read_order
+
     names = list(cells.frame.columns)
     return as_problem(
         cells,
