@@ -32,7 +32,6 @@ from mercer.inspection import (
     TrainingContributions,
     kernel_terms,
     partial_dependence,
-    report,
     shapley_interactions,
     shapley_values,
     sobol_indices,
@@ -215,8 +214,6 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "surface": lambda model: partial_dependence(model, X, ("<b>a", "c")),
     "expansion": lambda model: model.kernel_expansion(),
     "terms": kernel_terms,
-    "report": lambda model: report(model, X, Y),
-    "section": lambda model: report(model, X, Y).sections()[0],
     "contribution": lambda model: shapley_values(model, X[:1]).largest()[0],
     "bounds": lambda model: alignment_bounds(Gaussian(), Y, X=X),
 }

@@ -6,13 +6,11 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import floor, log10
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from mercer.inspection import (
-    ImportanceDisplay,
     ShapleyInteractions,
     ShapleyValues,
     shapley_interactions,
@@ -24,10 +22,6 @@ from mercer_command.importances import ColumnImportance
 from mercer_command.messages import shown
 from mercer_command.table_model import TableModel
 from mercer_command.values import Array
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 N_WORDS = 3
 """Number of contributions that explain a row in words."""
@@ -88,6 +82,15 @@ class Reasons:
             told = f"Predicted {self.predictions[row]}. {told}"
         return shown(told, longest=120)
 
+    def amounts(self, row: int, n_largest: int) -> list[float]:
+        """Return the largest contributions to a prediction, on the scale of the prediction.
+
+        Parameters
+        ----------
+        row, n_largest : int
+        """
+        return [one.amount for one in self.values.largest(row, n_largest)]
+
     def cells(self, row: int) -> str:
         """Return the number of a row, and its cells in the columns of the largest contributions.
 
@@ -97,17 +100,6 @@ class Reasons:
         """
         found = [shown(one.cell, longest=40) for one in self.values.largest(row, N_WORDS)]
         return f"Row {row + 1}: {', '.join(found)}"
-
-    def draw(self, row: int, ax: Axes) -> None:
-        """Draw the contributions to a prediction.
-
-        Parameters
-        ----------
-        row : int
-        ax : matplotlib Axes
-        """
-        ImportanceDisplay(self.values, row, unit=self.unit).plot(ax=ax, max_columns=6)
-        ax.set_title("")  # The row and the prediction are above the picture.
 
     def frame(self, n_largest: int) -> pd.DataFrame:
         """Return the largest contributions to each prediction in words, one per column.

@@ -33,7 +33,6 @@ from mercer.inspection._interactions import (
 from mercer.inspection._partial_dependence import PartialDependence, partial_dependence
 from mercer.inspection._partial_dependence_display import PartialDependenceDisplay
 from mercer.inspection._report import ModelReport, report
-from mercer.inspection._report_text import ReportSection
 from mercer.inspection._shapley import shapley_values
 from mercer.inspection._shapley_result import ShapleyValues
 from mercer.inspection._training_rows import TrainingContributions, training_contributions
@@ -52,7 +51,6 @@ __all__ = [
     "ModelReport",
     "PartialDependence",
     "PartialDependenceDisplay",
-    "ReportSection",
     "ShapleyInteractions",
     "ShapleyValues",
     "SobolIndices",
