@@ -46,7 +46,11 @@ def test_classification(run: Run) -> None:
     ):
         assert told in page.text
     assert "a row of 'cat & dog' is ranked above one of '<none>'" in page.text
-    assert "script" not in page.tags
+    assert not {"script", "link", "img", "iframe"} & set(page.tags)
+    written = Path("r.html").read_text(encoding="utf-8")
+    # Pictures and styles are in the page itself.
+    assert not re.search(r'(?:src|href)="(?!#|data:)|url\((?!#)|@import', written)
+    assert all(word in written for word in ("prefers-color-scheme: dark", "max-width: 600px"))
 
 
 def test_axes_of_dates_are_labeled_by_dates(run: Run) -> None:

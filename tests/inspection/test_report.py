@@ -98,6 +98,15 @@ def test_scores_of_classes(classes: Any, classification: Any) -> None:
     assert found.coverage.share.value == pytest.approx(covered.mean())
 
 
+def test_coverage_is_measured_on_demand(responses: Any, regression: Any) -> None:
+    (X, y), (model, found) = responses, regression
+    without = report(model, X[N_TRAIN:], y[N_TRAIN:], coverage=None)
+    assert (without.coverage, without.regions) == (None, None)
+    assert without.held_out[0].scores == found.held_out[0].scores
+    assert_allclose(found.regions, model.predict_interval(X[N_TRAIN:]))
+    assert_allclose(found.predictions.values, model.predict(X[N_TRAIN:]))
+
+
 def test_residuals_of_two_stages_are_left_out_predictions(responses: Any) -> None:
     model = TwoStageRegressor(UniformCombination(["rbf", "linear"]))
     found = reported(model, responses)

@@ -45,6 +45,9 @@ class Estimate:
         return value, f"{low} to {high}"
 
 
+MOST_DECIMALS = 9
+"""Numbers that need more decimals for four digits are written with an exponent."""
+
 Style: TypeAlias = Literal["share", "amount", "score"]
 
 
@@ -55,8 +58,8 @@ def written(value: float, style: Style) -> str:
     ----------
     value : float
     style : {"share", "amount", "score"}
-        Shares are percentages. Amounts, in the unit of the target, have four leading digits, and
-        scores three decimals.
+        Shares are percentages. Amounts, in the unit of the target, have four leading digits, with
+        an exponent if they are tiny. Scores have three decimals.
     """
     if style == "share":
         return f"{value:.1%}"
@@ -65,7 +68,7 @@ def written(value: float, style: Style) -> str:
     if style == "score":
         return f"{value:.3f}".replace("-0.000", "0.000")
     decimals = 3 - floor(log10(abs(value))) if value else 0
-    return f"{value:,.{min(max(decimals, 0), 12)}f}"
+    return f"{value:.3e}" if decimals > MOST_DECIMALS else f"{value:,.{max(decimals, 0)}f}"
 
 
 def estimate(

@@ -263,7 +263,7 @@ def report(
     groups: PerSample = None,
     *,
     train: Sequence[Table] | None = None,
-    coverage: float = 0.9,
+    coverage: float | None = 0.9,
     metric: str | None = None,
     later: bool = False,
     sampled: bool = False,
@@ -285,8 +285,9 @@ def report(
     train : (X, y) or (X, y, groups), default=None
         The training rows, which are needed to fit simple predictors for comparison and to search
         for copies and for columns that leak the target.
-    coverage : float, default=0.9
-        Nominal coverage of the intervals or sets whose actual coverage is measured.
+    coverage : float or None, default=0.9
+        Nominal coverage of the intervals or sets whose actual coverage is measured. With None, none
+        is measured, which saves the time of predicting them.
     metric : str, default=None
         The score that is shown first; see `held_out` of `ModelReport`. For classes, the default is
         the share of misclassified rows. If one class has at least three times as many rows as
@@ -371,7 +372,8 @@ def report(
     []
     """
     check_is_fitted(model)
-    check_coverage(coverage)
+    if coverage is not None:
+        check_coverage(coverage)
     transform, step = last_step(model)
     truth, past = with_scores(_truth(model, X, y, groups), _past(model, train), step, metric)
     encoded = transform(X)
@@ -381,8 +383,7 @@ def report(
     metric = _metric(metric, own_scores, truth if past is None else past)
     left_out, inner = left_out_scores(step, None if sampled else past)
     columns = columns_of(X, None if train is None else train[0], prefixes=True)
-    found, remarks = _regions((model, X), (step, encoded), truth.task, coverage)
-    covered = None if found is None else coverage_of(truth, found, coverage)
+    found, covered, remarks = _covered((model, X), (step, encoded), truth, coverage)
     n_train = 0 if past is None else len(past.y)
     new = [column.take(slice(n_train, None)) for column in columns]
     losses = truth.losses(own), truth.units
@@ -505,26 +506,31 @@ def _compared(
     return found, *against_constant(truth, own, constant)
 
 
-def _regions(
+def _covered(
     model: tuple[BaseEstimator, Features],
     step: tuple[BaseEstimator, Features],
-    task: Task,
-    coverage: float,
-) -> tuple[Array | None, list[str]]:
-    """Return intervals or sets, and remarks on results that cannot be computed.
+    truth: Truth,
+    coverage: float | None,
+) -> tuple[Array | None, Coverage | None, list[str]]:
+    """Return intervals or sets and their coverage, and remarks on what cannot be computed.
 
     They are those of the model if it is a pipeline that predicts them, and else of its last step.
     """
-    name = {"regression": "predict_interval", "classification": "predict_set"}[task]
-    remarks = []
-    if task == "classification" and not hasattr(step[0], "predict_proba"):
-        remarks.append("There is no calibration, as the model predicts no probabilities")
+    name, remarks = "predict_interval", []
+    if truth.task == "classification":
+        name = "predict_set"
+        if not hasattr(step[0], "predict_proba"):
+            remarks.append("There is no calibration, as the model predicts no probabilities")
+    if coverage is None:
+        return None, None, remarks
     if not hasattr(step[0], name):
-        return None, [*remarks, f"There is no coverage, as {type(step[0]).__name__} has no {name}"]
+        told = f"There is no coverage, as {type(step[0]).__name__} has no {name}"
+        return None, None, [*remarks, told]
     try:
-        return regions(*(model if hasattr(model[0], name) else step), coverage), remarks
+        found = regions(*(model if hasattr(model[0], name) else step), coverage)
     except ValueError as error:
-        return None, [*remarks, f"There is no coverage: {str(error).rstrip('.')}"]
+        return None, None, [*remarks, f"There is no coverage: {str(error).rstrip('.')}"]
+    return found, coverage_of(truth, found, coverage), remarks
 
 
 def _stated(*models: BaseEstimator) -> dict[str, float]:
