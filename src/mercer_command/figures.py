@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import cycle
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -291,7 +290,7 @@ def label_dates(axis: Axis) -> None:
 
 
 def comparison_figures(frame: pd.DataFrame, name: str) -> list[Part]:
-    """Draw the score of each method, and the scores against the alignments.
+    """Draw the score of each method.
 
     Parameters
     ----------
@@ -316,25 +315,5 @@ def comparison_figures(frame: pd.DataFrame, name: str) -> list[Part]:
         ax.grid(axis="x")
         ax.set(xlabel=f"Test rows: {label}", title=f"{name} of each method")
 
-    def by_alignment(ax: Axes) -> None:
-        # Hollow markers of different shapes can be distinguished even if methods coincide.
-        points = zip(frame["method"], cycle("osD^v<>PhXpd*8H"), frame["test_alignment"], scores)
-        for method, marker, x, y in points:
-            if not np.isnan(x):
-                ax.plot(x, y, marker, fillstyle="none", markeredgewidth=1.6, label=method)
-        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-        ax.grid()
-        ax.set(xlabel="Centered alignment on test rows", ylabel=f"Test rows: {label}")
-        ax.set_title(f"{name} and alignment")
-
-    drawn: list[Part] = [
-        Figure(
-            by_method,
-            "Means and standard deviations over the splits, and below them the score of each.",
-            max(3.2, 0.24 * len(frame) + 1.0),
-        )
-    ]
-    if frame["test_alignment"].notna().sum() > 1:
-        told = "Methods that learn a kernel: a high alignment and a good score need not coincide."
-        drawn.append(Figure(by_alignment, told))
-    return drawn
+    told = "Means and standard deviations over the splits, and below them the score of each."
+    return [Figure(by_method, told, max(3.2, 0.24 * len(frame) + 1.0))]

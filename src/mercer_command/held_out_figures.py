@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn import metrics
 
-from mercer.inspection import CoverageDisplay, ModelReport
+from mercer.inspection import ModelReport
 from mercer_command.figures import MOST_MARKS, label_dates, plain_numbers
 from mercer_command.messages import shown
 from mercer_command.models import Trial
@@ -151,10 +151,8 @@ def _calibration(trial: Trial, report: ModelReport) -> Figure:
 def _responses(trial: Trial, report: ModelReport) -> list[Part]:
     kinds = ("actual_vs_predicted", "residual_vs_predicted")
     drawn: list[Part] = [_errors(trial, report, kind) for kind in kinds]
-    if report.regions is not None and report.coverage is not None:
+    if report.regions is not None:
         drawn.append(_intervals(trial, report, report.regions))
-        if np.isfinite(report.regions).all() and len(report.coverage.bins) > 1:
-            drawn.append(_coverage_by_width(report))
     return drawn
 
 
@@ -188,22 +186,6 @@ def _errors(trial: Trial, report: ModelReport, kind: Any) -> Figure:
 
     told = "True less predicted responses" if is_residual else "Predictions on the line are exact"
     return Figure(draw, f"{told}, {trial.rows} rows, in {trial.unit}.")
-
-
-def _coverage_by_width(report: ModelReport) -> Figure:
-    found = report.coverage
-    assert found is not None
-
-    def draw(ax: Axes) -> None:
-        bins = [(b.value, b.share.value, b.share.low, b.share.high) for b in found.bins]
-        CoverageDisplay(*zip(*bins, strict=True), coverage=found.asked).plot(ax=ax)
-        plain_numbers(ax.xaxis)
-
-    return Figure(
-        draw,
-        "The share of responses in intervals of 90% coverage, by decile of their width, "
-        "with 95% confidence intervals.",
-    )
 
 
 def _intervals(trial: Trial, report: ModelReport, bounds: Array, most: int = 200) -> Figure:

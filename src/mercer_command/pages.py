@@ -54,7 +54,13 @@ def _environment() -> Environment:
     found = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True
     )
-    found.filters |= {"soft": _soft, "sentence": _sentence, "bar": _bar, "picture": _picture}
+    found.filters |= {
+        "text": _text,
+        "cell": _cell,
+        "sentence": _sentence,
+        "bar": _bar,
+        "picture": _picture,
+    }
     kinds = {"table": Table, "figure": Figure, "folded": Folded}
     found.tests |= {
         name: lambda part, kind=kind: isinstance(part, kind) for name, kind in kinds.items()
@@ -66,17 +72,20 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _soft(text: str) -> Markup:
-    """Return a text in which lines may break within names such as total_rooms, not in options."""
-    parts = re.split(r"((?<![\w-])--[a-z][a-z-]*)", text)
-    for place, part in enumerate(parts):
-        told = str(escape(part))
-        parts[place] = (
-            f"<span class=option>{told}</span>"
-            if place % 2
-            else re.sub(r"(?<=[_/])(?=\w)|(?<=[a-z])(?=[A-Z])", "<wbr>", told)
-        )
-    return Markup("".join(parts))
+def _text(text: str) -> Markup:
+    """Return a text in which no line breaks after the hyphens of an option."""
+    return _with_options(str(escape(text)))
+
+
+def _cell(text: str) -> Markup:
+    """Return a cell in which lines may also break within names such as total_rooms."""
+    breaks = r"(?<=[_/])(?=\w)|(?<=[a-z])(?=[A-Z])"
+    return _with_options(re.sub(breaks, "<wbr>", str(escape(text))))
+
+
+def _with_options(html: str) -> Markup:
+    option = r"(?<![\w-])--[a-z][a-z-]*"
+    return Markup(re.sub(option, r"<span class=option>\g<0></span>", html))
 
 
 def _bar(table: Table, row: int) -> Markup:

@@ -1,6 +1,5 @@
 """Sections on a tested model: its scores, where it errs, calibration, coverage and checks."""
 
-import re
 from collections.abc import Callable, Iterable, Set
 from dataclasses import replace
 from math import isinf
@@ -15,12 +14,6 @@ from mercer_command.names import SCORES
 from mercer_command.output import Part, Section, Table, Text
 from mercer_command.problem import unordered_columns
 
-_STATED = {
-    "loo_score_": "score on left-out rows",
-    "best_score_": "cross-validated score",
-}
-"""Phrases for the attributes in which models store their own scores."""
-
 
 def score_sections(trial: Trial, *, warned: bool) -> list[Section]:
     """Return the sections on a tested model, with a figure of the errors.
@@ -34,7 +27,7 @@ def score_sections(trial: Trial, *, warned: bool) -> list[Section]:
     """
     report = trial.report
     assert report is not None
-    found = [_errors(trial, report), _own_scores(trial, report), _losses(report)]
+    found = [_errors(trial, report), _losses(report)]
     found += [_calibration(trial, report)] if report.calibration else []
     found += [_coverage(trial, report)] if report.coverage is not None else []
     return [*found, _checks(trial, report, warned=warned)]
@@ -79,24 +72,6 @@ def _meanings(trial: Trial, report: ModelReport) -> list[str]:
             how = f"predicted by fits without them. {report.left_out.note}."
         told.append(f"Left-out rows are training rows, {how}")
     return told
-
-
-def _own_scores(trial: Trial, report: ModelReport) -> Section:
-    left_out = [] if report.left_out is None else [report.left_out]
-    both = [report.held_out[0], *left_out]
-    kinds = [trial.rows.capitalize(), "Left-out"][: len(both)]
-    rows = [
-        [SCORES[name].header, *(cell for one in both for cell in one.told(name))]
-        for name in _names(report)
-    ]
-    header = ["Score", *(cell for kind in kinds for cell in (kind, "95% interval"))]
-    # Scores of left-out predictions are more informative than the model's own score of them.
-    stated = [
-        f"the model itself states a {_STATED[name]} of {value:.3f}"
-        for name, value in report.stated.items()
-        if not (left_out and name == "loo_score_")
-    ]
-    return Section("Scores of the model", [Table(header, rows, range(1, len(header))), *stated])
 
 
 def _losses(report: ModelReport) -> Section:
@@ -182,7 +157,7 @@ def _checks(trial: Trial, report: ModelReport, *, warned: bool) -> Section:
     clean = [one.code for one in report.checks if not one.sentences and one.code != "constant"]
     if clean:
         parts.append(f"nothing found by the checks of: {', '.join(clean)}")
-    parts += [Text(f"{_plain(text)}.") for text in report.remarks]
+    parts += [Text(f"{text}.") for text in report.remarks]
     return Section("Checks", parts)
 
 
@@ -194,20 +169,6 @@ def warning_texts(sentences: Iterable[str]) -> list[Text]:
 def said(text: str, trial: Trial) -> str:
     """Return a sentence of the library with the word for the rows of a trial."""
     return text.replace("held-out", trial.rows)
-
-
-_PLAIN = {
-    r"as \w+ has no predict_interval": "as this method predicts no intervals",
-    r"as \w+ has no predict_set": "as this method predicts no sets",
-    r": pass train=\(X, y\)": "",
-}
-"""Replacements for the names of estimators and arguments in remarks of the library."""
-
-
-def _plain(text: str) -> str:
-    for pattern, words in _PLAIN.items():
-        text = re.sub(pattern, words, text)
-    return text
 
 
 def with_advice(trial: Trial) -> Trial:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -96,9 +95,6 @@ class ModelReport:
         Scores of predictions of training rows that did not use the targets of these rows. For
         two-stage and one-stage classifiers, a penalty or the kernel was selected on these rows,
         which makes the scores too good; `note` then states this.
-    stated : dict of str to float
-        Scores that the model itself stores, by the name of the attribute. Negated errors are left
-        out.
     beats_constant : bool or None
         Whether the model is significantly better than the constant; None if training rows are
         unknown.
@@ -150,7 +146,6 @@ class ModelReport:
     held_out: tuple[PredictorScores, ...]
     metric: str
     left_out: PredictorScores | None
-    stated: dict[str, float]
     beats_constant: bool | None
     constant_ratio: Estimate | None
     calibration: tuple[Bin, ...]
@@ -398,7 +393,6 @@ def report(
         held_out=(own_scores, *compared),
         metric=metric,
         left_out=left_out,
-        stated=_stated(model, step),
         beats_constant=better,
         constant_ratio=ratio,
         calibration=calibration_of(truth, own),
@@ -516,27 +510,18 @@ def _covered(
 
     They are those of the model if it is a pipeline that predicts them, and else of its last step.
     """
-    name, remarks = "predict_interval", []
+    name, what, remarks = "predict_interval", "intervals", []
     if truth.task == "classification":
-        name = "predict_set"
+        name, what = "predict_set", "sets"
         if not hasattr(step[0], "predict_proba"):
             remarks.append("There is no calibration, as the model predicts no probabilities")
     if coverage is None:
         return None, None, remarks
     if not hasattr(step[0], name):
-        told = f"There is no coverage, as {type(step[0]).__name__} has no {name}"
+        told = f"There is no coverage, as the model predicts no {what}"
         return None, None, [*remarks, told]
     try:
         found = regions(*(model if hasattr(model[0], name) else step), coverage)
     except ValueError as error:
         return None, None, [*remarks, f"There is no coverage: {str(error).rstrip('.')}"]
     return found, coverage_of(truth, found, coverage), remarks
-
-
-def _stated(*models: BaseEstimator) -> dict[str, float]:
-    names = ("loo_score_", "best_score_")
-    # Negated errors, such as "neg_mean_absolute_error", are not scores that a reader would know.
-    known = [m for m in models if not str(getattr(m, "scoring", None)).startswith("neg_")]
-    found = {n: getattr(m, n) for m in known for n in names if hasattr(m, n)}
-    # Other packages may use these names for attributes that are not scores.
-    return {name: float(value) for name, value in found.items() if isinstance(value, Real)}
