@@ -183,7 +183,7 @@ class ModelReport:
         """
         check_choice("part", part, tuple(_PARTS))
         if part == "scores":
-            return data_frames().DataFrame(self._scores()).T.rename_axis("predictor")
+            return data_frames().DataFrame(self._scores()).T
         coverage = () if self.coverage is None else self.coverage.bins
         rows: list[tuple[Any, ...]] = {
             "checks": self._findings(),
