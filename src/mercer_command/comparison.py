@@ -234,9 +234,10 @@ def _measure(
     start = perf_counter()
     model.fit(X.iloc[train], y[train], **fit_arguments(model, problem, train))
     seconds = perf_counter() - start
+    given_rows: dict[str, Any] = {"X": X.iloc[test], "y": y[test], "coverage": None}
     try:
-        tested = report(model, X.iloc[test], y[test], metric=metric)
+        tested = report(model, metric=metric, **given_rows)
     except ValueError:
         # Support vector machines have no log-loss.
-        tested = report(model, X.iloc[test], y[test])
+        tested = report(model, **given_rows)
     return tested, learned_alignment(model, X.iloc[test], y[test], task), seconds

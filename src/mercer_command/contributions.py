@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import floor, log10
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -19,21 +18,15 @@ from mercer.inspection import (
 )
 from mercer.preprocessing import is_text
 from mercer_command.columns import DATES
-from mercer_command.drawings import contribution_label, draw_contributions
 from mercer_command.importances import ColumnImportance
 from mercer_command.messages import shown
-from mercer_command.output import ACCENT, WARM
 from mercer_command.table_model import TableModel
 from mercer_command.values import Array
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 N_WORDS = 3
 """Number of contributions that explain a row in words."""
 
-_BATCH = 150
+_BATCH = 50
 """Number of rows that are explained between two reports of progress."""
 
 OTHERS = "other columns"
@@ -89,6 +82,15 @@ class Reasons:
             told = f"Predicted {self.predictions[row]}. {told}"
         return shown(told, longest=120)
 
+    def amounts(self, row: int, n_largest: int) -> list[float]:
+        """Return the largest contributions to a prediction, on the scale of the prediction.
+
+        Parameters
+        ----------
+        row, n_largest : int
+        """
+        return [one.amount for one in self.values.largest(row, n_largest)]
+
     def cells(self, row: int) -> str:
         """Return the number of a row, and its cells in the columns of the largest contributions.
 
@@ -98,21 +100,6 @@ class Reasons:
         """
         found = [shown(one.cell, longest=40) for one in self.values.largest(row, N_WORDS)]
         return f"Row {row + 1}: {', '.join(found)}"
-
-    def draw(self, row: int, ax: Axes) -> None:
-        """Draw the contributions to a prediction.
-
-        Parameters
-        ----------
-        row : int
-        ax : matplotlib Axes
-        """
-        found, largest = self.values.of_row(row), self.values.largest(row, 6)
-        names = [shown(one.cell, longest=36) for one in largest]
-        amounts = np.array([one.amount for one in largest])
-        label = contribution_label(found.scale, found.output_names, self.unit)
-        colors = np.where(amounts > 0.0, WARM, ACCENT)
-        draw_contributions(ax, names, amounts, label, color=colors)
 
     def frame(self, n_largest: int) -> pd.DataFrame:
         """Return the largest contributions to each prediction in words, one per column.

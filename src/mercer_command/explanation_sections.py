@@ -1,9 +1,8 @@
 """Explanations in words: important columns and pairs, and reasons for predictions."""
 
-from functools import partial
 from math import exp, isnan
 
-from mercer_command import figures
+from mercer_command.amounts import format_error
 from mercer_command.contributions import (
     OTHERS,
     Reasons,
@@ -13,14 +12,17 @@ from mercer_command.contributions import (
 from mercer_command.importances import why_no_relevance
 from mercer_command.messages import counted, shown
 from mercer_command.models import Trial
-from mercer_command.output import Figure, Folded, Part, Section, Table, Text
-from mercer_command.sections import MOST_ROWS, ON_SCREEN, format_error, hidden
+from mercer_command.output import Folded, Part, Section, Table, Text
+from mercer_command.sections import MOST_ROWS, ON_SCREEN, hidden
 
 MOST_CARDS = 50
 """Largest number of rows that a report explains."""
 
 N_UNFOLDED = 6
 """Number of rows whose explanations a report shows at once, and not on demand."""
+
+N_BARS = 6
+"""Number of contributions on a card."""
 
 N_BACKGROUND = 100
 """Number of training rows whose mean prediction stands for the average row."""
@@ -35,25 +37,34 @@ def importance_section(trial: Trial, why: Reasons | None = None) -> Section:
     why : Reasons, default=None
         Explanations of predictions, from which columns have contributions if there is no error.
     """
-    contribute = why is not None and trial.report is None
-    found = [column for column in trial.importances if contribute or column.matters]
-    title, header, told = _MATTER[contribute]
-    if contribute:
-        assert why is not None
-        rows = [[shown(c.name), _amount(c.contribution, why.values.scale)] for c in found]
-        told += _meaning(why.values.scale, "the column")
-        lengths = [column.contribution for column in found]
-        drawn = figures.contribution_figures(why)
+    if why is not None and trial.report is None:
+        found, title = (
+            list(trial.importances),
+            "how far they move predictions away from the average",
+        )
+        title, lengths = f"{title} row's", [column.contribution for column in found]
+        header = "Contributes"
+        cells = [_amount(column.contribution, why.values.scale) for column in found]
+        told = (
+            "Mean absolute contribution to the predictions of the rows that are explained. It says "
+            "what the model uses, whether right or wrong."
+            f"{_meaning(why.values.scale, 'the column')}"
+        )
     else:
-        told = told.format(error=_error_called(trial))
-        largest = max((column.increase for column in found), default=0.0)
-        rows = [
-            [shown(c.name), format_error(c.increase, trial.task, c.deviation, beside=largest)]
-            for c in found
-        ]
+        found = [column for column in trial.importances if column.matters]
+        title = "how much the error rises if their cells are shuffled"
         lengths = [column.increase for column in found]
-        drawn = figures.importance_figures(trial)
-    names = ["Column", header]
+        header, largest = "Error rises by", max(lengths, default=0.0)
+        cells = [format_error(c.increase, trial.task, c.deviation, beside=largest) for c in found]
+        told = (
+            f"The error is the {_error_called(trial)}. Each rise is given with its standard error "
+            "over the rows. Columns that tell the same share their importance. The columns that "
+            "move predictions most are shuffled three times."
+        )
+    names, rows = (
+        ["Column", header],
+        [[shown(c.name), *each] for c, *each in zip(found, cells, strict=True)],
+    )
     if all(isnan(column.relevance) for column in trial.importances):
         relevance = why_no_relevance(trial.model)
     else:
@@ -63,13 +74,12 @@ def importance_section(trial: Trial, why: Reasons | None = None) -> Section:
     numeric, lengths = range(1, len(names)), lengths[:MOST_ROWS]
     table = Table(names, rows[:MOST_ROWS], numeric, lengths=lengths, n_shown=ON_SCREEN)
     return Section(
-        title,
+        f"Columns that matter: {title}",
         [
             *[table] * bool(rows),
             *hidden(len(rows), "columns matter less"),
             *_without_rise(trial, len(found)),
             *[Text(f"{told} {relevance}")] * bool(rows),
-            *drawn,
             *_pairs(trial),
         ],
     )
@@ -93,27 +103,10 @@ def _without_rise(trial: Trial, n_others: int) -> list[Part]:
 
 def _error_called(trial: Trial) -> str:
     """Return what the error is that rises when columns are shuffled."""
+    unit = f", in {trial.unit}"
     if trial.task == "regression":
-        return "mean absolute error" + " of the logarithms" * trial.in_logarithms
+        return f"mean absolute error{' of the logarithms' if trial.in_logarithms else unit}"
     return "mean of one minus the probability of the true class"
-
-
-_MATTER = {
-    False: (
-        "Columns that matter: how much the error rises if their cells are shuffled",
-        "Error rises by",
-        "The error is the {error}. Each rise is given with its standard error over the rows. "
-        "Columns that tell the same share their importance. The columns that move predictions "
-        "most are shuffled three times.",
-    ),
-    True: (
-        "Columns that matter: how far they move predictions away from the average row's",
-        "Contributes",
-        "Mean absolute contribution to the predictions of the rows that are explained. It says "
-        "what the model uses, whether right or wrong.",
-    ),
-}
-"""Title, header and explanation for importances by shuffling (False) or contributions (True)."""
 
 
 def _pairs(trial: Trial) -> list[Part]:
@@ -186,7 +179,7 @@ def reasons_section(found: Reasons, *, n_rows: int) -> Section:
 
 
 def card_section(found: Reasons, *, n_rows: int = MOST_CARDS) -> Section:
-    """Return a card for each of the first rows, with its prediction and a figure of its reasons.
+    """Return a card for each of the first rows, with its prediction and bars of its reasons.
 
     Parameters
     ----------
@@ -195,20 +188,24 @@ def card_section(found: Reasons, *, n_rows: int = MOST_CARDS) -> Section:
         Largest number of rows.
     """
     n_rows = min(n_rows, len(found))
-    captions = [f"{'; '.join(found.words(row))}." for row in range(n_rows)]
-    cards: list[Part] = [
-        Figure(partial(found.draw, k), told, 2.6, [found.cells(k), found.headline(k)])
-        for k, told in enumerate(captions)
-    ]
+    cards = [_card(found, row) for row in range(n_rows)]
     told = (
-        "Each bar is what a column contributes (its Shapley value): orange ones raise the "
-        f"prediction, blue ones lower it, from the mean over {N_BACKGROUND} training rows."
+        "Each bar is what a column contributes (its Shapley value): blue ones raise the "
+        f"prediction, orange ones lower it, from the mean over {N_BACKGROUND} training rows."
     )
-    rest = counted(len(found) - n_rows, "more row is", "more rows are")
-    more = [Text(f"{rest} not shown.")] * (len(found) > n_rows)
+    shown_first = [part for card in cards[:N_UNFOLDED] for part in card]
     folded, n_others = list[Part](), n_rows - N_UNFOLDED
     if n_others > 0:
         summary = f"{counted(n_others, 'more row')}: from row {N_UNFOLDED + 1} to row {n_rows}"
-        folded = [Folded(summary, cards[N_UNFOLDED:])]
-    parts = [Text(told), *cards[:N_UNFOLDED], *folded, *more]
-    return Section("Why: a card for each row", parts)
+        folded = [Folded(summary, [part for card in cards[N_UNFOLDED:] for part in card])]
+    rest = counted(len(found) - n_rows, "more row is", "more rows are")
+    more = [Text(f"{rest} not shown.")] * (len(found) > n_rows)
+    return Section("Why: a card for each row", [Text(told), *shown_first, *folded, *more])
+
+
+def _card(found: Reasons, row: int) -> list[Part]:
+    """Return the cells and the prediction of a row, and its largest contributions as bars."""
+    pairs = [phrase.rpartition(": ") for phrase in found.words(row, N_BARS)]
+    rows, lengths = [[name, told] for name, _, told in pairs], found.amounts(row, N_BARS)
+    table = Table(["Cell", "Contribution"], rows, lengths=lengths)
+    return [Text(found.cells(row), "heading"), Text(found.headline(row)), table]

@@ -1,47 +1,44 @@
-"""Tables and figures of a report on predictions of held-out rows."""
+"""Table and figures of a report on the predictions of rows whose targets are known."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from sklearn import metrics
-from sklearn.calibration import CalibrationDisplay
 
-from mercer.inspection import CoverageDisplay
+from mercer.inspection import ModelReport
 from mercer_command.figures import MOST_MARKS, label_dates, plain_numbers
 from mercer_command.messages import shown
 from mercer_command.models import Trial
 from mercer_command.output import ACCENT, COLORS, SOFT, WARM, Figure, Part, Section, Table, Text
-from mercer_command.predictions import intervals
-from mercer_command.table_model import TableModel
 from mercer_command.values import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Curves: TypeAlias = dict[str, tuple[Array, Array]]
-"""For the name of each class, an indicator and a score of each row."""
-
 _BELOW: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.17), "ncols": 2}
 """Position below the axes for legends that would hide curves."""
 
+_FEWEST = 20
+"""With fewer rows, shares by predicted probability are not drawn."""
 
-def prediction_section(trial: Trial) -> Section:
-    """Return tables and figures on the predictions of rows whose targets are known.
+
+def prediction_sections(trial: Trial) -> list[Section]:
+    """Return the section on the predictions of a tested model; none without a report.
 
     Parameters
     ----------
     trial : Trial
     """
-    predicted = trial.model.predict(trial.X)
+    if trial.report is None:
+        return []
     found = _responses if trial.task == "regression" else _classes
-    return Section(f"Predictions of {trial.rows} rows", found(trial, predicted))
+    return [Section(f"Predictions of {trial.rows} rows", found(trial, trial.report))]
 
 
-def _classes(trial: Trial, predicted: Array) -> list[Part]:
-    y = np.asarray(trial.y)
+def _classes(trial: Trial, report: ModelReport) -> list[Part]:
+    y, predicted = report.truth.y, report.predictions.values
     classes = np.unique(np.concatenate([y, predicted]))
     precision, recall, f1, counts = metrics.precision_recall_fscore_support(
         y, predicted, labels=classes, zero_division=np.nan
@@ -59,12 +56,16 @@ def _classes(trial: Trial, predicted: Array) -> list[Part]:
     if len(classes) <= MOST_MARKS:
         parts.append(_confusion(y, predicted, classes))
     if len(np.unique(y)) > 1:
-        parts += _curves(trial.model, trial.X, y)
+        parts += _curves(report)
+    if report.calibration and len(y) >= _FEWEST:
+        parts.append(_calibration(trial, report))
     return parts
 
 
 def _confusion(truth: Array, predicted: Array, classes: Array) -> Figure:
     labels = [shown(name, longest=20) for name in classes]
+    # There is space for about 30 letters in all labels together.
+    is_short = len(labels) * max(map(len, labels)) <= 30
 
     def draw(ax: Axes) -> None:
         metrics.ConfusionMatrixDisplay.from_predictions(
@@ -75,10 +76,7 @@ def _confusion(truth: Array, predicted: Array, classes: Array) -> Figure:
             ax=ax,
             cmap="Blues",
             colorbar=False,
-            # There is space for about 30 letters in all labels together.
-            xticks_rotation=(
-                "horizontal" if len(labels) * max(map(len, labels)) <= 30 else "vertical"
-            ),
+            xticks_rotation="horizontal" if is_short else "vertical",
         )
         ax.set(xlabel="Predicted", ylabel="True", title="Confusion matrix")
 
@@ -86,93 +84,85 @@ def _confusion(truth: Array, predicted: Array, classes: Array) -> Figure:
     return Figure(draw, caption)
 
 
-def _curves(model: TableModel, X: pd.DataFrame, y: Array) -> list[Part]:
+def _curves(report: ModelReport) -> list[Part]:
     """Return curves for the rarer of two classes, or for the most frequent of more classes."""
-    method = next((m for m in ("predict_proba", "decision_function") if hasattr(model, m)), None)
-    if method is None:
+    found, classes, y = report.predictions, report.truth.classes, report.truth.y
+    scores = found.decisions if found.probabilities is None else found.probabilities
+    if scores is None:
         return []
-    scores: Array = getattr(model, method)(X)
     scores = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
-    counts = np.array([(y == name).sum() for name in model.classes_])
+    counts = np.array([(y == name).sum() for name in classes])
     order = [k for k in np.argsort(-counts, kind="stable") if counts[k]][: len(COLORS)]
     chosen = sorted(order) if len(counts) > 2 else [0 if counts[0] < counts[1] else 1]
-    curves = {
-        shown(model.classes_[k], longest=24): (y == model.classes_[k], scores[:, k]) for k in chosen
-    }
 
-    drawn: list[Part] = [
-        _curve_figure(
-            curves, metrics.RocCurveDisplay, "ROC curve",
+    def drawn(display: Any, title: str, labels: tuple[str, str], caption: str) -> Figure:
+        def draw(ax: Axes) -> None:
+            ax.set_prop_cycle(color=COLORS)
+            for k in chosen:
+                name = shown(classes[k], longest=24)
+                display.from_predictions(y == classes[k], scores[:, k], name=name, ax=ax)
+            if display is metrics.RocCurveDisplay:
+                ax.plot([0, 1], [0, 1], linestyle=":", color=SOFT)
+            ax.set(xlabel=labels[0], ylabel=labels[1], title=title)
+            ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="auto")
+            ax.legend(frameon=False, fontsize=9, **(_BELOW if len(chosen) > 2 else {}))
+
+        return Figure(draw, caption, height=4.4 if len(chosen) > 2 else 3.2)
+
+    return [
+        drawn(
+            metrics.RocCurveDisplay,
+            "ROC curve",
             ("False positive rate", "True positive rate"),
             "The dotted line is what random scores give. AUC is the area under a curve.",
         ),
-        _curve_figure(
-            curves, metrics.PrecisionRecallDisplay, "Precision and recall", ("Recall", "Precision"),
+        drawn(
+            metrics.PrecisionRecallDisplay,
+            "Precision and recall",
+            ("Recall", "Precision"),
             "Precision and recall at each threshold. AP is the average precision.",
         ),
-    ]  # fmt: skip
-    # With fewer rows, bins are too small to estimate shares.
-    if method == "predict_proba" and len(y) >= 20:
-        curves = {name: (truth, np.clip(p, 0.0, 1.0)) for name, (truth, p) in curves.items()}
-        drawn.append(
-            _curve_figure(
-                curves,
-                CalibrationDisplay,
-                "Calibration",
-                ("Predicted probability", "Share of rows"),
-                "The share of rows that belong to the class, among rows of similar predicted "
-                "probability; on the dotted line, probabilities are exact.",
-                n_bins=min(10, max(3, len(y) // 20)),
-                strategy="quantile",
-                ref_line=False,
-            )
-        )
-    return drawn
+    ]
 
 
-def _curve_figure(
-    curves: Curves,
-    display: type[metrics.RocCurveDisplay | metrics.PrecisionRecallDisplay | CalibrationDisplay],
-    title: str,
-    labels: tuple[str, str],
-    caption: str,
-    **settings: Any,
-) -> Figure:
-    """Return a figure with one curve for each class, drawn by a display of scikit-learn."""
+def _calibration(trial: Trial, report: ModelReport) -> Figure:
+    of = "the predicted class"
+    if report.n_classes == 2:
+        of = shown(trial.model.classes_[1], longest=24)
 
     def draw(ax: Axes) -> None:
-        ax.set_prop_cycle(color=COLORS)
-        for name, (truth, values) in curves.items():
-            display.from_predictions(truth, values, name=name, ax=ax, **settings)
-        if title != "Precision and recall":
-            ax.plot([0, 1], [0, 1], linestyle=":", color=SOFT)
-        ax.set(xlabel=labels[0], ylabel=labels[1], title=title)
+        found = np.array(
+            [(b.value, b.share.value, b.share.low, b.share.high) for b in report.calibration]
+        )
+        p, share, low, high = found.T
+        spread = np.clip([share - low, high - share], 0.0, None)
+        ax.errorbar(p, share, yerr=spread, fmt="o-", color=ACCENT, capsize=3)
+        ax.plot([0, 1], [0, 1], linestyle=":", color=SOFT)
+        ax.set(xlabel="Predicted probability", ylabel="Share of rows", title="Calibration")
         ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
-        ax.legend(frameon=False, fontsize=9, **(_BELOW if len(curves) > 2 else {}))
 
-    return Figure(draw, caption, height=4.4 if len(curves) > 2 else 3.2)
+    return Figure(
+        draw,
+        f"The share of rows that belong to {of}, among rows of similar predicted probability, with "
+        "95% confidence intervals; on the dotted line, probabilities are exact.",
+    )
 
 
-def _responses(trial: Trial, predicted: Array) -> list[Part]:
-    drawn: list[Part] = [
-        _errors(trial, predicted, kind) for kind in ("actual_vs_predicted", "residual_vs_predicted")
-    ]
-    if hasattr(trial.model, "predict_interval"):
-        usual = intervals(trial.model, trial.model[:-1].transform(trial.X))
-        drawn.append(_intervals(trial, predicted, usual))
-        found = None if trial.report is None else trial.report.coverage
-        are_alike = found is not None and len(found.bins) == 1
-        if np.isfinite(usual).all() and not are_alike:
-            drawn.append(_coverage_by_width(np.asarray(trial.y), usual))
+def _responses(trial: Trial, report: ModelReport) -> list[Part]:
+    kinds = ("actual_vs_predicted", "residual_vs_predicted")
+    drawn: list[Part] = [_errors(trial, report, kind) for kind in kinds]
+    if report.regions is not None:
+        drawn.append(_intervals(trial, report, report.regions))
     return drawn
 
 
-def _errors(trial: Trial, predicted: Array, kind: str) -> Figure:
+def _errors(trial: Trial, report: ModelReport, kind: Any) -> Figure:
     is_residual = kind == "residual_vs_predicted"
+    y, predicted = report.truth.y, report.predictions.values
 
     def draw(ax: Axes) -> None:
         metrics.PredictionErrorDisplay.from_predictions(
-            trial.y,
+            y,
             predicted,
             ax=ax,
             kind=kind,
@@ -181,40 +171,28 @@ def _errors(trial: Trial, predicted: Array, kind: str) -> Figure:
             line_kwargs={"color": SOFT},
         )
         if not is_residual:  # Square axes would leave little space.
-            both = np.concatenate([np.asarray(trial.y, dtype=float), predicted])
+            both = np.concatenate([y, predicted])
             low, high = float(both.min()), float(both.max())
             beside = 0.04 * ((high - low) or 1.0)
             ends = (low - beside, high + beside)
             ax.set(aspect="auto", xlim=ends, ylim=ends)
-        for axis in (ax.xaxis, ax.yaxis):  # scikit-learn puts ticks at the ends of the data.
-            plain_numbers(axis)
         ax.set_xlabel("Predicted")
         ax.set_ylabel("Residual (true less predicted)" if is_residual else "True")
         ax.set_title("Residuals" if is_residual else "Predicted and true")
-        for axis in (ax.xaxis, ax.yaxis)[: 1 if is_residual else 2] if trial.has_dates else ():
-            label_dates(axis)
+        # scikit-learn puts ticks at the ends of the data.
+        label = label_dates if trial.has_dates else plain_numbers
+        label(ax.xaxis)
+        (plain_numbers if is_residual else label)(ax.yaxis)
 
     told = "True less predicted responses" if is_residual else "Predictions on the line are exact"
     return Figure(draw, f"{told}, {trial.rows} rows, in {trial.unit}.")
 
 
-def _coverage_by_width(y: Array, bounds: Array) -> Figure:
+def _intervals(trial: Trial, report: ModelReport, bounds: Array, most: int = 200) -> Figure:
     def draw(ax: Axes) -> None:
-        CoverageDisplay.from_intervals(y, bounds, ax=ax)
-        plain_numbers(ax.xaxis)
-
-    return Figure(
-        draw,
-        "The share of responses in intervals of 90% coverage, by decile of their width, "
-        "with 95% confidence intervals.",
-    )
-
-
-def _intervals(trial: Trial, predicted: Array, bounds: Array, most: int = 200) -> Figure:
-    def draw(ax: Axes) -> None:
-        order = np.argsort(predicted, kind="stable")
+        order = np.argsort(report.predictions.values, kind="stable")
         order = order[np.linspace(0, len(order) - 1, min(len(order), most)).astype(int)]
-        y, (low, high) = np.asarray(trial.y)[order], bounds[order].T
+        y, (low, high) = report.truth.y[order], bounds[order].T
         places, inside = np.arange(len(order)), (low <= y) & (y <= high)
         ax.vlines(places, low, high, color=ACCENT, alpha=0.35, linewidth=1.4)
         ax.plot(places[inside], y[inside], ".", color=ACCENT, label="inside")
@@ -224,8 +202,6 @@ def _intervals(trial: Trial, predicted: Array, bounds: Array, most: int = 200) -
         ax.set_title("Intervals of 90% coverage")
         # Predictions ascend, so that this corner is empty.
         ax.legend(frameon=False, fontsize=9, loc="upper left")
-        plain_numbers(ax.yaxis)
-        if trial.has_dates:
-            label_dates(ax.yaxis)
+        (label_dates if trial.has_dates else plain_numbers)(ax.yaxis)
 
     return Figure(draw, f"Lines are intervals, marks are true responses, in {trial.unit}.")

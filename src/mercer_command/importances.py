@@ -131,7 +131,7 @@ def columns_that_matter(
     seed : int, default=0
     max_predictions : int, default=None
         Largest number of predictions in total, but each column is shuffled in at least 25 rows. By
-        default, it is 12,000, or 300 per column and at most 24,000.
+        default, it is 6,000, or 120 per column and at most 12,000.
 
     Returns
     -------
@@ -162,7 +162,7 @@ def columns_that_matter(
         rows = np.sort(rng.permutation(len(y))[:MOST_SHUFFLED])
         shuffles = _Shuffles(model, X.iloc[rows], y[rows], in_logarithms, rng)
         names = shuffles.most_relevant(relevances, MOST_MEASURED)
-        budget = max_predictions or min(max(12_000, 300 * len(names)), 24_000)
+        budget = max_predictions or min(max(6_000, 120 * len(names)), 12_000)
         rises = _rises(shuffles, names, budget)
         p_values = np.array([_p_value(rise) for rise in rises.values()])
         increases = np.array([rise.mean() for rise in rises.values()])
@@ -193,7 +193,7 @@ def _rises(shuffles: _Shuffles, names: Sequence[str], budget: int) -> dict[str, 
     n_rows = len(shuffles.y)
     if N_SHUFFLES * n_rows * len(names) <= budget:
         return {name: rise for name, (rise, _) in shuffles.rises(names).items()}
-    n_first = min(n_rows, max(_FEWEST_SHUFFLED, budget // (2 * len(names))))
+    n_first = min(n_rows, max(_FEWEST_SHUFFLED, budget // (4 * len(names))))
     first = shuffles.rises(names, n_first, n_shuffles=1)
     n_exact = max(1, (budget - n_first * len(names)) // (N_SHUFFLES * n_rows))
     furthest = sorted(names, key=lambda name: -first[name][1])[:n_exact]

@@ -245,9 +245,9 @@ def _with_others(trial: Trial, other: Trial, stricter: StricterSplit) -> Trial:
     problem = stricter.training.problem
     # Groups are searched for only where none are given, and may be of several columns.
     checks = other.report.checks + tuple(
-        replace(check, warnings=check.warnings[1:], columns=check.columns[1:])
+        replace(check, sentences=check.sentences[1:], columns=check.columns[1:])
         for check in trial.report.checks
-        if check.name == "identifiers" and problem.together not in ("", COPIES)
+        if check.code == "identifiers" and problem.together not in ("", COPIES)
     )
     others = OtherRows.of(trial.report, other.report, stricter)
     return replace(other, report=replace(other.report, checks=checks), others=others)

@@ -1,5 +1,7 @@
 """Names of methods, scores, tasks and roles of columns on the command line."""
 
+from typing import NamedTuple
+
 DESCRIPTIONS = {
     "stacking": "predictions combined",
     "ca": "searched widths",
@@ -52,21 +54,52 @@ CLASS_METRICS = ("error", "balanced_accuracy", "roc_auc", "log_loss", "mae")
 RESPONSE_METRICS = ("rmse", "mae", "r2", "log_rmse", "poisson_deviance")
 """Scores for responses; the last two are for positive, heavy-tailed responses and for counts."""
 
+
+class Score(NamedTuple):
+    """Names of a score: in narrow headers, in sentences and in titles, and a sentence on it."""
+
+    header: str
+    words: str
+    title: str
+    meaning: str = ""
+
+
 SCORES = {
-    "error": ("Error", "share of wrong predictions"),
-    "balanced_accuracy": ("Balanced", "balanced accuracy, the mean share of each class found,"),
-    "roc_auc": (
+    "error": Score("Error", "share of wrong predictions", "Error (share misclassified)"),
+    "balanced_accuracy": Score(
+        "Balanced",
+        "balanced accuracy, the mean share of each class found,",
+        "Balanced accuracy",
+        "Balanced is the balanced accuracy, the mean recall of the classes.",
+    ),
+    "roc_auc": Score(
         "ROC AUC",
         "area under the ROC curve, which is 1 for a perfect ranking and 0.5 for chance,",
+        "ROC AUC",
+        "ROC AUC is the probability that a row of {second} is ranked above one of {first}.",
     ),
-    "log_loss": ("Log-loss", "log-loss"),
-    "rmse": ("Error", "root mean squared error"),
-    "mae": ("MAE", "mean absolute error"),
-    "r2": ("R²", "R², the share of the variance that is explained,"),
-    "log_rmse": ("log-RMSE", "root mean squared error of the logarithms"),
-    "poisson_deviance": ("Deviance", "mean Poisson deviance"),
+    "log_loss": Score("Log-loss", "log-loss", "Log-loss"),
+    "rmse": Score("RMSE", "root mean squared error", "Error (RMSE)"),
+    "mae": Score(
+        "MAE", "mean absolute error", "Error (mean absolute)", "MAE is the mean absolute error."
+    ),
+    "r2": Score("R²", "R², the share of the variance that is explained,", "R²"),
+    "log_rmse": Score(
+        "log-RMSE",
+        "root mean squared error of the logarithms",
+        "Error (RMSE of the logarithms)",
+        "log-RMSE is the root mean squared error of the natural logarithms; at 0.1, predictions "
+        "are off by a tenth.",
+    ),
+    "poisson_deviance": Score(
+        "Deviance",
+        "mean Poisson deviance",
+        "Poisson deviance",
+        "Deviance is the mean Poisson deviance of the counts, zero for perfect predictions and "
+        "about one if errors are as large as chance makes them.",
+    ),
 }
-"""Names of the scores in narrow column headers, and in sentences."""
+"""Scores by the names that the library gives them."""
 
 HIGH_IS_GOOD = ("balanced_accuracy", "roc_auc", "r2")
 """Scores whose higher values are better; the others are errors."""

@@ -1,4 +1,4 @@
-"""Sections of tables, lines and figures, written to the terminal; `pages` writes them as HTML.
+"""Sections of tables, lines and figures, which rich writes to the terminal, and `pages` as HTML.
 
 In the terminal, results are on stdout; progress and notes are on stderr.
 """
@@ -34,7 +34,7 @@ class Table:
     bold : collection of int
         Positions of the rows that are highlighted.
     lengths : sequence of float
-        Lengths of bars beside the rows in the terminal.
+        Lengths of bars beside the rows; the bars of negative ones have another color.
     n_shown : int or None
         Number of rows that the terminal shows; None for all.
     """
@@ -58,14 +58,11 @@ class Figure:
     caption : str
     height : float
         Height in inches; the width is `FIGURE_WIDTH`.
-    heading : sequence of str
-        Lines above the figure, for headings that are longer than a title of the axes may be.
     """
 
     draw: Callable[[Axes], object]
     caption: str
     height: float = 3.2
-    heading: Sequence[str] = ()
 
 
 FIGURE_WIDTH = 4.4
@@ -79,7 +76,7 @@ class Text:
     Attributes
     ----------
     text : str
-    kind : {"p", "note", "code", "warning", "summary"}
+    kind : {"p", "note", "heading", "code", "warning", "summary"}
         Kind of the paragraph. The terminal shows only warnings and summaries.
     """
 

@@ -3,7 +3,7 @@
 import platform
 import re
 import sys
-from math import floor, isnan, log10
+from math import isnan
 from pathlib import Path
 from shlex import join
 
@@ -13,13 +13,13 @@ from sklearn import config_context
 
 from mercer.inspection import kernel_terms
 from mercer_command import figures
-from mercer_command.messages import counted, shown
+from mercer_command.amounts import format_error
+from mercer_command.messages import counted
 from mercer_command.models import Trial
 from mercer_command.names import DESCRIPTIONS, SCORES, SHARES
 from mercer_command.options import Fit, Options
 from mercer_command.output import Folded, Part, Section, Table, Text
 from mercer_command.problem import Problem
-from mercer_command.summary import with_advice
 from mercer_command.table_files import is_parquet
 from mercer_command.target_column import Task
 from mercer_command.text_formats import STANDARD_INPUT, pandas_call
@@ -29,30 +29,6 @@ MOST_ROWS = 60
 
 ON_SCREEN = 12
 """Number of rows of these tables in the terminal, so that they fit on a screen."""
-
-
-def format_error(
-    error: float, task: Task, deviation: float | None = None, *, beside: float | None = None
-) -> str:
-    """Format an error as a percentage, or as a number in the target's unit.
-
-    Parameters
-    ----------
-    error : float
-    task : {"classification", "regression"}
-    deviation : float, default=None
-        Standard deviation, which follows a plus-minus sign and has the same number of decimals.
-    beside : float, default=None
-        Largest error of the table's column, which determines the number of decimals, such that it
-        has four digits; by default, `error`.
-    """
-    if task == "classification":
-        digits = ".1%"
-    else:
-        largest = error if beside is None else beside
-        decimals = 3 - floor(log10(largest)) if largest > 0 else 0
-        digits = f",.{min(max(decimals, 0), 12)}f"
-    return " ± ".join(f"{value:{digits}}" for value in (error, deviation) if value is not None)
 
 
 def describe_problem(problem: Problem) -> str:
@@ -71,46 +47,6 @@ def describe_trial(trial: Trial) -> str:
     known = "with" if trial.y is not None else "without"
     told = f"; {trial.told}" if trial.told else ""
     return f"A saved model, tried on {counted(len(trial.X), 'row')} {known} their targets{told}"
-
-
-def tested_sections(trial: Trial, *, warned: bool) -> list[Section]:
-    """Return the sections of the report on a model, with a figure of the errors.
-
-    Parameters
-    ----------
-    trial : Trial
-        A trial with a report.
-    warned : bool
-        Whether the warnings are shown elsewhere.
-    """
-    assert trial.report is not None
-    words = {"held-out": trial.rows, "Held-out": trial.rows.capitalize()}
-    if trial.task == "classification" and len(trial.model.classes_) == 2:
-        first, second = (f"'{shown(name, longest=20)}'" for name in trial.model.classes_)
-        words |= {"the second class": second, "above one of the first": f"above one of {first}"}
-
-    def said(text: str) -> str:
-        for old, new in words.items():
-            text = text.replace(old, new)
-        return text
-
-    found = []
-    for one in with_advice(trial).sections():
-        header = [said(name) for name in one.header]
-        numeric = [c for c, name in enumerate(header) if c and name != "where"]
-        rows = [[shown(cell) for cell in row] for row in one.rows]
-        table = [Table(header, rows, numeric)] if header else []
-        told = () if warned else one.warnings
-        warnings = [Text(shown(said(text), longest=1000), "warning") for text in told]
-        sentences = (Text(said(text)) for text in one.sentences)
-        parts: list[Part] = [*warnings, *table, *map(said, one.findings), *sentences]
-        # The library's title contains the class name of the estimator.
-        title = "Scores of the model" if one.title.startswith("Scores of the model") else one.title
-        found.append(Section(said(title), parts))
-    unit = [f"RMSE and MAE are in {trial.unit}"] if trial.task == "regression" else []
-    compared = [figures.error_figure(trial)] if len(trial.report.held_out) > 1 else []
-    more: list[Part] = [*unit, *trial.alignment, *compared]
-    return [Section(found[0].title, [*found[0].parts, *more]), *found[1:]]
 
 
 def hidden(n_rows: int, told: str) -> list[Part]:
@@ -230,7 +166,7 @@ def method_line(frame: pd.DataFrame) -> str:
     frame : DataFrame
         Results of one method.
     """
-    name, _ = SCORES[frame.attrs["metric"]]
+    name = SCORES[frame.attrs["metric"]].header
     [score], n_splits = _scores(frame), counted(_number_of_splits(frame), "split")
     [method], [seconds] = frame["method"], frame["fit_seconds"]
     return f"{method}: {name} {score} on {n_splits}, {seconds:.2f} s a fit"
@@ -270,7 +206,7 @@ def comparison_section(frame: pd.DataFrame) -> Section:
         frame["rank"].map("{:.1f}".format),
     ]
     rows = [list(row) for row in zip(*columns, strict=True)]
-    name, measure = SCORES[metric]
+    name, measure, *_ = SCORES[metric]
     over = f", mean ± standard deviation over {n_splits} splits" if several else ""
     header = ["Method", "How", name, "Alignment", "Fit time", "Rank"]
     return Section(

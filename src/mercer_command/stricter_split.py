@@ -103,8 +103,8 @@ def called_for(
     """
     if read is None or given.random or given.group or given.time or given.split:
         return None
-    columns = {check.name: check.columns for check in report.checks}
-    has_copies = any(check.name == "copies" and check.warnings for check in report.checks)
+    columns = {check.code: check.columns for check in report.checks}
+    has_copies = any(check.code == "copies" and check.sentences for check in report.checks)
     # If the part of a code before a separator defines the group, the code itself names it.
     groups = [name.split(" before '", maxsplit=1)[0] for name in columns.get("identifiers", ())]
     unordered = unordered_columns(training.problem)

@@ -1,10 +1,7 @@
-"""First paragraph of a report, with a verdict, and advice on the findings of its checks."""
+"""First paragraph of a report, with a verdict: whether to use the model, and what for."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,63 +12,15 @@ from mercer_command.messages import counted, shown
 from mercer_command.models import Trial
 from mercer_command.names import HIGH_IS_GOOD, SCORES
 from mercer_command.output import Section, Text
-from mercer_command.problem import sentinel_code, sentinel_of, unordered_columns
-from mercer_command.verdict import is_clearly_better, verdict_on
+from mercer_command.problem import COPIES, sentinel_code, sentinel_of
+from mercer_command.score_sections import warning_texts
 
+_AS_GOOD = 0.97
+"""A simple predictor is as good if the model's squared error is at least this part of its own."""
 
-def with_advice(trial: Trial) -> ModelReport:
-    """Return the report of a trial, with warnings that recommend options of the command.
-
-    Warnings of leakage in columns that the model did not learn from are omitted, and so is advice
-    on times in columns that do not order the rows.
-
-    Parameters
-    ----------
-    trial : Trial
-        A trial with a report.
-    """
-    assert trial.report is not None
-    report, used, found = trial.report, list(trial.model.feature_names_in_), []
-    unordered = set() if trial.training is None else unordered_columns(trial.training.problem)
-    for check in report.checks:
-        names = check.columns or ("",) * len(check.warnings)
-        pairs = zip(names, check.warnings, strict=True)
-        kept = [p for p in pairs if check.name != "leakage" or not p[0] or p[0] in used]
-        told = tuple(
-            "; ".join(filter(None, (text, _advice(check.name, name, unordered))))
-            for name, text in kept
-        )
-        names = tuple(name for name, _ in kept)
-        found.append(replace(check, warnings=told, advice="", columns=names))
-    remarks = tuple(map(_plain, report.remarks))
-    return replace(report, checks=tuple(found), remarks=remarks)
-
-
-_PLAIN = {
-    r"as \w+ has no predict_interval": "as this method predicts no intervals",
-    r"as \w+ has no predict_set": "as this method predicts no sets",
-    r": pass train=\(X, y\)": "",
-}
-"""Replacements for the names of estimators and arguments in remarks of the library."""
-
-
-def _plain(text: str) -> str:
-    for pattern, words in _PLAIN.items():
-        text = re.sub(pattern, words, text)
-    return text
-
-
-def _advice(check: str, column: str, unordered: Collection[str]) -> str:
-    """Return advice on the option that responds to a finding of a check, or an empty text."""
-    # If the part of a code before a separator defines the group, the option --group uses it too.
-    name = shown(column.split(" before '", maxsplit=1)[0])
-    if check == "identifiers":
-        return f"--group '{name}' holds out whole groups, and does not learn from it"
-    if check == "time order" and column and column not in unordered:
-        return f"--time '{name}' learns from the past and tests on the last rows"
-    if check == "leakage" and column:
-        return f"--columns '{name}=ignored' does so"
-    return ""
+_LIKE_CONSTANT = 0.8
+"""If the model is no better than a constant, a simple predictor is recommended if its squared error
+is smaller than this part of the constant's."""
 
 
 def summary_section(trial: Trial) -> Section:
@@ -84,8 +33,8 @@ def summary_section(trial: Trial) -> Section:
     """
     assert trial.report is not None
     assert trial.training is not None
-    report = with_advice(trial)
-    problem, training = trial.training.problem, trial.training
+    report, training = trial.report, trial.training
+    problem = training.problem
     columns = counted(problem.features.shape[1], "column")
     told = [*_other_rows(trial, report), *_sentinel(trial, report)]
     sentences = [
@@ -100,7 +49,7 @@ def summary_section(trial: Trial) -> Section:
         *_intervals(report),
         *_doubts(report, is_told=bool(told)),
     ]
-    warnings = [Text(shown(text, longest=1000), "warning") for text in report.warnings]
+    warnings = warning_texts(text for check in report.checks for text in check.sentences)
     verdict = Text(f"Verdict: {verdict_on(trial, report)}", "summary")
     return Section("In short", [Text(" ".join(sentences), "summary"), *warnings, verdict])
 
@@ -117,15 +66,14 @@ def _target(trial: Trial) -> str:
 
 def _scores(report: ModelReport, kind: str, *, is_later: bool) -> list[str]:
     """Return a sentence on the first score of the model on held-out and on left-out rows."""
-    name, (first, scores, *_) = report.metric, report.sections()
-    own = first.rows[0]
+    name, (value, interval) = report.metric, _first(report)
     called = "mean absolute error, in grades," if kind == "ordinal" and name == "mae" else ""
     # The errors of later periods differ by more than chance among rows explains.
     period = ", for rows of this period alone" * is_later
-    told = f"Its {called or SCORES[name][1]} is {own[1]} (95% interval {own[2]}{period})"
+    told = f"Its {called or SCORES[name].words} is {value} (95% interval {interval}{period})"
     if report.left_out is None or name not in report.left_out.scores:
         return [f"{told}."]
-    return [f"{told}, and {scores.rows[0][3]} on training rows that were left out."]
+    return [f"{told}, and {report.left_out.told(name)[0]} on training rows that were left out."]
 
 
 def _other_rows(trial: Trial, report: ModelReport) -> list[str]:
@@ -133,7 +81,7 @@ def _other_rows(trial: Trial, report: ModelReport) -> list[str]:
     others = trial.others
     if others is None or others.report.metric != report.metric:
         return []
-    value, reason = _first(others.report), others.split.reason
+    value, reason = _first(others.report)[0], others.split.reason
     same = "about the same, " if others.is_as_good else ""
     told = [f"On rows drawn at random, it is {same}{value}, although {reason}."]
     if others.is_too_good:
@@ -161,12 +109,12 @@ def _sentinel(trial: Trial, report: ModelReport) -> list[str]:
     said = f"'{name}' is {code} in {rows}, which may stand for a missing value"
     if other is None or other.metric != report.metric:
         return [f"{said}."]
-    return [f"{said}; without {'it' if n_rows == 1 else 'these'}, it would be {_first(other)}."]
+    return [f"{said}; without {'it' if n_rows == 1 else 'these'}, it would be {_first(other)[0]}."]
 
 
-def _first(report: ModelReport) -> str:
-    """Return the first score of a model, in text."""
-    return report.sections()[0].rows[0][1]
+def _first(report: ModelReport) -> tuple[str, str]:
+    """Return the first score of a model and its interval, in text."""
+    return report.held_out[0].told(report.metric)
 
 
 def _simple(report: ModelReport) -> list[str]:
@@ -176,22 +124,20 @@ def _simple(report: ModelReport) -> list[str]:
         return []
     *simple, constant = others
     known, told = [one for one in simple if name in one.scores], ""
-    cells = {row[0]: row[1] for row in report.sections()[0].rows}
     if known:
         sign = 1.0 if name in HIGH_IS_GOOD else -1.0
         best = max(known, key=lambda one: sign * one.scores[name].value)
-        beside = _beside(best, own, name, is_equal=cells[best.name] == cells[own.name])
-        said = f"{cells[best.name]}{beside}"
+        said = f"{best.told(name)[0]}{_beside(best, own, name)}"
         told = f"The best of {len(known)} simple predictors, {best.name}, has {said}"
     if name in constant.scores:
-        told += f", and always predicting the {constant.name} {cells[constant.name]}"
+        told += f", and always predicting the {constant.name} {constant.told(name)[0]}"
     return [f"{told}."] if told else []
 
 
-def _beside(best: Any, own: Any, name: str, *, is_equal: bool) -> str:
+def _beside(best: Any, own: Any, name: str) -> str:
     """Return a remark if a simple predictor is as good as the model, or better."""
     sign = 1.0 if name in HIGH_IS_GOOD else -1.0
-    if is_equal:
+    if best.told(name)[0] == own.told(name)[0]:
         return ", as the model"
     if sign * best.scores[name].value < sign * own.scores[name].value:
         return ""
@@ -205,7 +151,7 @@ def _outlier(trial: Trial, report: ModelReport) -> list[str]:
     """Return a sentence on a row that has more than half of the squared error, if there is one."""
     if report.metric not in ("rmse", "r2") or trial.has_dates:
         return []
-    y, predicted = np.asarray(trial.y), np.asarray(trial.model.predict(trial.X))
+    y, predicted = report.truth.y, report.predictions.values
     squares = np.square(y - predicted)
     row = int(squares.argmax())
     if len(y) < 3 or squares[row] <= 0.5 * squares.sum():
@@ -227,11 +173,136 @@ def _intervals(report: ModelReport) -> list[str]:
 
 def _doubts(report: ModelReport, *, is_told: bool) -> list[str]:
     """Return a sentence on the number of reasons to doubt the scores, besides what is told."""
-    n_warnings = len(report.warnings)
+    n_warnings = sum(len(check.sentences) for check in report.checks)
     if not n_warnings:
         nothing = "nothing else" if is_told else "nothing"
         return [f"The checks found {nothing} that makes these figures deceptive."]
-    found = [check.name for check in report.checks if check.warnings]
-    names = ["no better than a constant"] * (report.beats_constant is False) + found
+    found = [check.code for check in report.checks if check.sentences]
+    names = ["no better than a constant" if code == "constant" else code for code in found]
     what = "One thing" if n_warnings == 1 else f"{n_warnings} things"
     return [f"{what} could be wrong with these figures ({', '.join(names)}): see the warnings."]
+
+
+def is_clearly_better(one: Any) -> bool:
+    """Return whether a simple predictor has a significantly smaller squared error than the model.
+
+    Parameters
+    ----------
+    one : PredictorScores
+    """
+    return one.ratio is not None and one.ratio.low > 1.0 and one.ratio.value > 1.0 / _AS_GOOD
+
+
+def verdict_on(trial: Trial, report: ModelReport) -> str:
+    """Return a sentence on what a model is good for.
+
+    Parameters
+    ----------
+    trial : Trial
+        A trial with the rows that the model learned from.
+    report : ModelReport
+        Its report; warnings of leakage concern columns that the model learned from only.
+    """
+    assert trial.training is not None
+    if sentinel_of(trial.training.problem) is not None:
+        code, name = sentinel_code(trial.training.problem), shown(trial.name)
+        return (
+            f"find out first what {code} means in '{name}'; if it stands for missing values, "
+            f"--missing '{name}={code}' leaves these rows out."
+        )
+    leak = next((check for check in report.checks if check.code == "leakage"), None)
+    if leak is not None and leak.sentences:
+        known = " and ".join(f"'{shown(name)}'" for name in leak.columns if name)
+        return (
+            f"find out first whether {known or 'the columns of the warning'} can be known before "
+            f"'{shown(trial.name)}' is; if not, these figures are worth nothing."
+        )
+    rows, simple = _rows(trial), _better_predictor(report)
+    is_recommended = bool(simple) or report.beats_constant is not False
+    if rows and is_recommended and not _beats_their_mean(trial, report):
+        return f"do not use it{rows}: no predictor here is better than the mean of those rows."
+    if simple:
+        return f"{simple}."
+    if report.beats_constant is False:
+        return f"do not use it{rows}: it is {_no_better(report)} than a constant."
+    others = trial.others
+    if others is None:
+        return f"use it{rows}."
+    new = others.split.untested
+    but = f"; it was not tested on {new}" if new else ""
+    if not others.is_too_good:
+        return f"use it{rows}{but}."
+    own, random = (_first(one)[0] for one in (report, others.report))
+    tested = others.split.new_rows
+    return f"use it, but expect the figure of {tested}, {own}, and not {random}{but}."
+
+
+def _beats_their_mean(trial: Trial, report: ModelReport) -> bool:
+    """Return whether the model, or a simple predictor, is better than the mean of the test rows.
+
+    A predictor can be much better than the mean of the training rows, and yet know nothing of what
+    distinguishes later rows, or rows of new groups, from each other.
+    """
+    found = [one.scores for one in report.held_out[:-1] or report.held_out]
+    if report.metric == "log_rmse":
+        y = np.asarray(trial.y)
+        deviation = np.log(np.maximum(y, y[y > 0.0].min(initial=1.0))).std()
+        return min(scores["log_rmse"].value for scores in found) < float(deviation)
+    explained = [scores["r2"].value for scores in found if "r2" in scores]
+    return max(explained, default=1.0) > 0.0
+
+
+def _no_better(report: ModelReport) -> str:
+    """Return how a model compares with a constant, if it is not significantly better."""
+    ratio = report.constant_ratio
+    if ratio is not None and ratio.value < _LIKE_CONSTANT:
+        return "not shown, by these few rows, to be better"
+    return "no better"
+
+
+def _rows(trial: Trial) -> str:
+    """Return the rows for which a model was tested, if they differ from the training rows."""
+    assert trial.training is not None
+    problem = trial.training.problem
+    is_grouped = problem.together not in ("", COPIES)
+    values = f"new values of '{shown(problem.together)}'" if is_grouped else ""
+    if problem.times is not None:
+        return f" for later rows{' of ' * is_grouped}{values}"
+    return f" for {values}" if is_grouped else ""
+
+
+def _better_predictor(report: ModelReport) -> str:
+    """Return advice to take a simple predictor, if it is better or a linear one as good."""
+    simple = [one for one in report.held_out[1:-1] if one.ratio is not None]
+    better = [one for one in simple if is_clearly_better(one) and not _is_constant(one, report)]
+    best = max(better, key=lambda one: one.ratio.value if one.ratio else 0.0, default=None)
+    if best is not None:
+        return f"take {_called(best)}, which is clearly better"
+    if report.beats_constant is False:
+        return ""
+    for one in simple:
+        is_linear = one.name.startswith(("linear", "logistic"))
+        if is_linear and one.ratio and one.ratio.value > _AS_GOOD and _is_within(one, report):
+            return f"take {_called(one)}, which does as well, and is simpler"
+    return ""
+
+
+def _is_within(one: Any, report: ModelReport) -> bool:
+    """Return whether a predictor is not significantly worse than the model, nor its first score."""
+    own, name = report.held_out[0].scores, report.metric
+    if name not in own or name not in one.scores:
+        return bool(one.ratio.high >= 1.0)
+    low, value, high = own[name].low, one.scores[name].value, own[name].high
+    as_good = value >= low if name in HIGH_IS_GOOD else value <= high
+    return bool(as_good and one.ratio.high >= 1.0)
+
+
+def _is_constant(one: Any, report: ModelReport) -> bool:
+    """Return whether a predictor is hardly better than the constant, as the model is not either."""
+    if report.beats_constant is not False or report.constant_ratio is None:
+        return False
+    return bool(report.constant_ratio.value / one.ratio.value > _LIKE_CONSTANT)
+
+
+def _called(one: Any) -> str:
+    return "a linear model" if one.name.startswith("linear") else str(one.name)

@@ -34,7 +34,7 @@ class TestFit:
         page = pages[0].decode()
         assert page.count("<svg") >= 8
         assert not re.search(r'(src|href)="(?!data:|#)|url\((?!#)', page)
-        assert "Rise of the error, percentage points" in page
+        assert '<th class="n">Error rises by</th>' in page
         # Addresses in memory would make the reports of two processes differ.
         assert " at 0x" not in page
 
@@ -44,7 +44,7 @@ class TestFit:
         def fail(*arguments: Any) -> None:
             raise AttributeError("no such font\nmore")
 
-        monkeypatch.setattr("mercer_command.commands.fit_command.write_page", fail)
+        monkeypatch.setattr("mercer_command.pages.write_page", fail)
         classes.to_csv("table.csv", index=False)
         options = ("--learner", "uniform", "--out", "m.skops", "--report", "r.html", "--no-refit")
         result = refused("fit table.csv --target kind", *options)

@@ -97,7 +97,7 @@ def test_few_rows_have_no_error(run: Run, folder: Path) -> None:
 def test_a_page_has_a_card_for_each_of_fifty_rows(run: Run, folder: Path) -> None:
     run("explain", folder / "m.skops", folder / "table.csv", "--report", "e.html")
     page = Elements("e.html")
-    for told in ("Row 1", "Row 50", "Contribution to the prediction, kg", "Strongest pairs"):
+    for told in ("Row 1", "Row 50", "kg above the average row", "Strongest pairs"):
         assert told in page.text
     assert page.text.count("average row ") >= 50
     told = " ".join(page.text.split())
@@ -110,16 +110,16 @@ def test_a_page_has_a_card_for_each_of_fifty_rows(run: Run, folder: Path) -> Non
     assert "script" not in page.tags
 
 
-def test_words_and_pictures_of_classes_are_factors_of_odds(run: Run, model: str) -> None:
+def test_contributions_to_classes_are_factors_of_odds(run: Run, model: str) -> None:
     run("explain", model, "table.csv", "--report", "e.html")
     told = " ".join(Elements("e.html").text.split())
     assert "multiplies the odds of cat & dog by" in told
-    assert "Multiplies the odds of cat & dog by" in told
     assert "odds x " in told
+    assert "the pair doubles or halves the odds" in told
     assert "log-odds" not in told
 
 
-def test_words_and_pictures_of_counts_are_factors(run: Run) -> None:
+def test_contributions_to_counts_are_factors(run: Run) -> None:
     rng = np.random.default_rng(0)
     a, b, c = rng.normal(size=(3, 80))
     frame = pd.DataFrame({"a": a, "b": b, "c": c, "y": rng.poisson(np.exp(1.0 + a * b))})
@@ -131,7 +131,7 @@ def test_words_and_pictures_of_counts_are_factors(run: Run) -> None:
     assert shown is not None
     assert float(shown[1]) == pytest.approx(predicted[0], abs=0.051)
     told = " ".join((Elements("e.html").text + Elements("f.html").text).split())
-    assert "Mean factor on the expected count" in told
+    assert "multiplies the expected count by" in told
     assert "Count x 2: the column doubles or halves the count" in told
     assert "log rate" not in told.lower()
 

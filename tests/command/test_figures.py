@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from command_cases import drawn_axes, pd
 from scipy.stats import norm
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import FunctionTransformer
 
 from mercer.inspection import report
 from mercer_command.figures import dependence_section, error_figure
-from mercer_command.held_out_figures import prediction_section
+from mercer_command.held_out_figures import prediction_sections
 from mercer_command.importances import ColumnImportance
 from mercer_command.models import Trial
 from mercer_command.output import Section, Table
@@ -30,7 +30,7 @@ class Fitted(BaseEstimator):
         return self
 
 
-class Normal(Fitted):
+class Normal(RegressorMixin, Fitted):
     """It predicts zero, and intervals of a normal distribution that are too low by a half."""
 
     def predict(self, X: Any) -> Any:
@@ -40,7 +40,7 @@ class Normal(Fitted):
         return np.tile(np.array(norm.interval(coverage)) - 0.5, (len(X), 1))
 
 
-class Scores(Fitted):
+class Scores(ClassifierMixin, Fitted):
     """The only column is the probability of the second class."""
 
     classes_ = np.array(["no", "yes"])
@@ -59,7 +59,8 @@ class Reader(FunctionTransformer):
 
 def section_of(step: Any, X: Any, y: Any, task: Any) -> Any:
     model = TableModel([("reader", Reader()), ("step", step)]).fit(X, y)
-    return prediction_section(Trial(model, "y", task, "units of 'y'", X, y))
+    trial = Trial(model, "y", task, "units of 'y'", X, y, report=report(model, X, y))
+    return prediction_sections(trial)[0]
 
 
 def titled(title: str, axes: list[Any]) -> Any:

@@ -285,13 +285,13 @@ def test_the_figure_of_the_stricter_split_comes_first(
 ) -> None:
     said, _ = screen(run, make(), "--out", "m.skops")
     assert rows in said
-    figure = float(re.findall(r"Its root mean squared error is ([\d.,]+)", said)[0])
+    figure = float(re.findall(r"Its root mean squared error is ([\d.,e-]+)", said)[0])
     random = re.findall(
-        r"On rows drawn at random, it (?:would be|is about the same,) ([\d.]+)", said
+        r"On rows drawn at random, it (?:would be|is about the same,) ([\d.e-]+)", said
     )
     assert len(random) == 1
     plain, _ = screen(run, make(), "--random")
-    assert re.findall(r"Its root mean squared error is ([\d.,]+)", plain)[0] == random[0]
+    assert re.findall(r"Its root mean squared error is ([\d.,e-]+)", plain)[0] == random[0]
     assert "drawn at random" in plain
     assert figure >= float(random[0]) or "about the same" in said
 

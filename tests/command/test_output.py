@@ -18,7 +18,7 @@ from mercer_command import output
 from mercer_command.output import Figure, Folded, Section, Table, Text
 from mercer_command.pages import write_page
 
-KINDS = ("p", "note", "code", "warning")
+KINDS = ("p", "note", "heading", "code", "warning")
 
 
 def test_classification(run: Run) -> None:
@@ -27,7 +27,7 @@ def test_classification(run: Run) -> None:
     assert "80 rows, 4 columns to learn from, 2 classes" in result.stdout
     assert "Kernels found by stacking" in result.stdout
     assert "Error (share misclassified)" in result.stdout
-    assert "Left-out" in result.stdout
+    assert "model, left-out rows" in result.said
     assert max(map(len, result.stdout.splitlines())) <= 80
     assert sorted(path.name for path in Path().iterdir()) == ["m.skops", "r.html", "table.csv"]
     page = Elements("r.html")
@@ -46,7 +46,9 @@ def test_classification(run: Run) -> None:
     ):
         assert told in page.text
     assert "a row of 'cat & dog' is ranked above one of '<none>'" in page.text
-    assert "script" not in page.tags
+    assert not {"script", "link", "img", "iframe"} & set(page.tags)
+    written = Path("r.html").read_text(encoding="utf-8")
+    assert all(word in written for word in ("prefers-color-scheme: dark", "max-width: 600px"))
 
 
 def test_axes_of_dates_are_labeled_by_dates(run: Run) -> None:
@@ -57,7 +59,7 @@ def test_axes_of_dates_are_labeled_by_dates(run: Run) -> None:
     labels = set(re.findall(r"<!-- (.*?) -->", page)) | set(re.findall(r">([^<>]+)</text>", page))
     assert labels & {"Jan", "Feb", "Mar", "Apr", "May", "2024"}
     assert not {label for label in labels if label.startswith(("197", "198"))}
-    assert "Rise of the error, in days" in labels
+    assert "The error is the mean absolute error, in days." in page
 
 
 def test_the_title_and_all_parts_of_a_page_are_text(tmp_path: Path) -> None:
@@ -65,7 +67,7 @@ def test_the_title_and_all_parts_of_a_page_are_text(tmp_path: Path) -> None:
     table = Table([marked], [[marked]])
     parts: list[output.Part] = [marked, table, Folded(marked, [table])]
     parts += [
-        Figure(lambda ax: None, marked, heading=[marked]),
+        Figure(lambda ax: None, marked),
         *(Text(marked, kind) for kind in KINDS),
     ]
     write_page(tmp_path / "r.html", marked, marked, [Section(marked, parts)])
@@ -123,9 +125,14 @@ def test_labels_beside_long_names_stay_inside_their_picture(tmp_path: Path) -> N
 
     write_page(tmp_path / "r.html", "", "", [Section("", [Figure(draw, "")])])
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    [width] = [float(text) for text in re.findall(r'<svg[^>]* width="([\d.]+)pt"', page)]
     for told in ("Multiplies the expected", "Contributions of both"):
-        [(style, _)] = re.findall(rf'<text style="([^"]*)"[^>]*>({told}[^<]*)</text>', page)
-        assert "text-anchor: end" in style
+        # They stand in the middle of the picture, and are shorter than it.
+        [(style, x)] = re.findall(
+            rf'<text style="([^"]*)" x="([\d.]+)"[^>]*>{told}[^<]*</text>', page
+        )
+        assert "text-anchor: middle" in style
+        assert float(x) == pytest.approx(width / 2.0, abs=2.0)
 
 
 def test_lines_break_within_names_and_not_within_options(tmp_path: Path) -> None:

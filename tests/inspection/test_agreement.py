@@ -9,7 +9,7 @@ from sklearn.model_selection import TimeSeriesSplit
 
 from mercer import KernelStackingRegressor, TwoStageClassifier
 from mercer.inspection import report
-from mercer.inspection._all_checks import coverage_check, left_out_check
+from mercer.inspection._checks import CoverageGap, LeftOutGap
 from mercer.inspection._coverage import coverage_of
 from mercer.inspection._held_out import Predictions, PredictorScores, Truth, scores
 from mercer.kernels import Gaussian, Laplacian
@@ -23,15 +23,15 @@ def coverage(n_rows: int, width: float, seed: int = 0) -> Any:
 
 
 def test_coverage_far_from_its_target_is_told() -> None:
-    [text] = coverage_check(coverage(400, 1.2), "regression").warnings
+    [text] = CoverageGap.of(coverage(400, 1.2), "regression").warnings
     assert text.startswith("90% intervals hold 7")
     assert "the model is too sure" in text
-    [text] = coverage_check(coverage(400, 2.5), "regression").warnings
+    [text] = CoverageGap.of(coverage(400, 2.5), "regression").warnings
     assert "wider than they need to be" in text
-    assert not coverage_check(coverage(400, 2.5), "classification").warnings
-    assert not coverage_check(coverage(100_000, 1.55), "regression").warnings
-    assert not coverage_check(None, "regression").warnings
-    alike = [coverage_check(coverage(200, 1.645, k), "regression") for k in range(100)]
+    assert not CoverageGap.of(coverage(400, 2.5), "classification").warnings
+    assert not CoverageGap.of(coverage(100_000, 1.55), "regression").warnings
+    assert not CoverageGap.of(None, "regression").warnings
+    alike = [CoverageGap.of(coverage(200, 1.645, k), "regression") for k in range(100)]
     assert sum(bool(one.warnings) for one in alike) <= 5
 
 
@@ -44,15 +44,15 @@ def own_scores(n_rows: int, size: float, seed: int, note: str = "") -> Predictor
 
 def test_scores_far_apart_are_told() -> None:
     new, old = own_scores(200, 2.0, 0), own_scores(600, 1.0, 1)
-    [text] = left_out_check(new, old).warnings
+    [text] = LeftOutGap.of(new, old).warnings
     assert "held-out rows differ" in text
-    [text] = left_out_check(old, new).warnings
+    [text] = LeftOutGap.of(old, new).warnings
     assert "too similar to the rows of the fit" in text
-    assert not left_out_check(new, None).warnings
-    assert not left_out_check(new, own_scores(600, 1.0, 1, "chosen on these rows")).warnings
-    assert not left_out_check(own_scores(99_999, 1.1, 0), own_scores(99_999, 1.0, 1)).warnings
+    assert not LeftOutGap.of(new, None).warnings
+    assert not LeftOutGap.of(new, own_scores(600, 1.0, 1, "chosen on these rows")).warnings
+    assert not LeftOutGap.of(own_scores(99_999, 1.1, 0), own_scores(99_999, 1.0, 1)).warnings
     alike = [
-        left_out_check(own_scores(50, 1.0, k), own_scores(150, 1.0, 999 + k)) for k in range(100)
+        LeftOutGap.of(own_scores(50, 1.0, k), own_scores(150, 1.0, 999 + k)) for k in range(100)
     ]
     assert sum(bool(one.warnings) for one in alike) <= 5
 
@@ -68,17 +68,16 @@ def ranked(n_rows: int, distance: float, seed: int) -> PredictorScores:
 def test_the_first_score_is_compared_if_classes_are_unequal() -> None:
     """The shares of errors are equal, as all rows are taken for the larger class."""
     new, old = ranked(300, 2.0, 0), ranked(600, 0.0, 1)
-    assert not left_out_check(new, old).warnings
-    [text] = left_out_check(new, old, "roc_auc").warnings
+    assert not LeftOutGap.of(new, old).warnings
+    [text] = LeftOutGap.of(new, old, "roc_auc").warnings
     assert text.startswith("the area under the ROC curve is 0.9")
     assert "held-out rows are easier" in text
-    [text] = left_out_check(old, new, "roc_auc").warnings
+    [text] = LeftOutGap.of(old, new, "roc_auc").warnings
     assert "held-out rows differ from the rows of the fit" in text
-    assert left_out_check(ranked(300, 9.0, 0), old, "roc_auc").warnings
-    assert not left_out_check(ranked(20, 2.0, 0), old, "roc_auc").warnings
+    assert LeftOutGap.of(ranked(300, 9.0, 0), old, "roc_auc").warnings
+    assert not LeftOutGap.of(ranked(20, 2.0, 0), old, "roc_auc").warnings
     alike = [
-        left_out_check(ranked(100, 1.0, k), ranked(300, 1.0, 999 + k), "roc_auc")
-        for k in range(100)
+        LeftOutGap.of(ranked(100, 1.0, k), ranked(300, 1.0, 999 + k), "roc_auc") for k in range(100)
     ]
     assert sum(bool(one.warnings) for one in alike) <= 5
 
@@ -108,6 +107,6 @@ def test_classifiers_of_two_stages_have_left_out_scores(model: Any) -> None:
     assert found.left_out is not None
     expected = log_loss(y[rows], held_out.predict_proba(held_out.samples_))
     assert found.left_out.scores["log_loss"].value == pytest.approx(expected)
-    assert "which makes their scores too good" in found.to_markdown()
+    assert "which makes their scores too good" in found.left_out.note
     # Other rows than those of the fit have no left-out scores.
     assert report(model, *test, train=(X[119::-1], y[119::-1])).left_out is None

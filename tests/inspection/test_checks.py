@@ -8,13 +8,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from mercer.inspection import _checks
-from mercer.inspection._all_checks import target_orders, time_order
-from mercer.inspection._checks import LEAST_CORRELATION, lag_one
+from mercer.inspection._checks import LEAST_CORRELATION, Copies, Shift, lag_one
 from mercer.inspection._columns import Column, columns_of, losses_by_column
 from mercer.inspection._held_out import Truth
-from mercer.inspection._identifiers import _between_values, identifiers
-from mercer.inspection._leakage import determining_sets, leakage
+from mercer.inspection._identifiers import Identifiers, _between_values
+from mercer.inspection._leakage import Leakage, determining_sets
+from mercer.inspection._time_order import TimeOrder, target_orders
 
 N = 300
 
@@ -52,7 +51,7 @@ class TestLeakage:
     def named(self, column: Any, y: Any) -> bool:
         task: Any = "regression" if np.asarray(y).dtype.kind == "f" else "classification"
         rng = np.random.default_rng(1)
-        found = leakage(columns(c=column, d=rng.normal(size=N)), np.asarray(y), task)
+        found = Leakage.of(columns(c=column, d=rng.normal(size=N)), np.asarray(y), task)
         told = "column 'c' alone predicts the target almost perfectly"
         assert all(told in text for text in found.warnings)
         return bool(found.warnings)
@@ -102,7 +101,7 @@ class TestDeterminingSets:
         y = 2.0 * (a == "u") + (b == "u") + 0.01 * rng.normal(size=N)
         [(names, share)] = determining_sets(table, y, "regression")
         assert (set(names), share) == ({"a", "b"}, "R² 1.000")
-        [text] = leakage(table, triple, "classification").warnings
+        [text] = Leakage.of(table, triple, "classification").warnings
         assert "'c' together determine the target (100.0% of the rows)" in text
         [exclusive] = determining_sets(table, (a == "u") ^ (b == "u"), "classification")
         assert set(exclusive[0]) == {"a", "b"}
@@ -129,25 +128,25 @@ class TestCopies:
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(100, 3)), rng.normal(size=100)
         X[:10], y[:10] = X[10:20], y[10:20]
-        assert not _checks.copied_rows(columns_of(X), y, np.ones(20), "").warnings
+        assert not Copies.of(columns_of(X), y, np.ones(20), "").warnings
         few, labels = rng.integers(0, 3, (100, 2)), rng.integers(0, 2, 100)
-        assert not _checks.copied_rows(columns_of(few), labels, np.ones(20), "").warnings
+        assert not Copies.of(columns_of(few), labels, np.ones(20), "").warnings
 
 
 class TestIdentifiers:
     def test_clean_columns_are_not(self) -> None:
         def noise(rng: Any) -> Any:
             table = columns(subject=np.repeat(np.arange(40), 8), code=rng.integers(0, 60, 320))
-            return identifiers(table, rng.standard_t(3, size=320), "regression")
+            return Identifiers.of(table, rng.standard_t(3, size=320), "regression")
 
         def smooth(rng: Any) -> Any:
             age = rng.integers(20, 80, 320)
             y = np.sin(age / 10.0) + 0.5 * rng.normal(size=320)
-            return identifiers(columns(age=age), y, "regression")
+            return Identifiers.of(columns(age=age), y, "regression")
 
         def rare(rng: Any) -> Any:
             y = rng.random(320) < 0.1
-            return identifiers(columns(code=rng.integers(0, 60, 320)), y, "classification")
+            return Identifiers.of(columns(code=rng.integers(0, 60, 320)), y, "classification")
 
         assert n_warnings(noise) <= MOST
         assert n_warnings(smooth) <= MOST
@@ -158,14 +157,16 @@ class TestIdentifiers:
         rng = np.random.default_rng(0)
         gain = np.where(rng.random(600) < 0.9, 0, rng.integers(1, 60, 600) * 100)
         y = (gain > 0) + 0.1 * rng.normal(size=600)
-        assert not identifiers(columns(gain=gain, x=rng.normal(size=600)), y, "regression").columns
+        assert not Identifiers.of(
+            columns(gain=gain, x=rng.normal(size=600)), y, "regression"
+        ).columns
         z = rng.normal(size=600)
         power = np.round(70.0 + 15.0 * z)
         y = np.sin(8.0 * z) + 0.5 * rng.normal(size=600)
         codes = np.unique(power, return_inverse=True)[1]
         correlation, *_ = _between_values(y - y.mean(), codes, np.unique(power)[:, None])
         assert correlation > LEAST_CORRELATION
-        assert not identifiers(columns(power=power, z=z), y, "regression").columns
+        assert not Identifiers.of(columns(power=power, z=z), y, "regression").columns
 
     def test_at_most_three_are_named_the_gravest_first(self) -> None:
         rng = np.random.default_rng(0)
@@ -174,7 +175,7 @@ class TestIdentifiers:
         effects = rng.normal(size=(5, 60)) * np.sqrt(np.array([1.0, 1.5, 2.0, 2.5, 5.0]))[:, None]
         y = sum(effect[code] for effect, code in zip(effects, codes, strict=True))
         table = columns(**dict(zip(names, codes, strict=True)))
-        found = identifiers(table, y + 0.1 * rng.normal(size=n), "regression")
+        found = Identifiers.of(table, y + 0.1 * rng.normal(size=n), "regression")
         assert found.columns[0] == "subject 4"
         assert len(found.columns) <= 3
 
@@ -182,7 +183,7 @@ class TestIdentifiers:
         rng = np.random.default_rng(0)
         codes = np.repeat(np.arange(40), 8)
         y = rng.normal(size=40)[codes]
-        assert identifiers(columns(subject=codes), y, "regression").columns == ("subject",)
+        assert Identifiers.of(columns(subject=codes), y, "regression").columns == ("subject",)
 
     def test_the_correlation_is_that_of_the_analysis_of_variance(self) -> None:
         """For 2,000 groups of five rows, whose part of the variance is .3."""
@@ -200,7 +201,7 @@ class TestTimeOrder:
     def test_independent_residuals_are_not(self) -> None:
         def drawn(rng: Any) -> Any:
             residuals = rng.random((2, 80)) < 0.1
-            return time_order({"a": residuals[0], "b": residuals[1]})
+            return TimeOrder.of({"a": residuals[0], "b": residuals[1]})
 
         assert n_warnings(drawn) <= MOST
 
@@ -211,7 +212,7 @@ class TestTimeOrder:
         table = columns(day=days, nr=np.arange(200), x=np.sort(noise), k=rng.integers(0, 9, 200))
         found = target_orders(table, Truth("regression", walk, np.empty(0)))
         assert set(found) == {"day", "nr"}
-        check = time_order({}, found)
+        check = TimeOrder.of({}, found)
         assert check.columns == ("day", "nr")
         assert "rows follow each other by 'day', and targets of neighbors" in check.warnings[0]
         assert not target_orders(table, Truth("regression", np.sort(walk), np.empty(0)))
@@ -224,14 +225,14 @@ class TestTimeOrder:
         y = np.where(is_open, 20.0, 0.0) + rng.normal(size=200)
         truth = Truth("regression", y, np.empty(0))
         table = columns(day=np.where(is_open, np.datetime64(far), days))
-        assert not time_order({}, target_orders(table, truth)).warnings
+        assert not TimeOrder.of({}, target_orders(table, truth)).warnings
 
     def test_targets_of_no_order_are_not(self) -> None:
         days = np.datetime64("2024-01-01") + np.arange(80)
 
         def drawn(rng: Any) -> Any:
             truth = Truth("classification", rng.random(80) < 0.3, np.array([False, True]))
-            return time_order({}, target_orders(columns(day=days, nr=np.arange(80)), truth))
+            return TimeOrder.of({}, target_orders(columns(day=days, nr=np.arange(80)), truth))
 
         assert n_warnings(drawn) <= MOST
 
@@ -249,7 +250,7 @@ class TestShift:
             """Rows of a group are nearly equal."""
             groups = np.repeat(np.arange(40), 5)
             marks = rng.normal(size=(40, 2))[groups] + 0.01 * rng.normal(size=(200, 2))
-            return _checks.shift(columns_of(marks), 150, groups)
+            return Shift.of(columns_of(marks), 150, groups)
 
         assert n_warnings(grouped, 5) == 0
 

@@ -1,7 +1,5 @@
 """The report on a fitted model: its parts, what is absent, its texts, and bad input."""
 
-import json
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -29,9 +27,6 @@ from mercer import (
     UniformCombination,
 )
 from mercer.inspection import ModelReport, report
-from mercer.inspection._coverage import Bin, Coverage
-from mercer.inspection._intervals import share
-from mercer.inspection._report_text import _coverage
 
 N_TRAIN, N = 120, 200
 
@@ -76,8 +71,6 @@ def test_scores_of_responses(responses: Any, regression: Any) -> None:
     assert found.left_out.scores["r2"].value == pytest.approx(
         r2_score(y[:N_TRAIN], model.loo_predictions_)
     )
-    assert found.stated == {"loo_score_": model.loo_score_}
-    assert "states" not in found.to_markdown()  # The table has the scores of left-out rows.
     assert found.beats_constant
     low, high = model.predict_interval(X[N_TRAIN:]).T
     inside = (low <= y[N_TRAIN:]) & (y[N_TRAIN:] <= high)
@@ -104,6 +97,15 @@ def test_scores_of_classes(classes: Any, classification: Any) -> None:
     assert found.coverage.share.value == pytest.approx(covered.mean())
 
 
+def test_coverage_is_measured_on_demand(responses: Any, regression: Any) -> None:
+    (X, y), (model, found) = responses, regression
+    without = report(model, X[N_TRAIN:], y[N_TRAIN:], coverage=None)
+    assert (without.coverage, without.regions) == (None, None)
+    assert without.held_out[0].scores == found.held_out[0].scores
+    assert_allclose(found.regions, model.predict_interval(X[N_TRAIN:]))
+    assert_allclose(found.predictions.values, model.predict(X[N_TRAIN:]))
+
+
 def test_residuals_of_two_stages_are_left_out_predictions(responses: Any) -> None:
     model = TwoStageRegressor(UniformCombination(["rbf", "linear"]))
     found = reported(model, responses)
@@ -127,9 +129,10 @@ def test_parts_that_are_absent_are_named(responses: Any, classes: Any) -> None:
     found = reported(LinearSVC(), classes, train=False)
     assert (found.calibration, found.coverage, found.beats_constant) == ((), None, None)
     assert (found.left_out, len(found.held_out)) == (None, 1)
-    text = found.to_markdown()
-    assert "The model predicts no probabilities".lower() in text.lower()
-    assert "pass train=(X, y)" in text
+    remarks = " ".join(found.remarks)
+    assert "the model predicts no probabilities" in remarks
+    assert "need the rows of the fit, which are not given" in remarks
+    assert "the model predicts no sets" in remarks
     assert "log_loss" not in found.held_out[0].scores
     assert "roc_auc" in found.held_out[0].scores
     found = reported(TwoStageRegressor(UniformCombination(["rbf"]), alpha=0.1), responses)
@@ -144,7 +147,6 @@ def test_pipelines_and_searches(responses: Any, scaled: bool) -> None:
     found = reported(pipeline, responses)
     assert found.model == "TwoStageRegressor"
     assert found.coverage is not None
-    assert found.stated == ({} if scaled else {"best_score_": search.best_score_})
     assert len(found.held_out) == 5
 
 
@@ -170,7 +172,7 @@ def test_groups_widen_intervals_and_are_counted() -> None:
     widths = [one.held_out[0].scores["mae"] for one in (grouped, plain)]
     assert widths[0].high - widths[0].low > 1.3 * (widths[1].high - widths[1].low)
     assert grouped.n_groups == 15
-    assert "75 held-out rows of 15 groups" in grouped.to_markdown()
+    assert grouped.n_rows == 75
     assert grouped.warnings == ()
     # Rows of a group follow each other, and their residuals are alike.
     assert any("residuals of neighbors" in text for text in plain.warnings)
@@ -241,35 +243,52 @@ def test_a_model_of_noise_is_not_better_than_a_constant() -> None:
     assert "not better than a constant prediction" in found.warnings[0]
 
 
-def test_texts_have_all_sections(classification: Any) -> None:
-    _, found = classification
-    texts, markdown = Balanced(found._repr_html_()).words, found.to_markdown()
-    for section in found.sections():
-        assert section.title in texts
-        assert f"## {section.title}\n" in markdown
-        assert all(len(row) == len(section.header) for row in section.rows)
-        assert all(cell in texts for row in section.rows for cell in row if cell)
-    assert len(found.sections()) == 6
+def test_frames_hold_what_the_report_does(regression: Any, classification: Any) -> None:
+    for _, found in (regression, classification):
+        frame = found.to_frame()
+        first = found.held_out[0].scores[found.metric]
+        assert list(frame.columns[:3]) == [(found.metric, end) for end in ("value", "low", "high")]
+        assert frame.loc["model"][found.metric].tolist() == [first.value, first.low, first.high]
+        names = [found.left_out.name, *(one.name for one in found.held_out)]
+        assert sorted(frame.index) == sorted(names)
+        bins = found.to_frame("coverage")
+        assert bins["rows"].sum() == N - N_TRAIN
+        assert bins["share"].tolist() == [one.share.value for one in found.coverage.bins]
+    assert regression[1].to_frame("calibration").empty
+    assert len(classification[1].to_frame("calibration")) == len(classification[1].calibration)
+    with pytest.raises(ValueError, match="part must be"):
+        found.to_frame("pictures")
 
 
-def test_names_are_text() -> None:
+def test_checks_have_a_code_and_a_severity_and_a_row_for_each_finding() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((200, 2))
+    found = reported(Ridge(), (np.column_stack([X, X[:, 0]]), X[:, 0]))
+    assert [check.code for check in found.checks] == [
+        *("constant", "leakage", "copies", "shift", "identifiers", "time order", "coverage"),
+        "left-out score",
+    ]
+    frame = found.to_frame("checks")
+    assert frame["code"].tolist() == ["leakage", "leakage"]
+    assert frame["severity"].tolist() == ["error", "error"]
+    assert frame["column"].tolist() == ["x0", "x2"]
+    assert tuple(frame["sentence"]) == found.warnings
+
+
+def test_names_are_text_in_notebooks() -> None:
     rng = np.random.default_rng(0)
     name = "<b>a|b</b>"
     frame = pd.DataFrame({name: rng.random(300)})
+    y = 2.0 * frame[name].to_numpy()
+    model = Ridge().fit(frame[:100], y[:100])
+    found = report(model, frame[100:], y[100:], train=(frame[:100], y[:100]))
+    text = Balanced(found._repr_html_())
+    assert any(f"column '{name}' alone" in words for words in text.words)
+    assert "<b>" not in found._repr_html_()
+    assert "model" in text.words
     y = frame[name].to_numpy() ** 2 * rng.normal(size=300)
     found = report(Ridge().fit(frame[:100], y[:100]), frame[100:], y[100:])
-    assert [one.column for one in found.losses] == [name]
-    assert "<b>a|b" not in found._repr_html_()
-    assert "&lt;b&gt;a|b" in found._repr_html_()
-    assert "<b>a\\|b</b>" in found.to_markdown()
-
-
-def test_figures_are_plain(regression: Any, classification: Any) -> None:
-    for _, found in (regression, classification):
-        figures = found.to_dict()
-        assert json.loads(json.dumps(figures))["n_rows"] == N - N_TRAIN
-        assert figures["held_out"][0]["scores"].keys() == found.held_out[0].scores.keys()
-        assert figures["warnings"] == list(found.warnings)
+    assert set(found.to_frame("losses")["column"]) == {name}
 
 
 def test_one_row_has_infinite_intervals(responses: Any) -> None:
@@ -277,7 +296,7 @@ def test_one_row_has_infinite_intervals(responses: Any) -> None:
     model = Ridge().fit(X[:50], y[:50])
     found = report(model, X[60:61], y[60:61], train=(X[:50], y[:50]))
     assert found.held_out[0].scores["rmse"].high == np.inf
-    assert "∞" in found.to_markdown()
+    assert found.held_out[0].told("rmse")[1].endswith("∞")
 
 
 def test_scores_suit_the_number_of_classes(responses: Any, classes: Any) -> None:
@@ -289,7 +308,6 @@ def test_scores_suit_the_number_of_classes(responses: Any, classes: Any) -> None
     several = (X, np.digitize(responses[1], [-0.5, 0.5]))
     found = reported(TwoStageClassifier(UniformCombination(["rbf"])), several)
     assert "roc_auc" not in found.held_out[0].scores
-    assert "Probabilities of the predicted class differ" in found.to_markdown()
     assert found.n_classes == 3
 
 
@@ -341,14 +359,6 @@ def test_unsuitable_models_are_refused(classes: Any) -> None:
     classifier = LogisticRegression().fit(X, labels)
     with pytest.raises(ValueError, match="previously unseen labels: \\['maybe'\\]"):
         report(classifier, X, np.r_[["maybe"], labels[1:]])
-
-
-def test_empty_sets_are_explained_in_words() -> None:
-    bins = tuple(Bin(size, share(np.ones(n), np.arange(n)), n) for size, n in ((0, 3), (1, 50)))
-    coverage = Coverage(0.9, bins[1].share, 0.94, bins)
-    section = _coverage(SimpleNamespace(coverage=coverage, task="classification"))
-    assert [row[0] for row in section.rows] == ["1"]
-    assert section.sentences[0].startswith("3 sets are empty, where the model is least sure")
 
 
 def test_grades_in_words_may_have_any_order() -> None:

@@ -29,12 +29,10 @@ print(f"widths from {np.min(high - low):.2f} to {np.max(high - low):.2f} without
 print(f"widths from {np.min(learned):.2f} to {np.max(learned):.2f} with a learned scale")
 
 # %%
-# A report on the model has the coverage by decile as a table, and a sentence on the overall
-# coverage, which is printed here.
+# A report on the model has the overall coverage, and the coverage by decile as a table.
 found = report(model, X[test], y[test])
-for section in found.sections():
-    if section.title.startswith("Coverage"):
-        print("\n".join(section.findings))
+print(f"share of the responses inside: {found.coverage.share.value:.1%}")
+print(found.to_frame("coverage").round(3))
 
 # %%
 # The learned scale evens out the coverage.

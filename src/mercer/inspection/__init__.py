@@ -32,7 +32,6 @@ from mercer.inspection._interactions import (
 from mercer.inspection._partial_dependence import PartialDependence, partial_dependence
 from mercer.inspection._partial_dependence_display import partial_dependence_display
 from mercer.inspection._report import ModelReport, report
-from mercer.inspection._report_text import ReportSection
 from mercer.inspection._shapley import shapley_values
 from mercer.inspection._shapley_result import ShapleyValues
 from mercer.inspection._training_rows import TrainingContributions, training_contributions
@@ -48,7 +47,6 @@ __all__ = [
     "KernelWeightsDisplay",
     "ModelReport",
     "PartialDependence",
-    "ReportSection",
     "ShapleyInteractions",
     "ShapleyValues",
     "SobolIndices",

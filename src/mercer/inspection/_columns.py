@@ -123,7 +123,7 @@ def not_examined(columns: list[Column], train: Sequence[object] | None) -> list[
         The training rows.
     """
     lacking = "Simple predictors, leakage, copies and shift need the rows of the fit"
-    found = [] if train is not None else [f"{lacking}: pass train=(X, y)"]
+    found = [] if train is not None else [f"{lacking}, which are not given"]
     return found if columns else [*found, "Columns of this table are not examined one by one"]
 
 

@@ -10,7 +10,7 @@ from scipy.special import xlogy
 from sklearn.base import BaseEstimator
 
 from mercer._data.types import Array, Features
-from mercer.inspection._intervals import Estimate, area, estimate, mean_share, share
+from mercer.inspection._intervals import Estimate, Style, area, estimate, mean_share, share
 
 Task: TypeAlias = Literal["classification", "regression"]
 
@@ -44,6 +44,17 @@ class PredictorScores:
     note: str = ""
     ratio: Estimate | None = None
 
+    def told(self, name: str) -> tuple[str, str]:
+        """Return a score and its interval as texts, which are empty if the score is absent."""
+        return self.scores[name].told(style_of(name)) if name in self.scores else ("", "")
+
+
+def style_of(name: str) -> Style:
+    """Return the style in which a score is written; see `mercer.inspection._intervals.written`."""
+    if name in ("error", "balanced_accuracy"):
+        return "share"
+    return "amount" if name in ("rmse", "mae") else "score"
+
 
 @dataclass(frozen=True)
 class Predictions:
@@ -54,8 +65,8 @@ class Predictions:
     values : ndarray of shape (n_rows,)
         Labels or responses.
     probabilities : ndarray of shape (n_rows, n_classes) or None
-    decisions : ndarray of shape (n_rows,) or None
-        Scores that increase with the probability of the second of two classes.
+    decisions : ndarray of shape (n_rows,) or (n_rows, n_classes), or None
+        Scores that increase with the probability of the second of two classes, or of each of more.
     """
 
     values: Array
@@ -173,7 +184,7 @@ def predict(model: BaseEstimator, X: Features, classes: Array) -> Predictions:
         found[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X)
         return Predictions(values, found, found[:, 1] if len(classes) == 2 else None)
     decisions = None
-    if len(classes) == 2 and hasattr(model, "decision_function"):
+    if hasattr(model, "decision_function"):
         decisions = np.asarray(model.decision_function(X))
     return Predictions(values, None, decisions)
 
@@ -233,7 +244,7 @@ def _classes(truth: Truth, predictions: Predictions, units: Array) -> dict[str, 
         losses = -np.log(np.clip(own, np.finfo(float).eps, 1.0))
         mean = float(losses.mean())
         found["log_loss"] = estimate(mean, losses - mean, units, codes).within(0.0, np.inf)
-    if predictions.decisions is not None and len(present) == 2:
+    if predictions.decisions is not None and len(truth.classes) == len(present) == 2:
         found["roc_auc"] = area(np.equal(codes, 1), predictions.decisions, units)
     return found
 

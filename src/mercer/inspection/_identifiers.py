@@ -1,5 +1,9 @@
 """A check for columns whose equal values identify rows that belong together."""
 
+from __future__ import annotations
+
+from typing import Self
+
 import numpy as np
 from scipy import stats
 from sklearn.ensemble import ExtraTreesRegressor
@@ -30,72 +34,76 @@ _LEAST_RATIO = 1.25
 """A column is named if rows of new values have a squared error that is larger by this factor."""
 
 
-def identifiers(columns: list[Column], y: Array, task: Task) -> Check:
-    """Find columns whose equal values identify rows that belong together.
+class Identifiers(Check):
+    """Equal values of a column identify rows that belong together."""
 
-    Parameters
-    ----------
-    columns : list of Column
-    y : ndarray of shape (n_rows,)
-    task : {"classification", "regression"}
-        For classes, the target is the indicator of the most frequent class.
-
-    Notes
-    -----
-    Columns of categories, texts or whole numbers are examined if most values occur in several rows
-    and the effective number of values, n^2 / sum n_k^2, is larger than 20. The variance of the
-    target's ranks between the values is compared with their variance within the values by
-    Fisher's F test of lack of fit. The fitted function is a constant or, for numbers, a cubic
-    spline, because a number is not an identifier if the target depends on it smoothly, nor if
-    neighboring values of it have similar mean targets. A column is suspected if the test rejects
-    and the intraclass correlation, the fraction of the variance between values, is above 0.1, which
-    is called a medium effect in [1]_. For codes that differ in each row, the values are the parts
-    before a separator if these parts repeat.
-
-    Of the suspected columns, those are reported for which rows of new values are predicted worse:
-    the squared error of randomized trees in folds of whole values has to be at least 1.25 times
-    their error in folds of rows, and significantly larger. At most three are reported, the largest
-    ratios first.
-
-    References
-    ----------
-    .. [1] LeBreton, Senter (2008). Answers to 20 questions about interrater reliability and
-       interrater agreement. Organizational Research Methods 11, table 3.
-    """
-    if task == "classification":
-        classes, counts = np.unique(y, return_counts=True)
-        y = y == classes[counts.argmax()]
-    ranks, found = stats.rankdata(y), []
-    for column in columns:
-        known = ~np.isnan(column.values)
-        values, codes, counts = np.unique(
-            column.values[known], return_inverse=True, return_counts=True
-        )
-        whole = column.kind != "date" and np.array_equal(values, np.round(values))
-        has_many = float(counts.sum()) ** 2 > _FEWEST_VALUES * float(counts @ counts)
-        if whole and has_many and 2 * np.sum(counts > 1) > len(values):
-            smooth = values[:, None] if column.is_ordered else None
-            correlation, p_value, means = _between_values(ranks[known], codes, smooth)
-            if smooth is None or lag_one(means)[0] < _MOST_ALIKE:
-                found.append((column.name, correlation, p_value))
-    suspected = [
-        (r, name)
-        for name, r, p_value in found
-        if p_value * len(found) <= LEVEL and r > LEAST_CORRELATION
-    ]
-    measured = []
-    for correlation, name in sorted(suspected, reverse=True)[:_MOST_EXAMINED]:
-        ratio = _new_value_error(columns, ranks, name)
-        if ratio.value >= _LEAST_RATIO and ratio.low > 1.0:
-            measured.append((ratio.value, correlation, name))
-    told = {
-        name: f"rows of equal '{name}' have similar targets (intraclass correlation {r:.2f}): "
-        f"the squared error of rows with new values of it is {_times(ratio)} that of rows drawn at "
-        "random"
-        for ratio, r, name in sorted(measured, reverse=True)[:_MOST_NAMED]
-    }
+    code = "identifiers"
     advice = "pass it as groups, and leave it out of the features"
-    return Check("identifiers", tuple(told.values()), advice, tuple(told))
+
+    @classmethod
+    def of(cls, columns: list[Column], y: Array, task: Task) -> Self:
+        """Find columns whose equal values identify rows that belong together.
+
+        Parameters
+        ----------
+        columns : list of Column
+        y : ndarray of shape (n_rows,)
+        task : {"classification", "regression"}
+            For classes, the target is the indicator of the most frequent class.
+
+        Notes ----- Columns of categories, texts or whole numbers are examined if most values occur
+        in several rows and the effective number of values, n^2 / sum n_k^2, is larger than 20. The
+        variance of the target's ranks between the values is compared with their variance within the
+        values by Fisher's F test of lack of fit. The fitted function is a constant or, for numbers,
+        a cubic spline, because a number is not an identifier if the target depends on it smoothly,
+        nor if neighboring values of it have similar mean targets. A column is suspected if the test
+        rejects and the intraclass correlation, the fraction of the variance between values, is
+        above 0.1, which is called a medium effect in [1]_. For codes that differ in each row, the
+        values are the parts before a separator if these parts repeat.
+
+        Of the suspected columns, those are reported for which rows of new values are predicted
+        worse: the squared error of randomized trees in folds of whole values has to be at least
+        1.25 times their error in folds of rows, and significantly larger. At most three are
+        reported, the largest ratios first.
+
+        References
+        ----------
+        .. [1] LeBreton, Senter (2008). Answers to 20 questions about interrater reliability and
+           interrater agreement. Organizational Research Methods 11, table 3.
+        """
+        if task == "classification":
+            classes, counts = np.unique(y, return_counts=True)
+            y = y == classes[counts.argmax()]
+        ranks, found = stats.rankdata(y), []
+        for column in columns:
+            known = ~np.isnan(column.values)
+            values, codes, counts = np.unique(
+                column.values[known], return_inverse=True, return_counts=True
+            )
+            whole = column.kind != "date" and np.array_equal(values, np.round(values))
+            has_many = float(counts.sum()) ** 2 > _FEWEST_VALUES * float(counts @ counts)
+            if whole and has_many and 2 * np.sum(counts > 1) > len(values):
+                smooth = values[:, None] if column.is_ordered else None
+                correlation, p_value, means = _between_values(ranks[known], codes, smooth)
+                if smooth is None or lag_one(means)[0] < _MOST_ALIKE:
+                    found.append((column.name, correlation, p_value))
+        suspected = [
+            (r, name)
+            for name, r, p_value in found
+            if p_value * len(found) <= LEVEL and r > LEAST_CORRELATION
+        ]
+        measured = []
+        for correlation, name in sorted(suspected, reverse=True)[:_MOST_EXAMINED]:
+            ratio = _new_value_error(columns, ranks, name)
+            if ratio.value >= _LEAST_RATIO and ratio.low > 1.0:
+                measured.append((ratio.value, correlation, name))
+        told = {
+            name: f"rows of equal '{name}' have similar targets (intraclass correlation {r:.2f}): "
+            f"the squared error of rows with new values of it is {_times(ratio)} that of rows "
+            "drawn at random"
+            for ratio, r, name in sorted(measured, reverse=True)[:_MOST_NAMED]
+        }
+        return cls(tuple(told.values()), tuple(told))
 
 
 def _between_values(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import floor, isinf, log10
+from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy import stats
@@ -36,6 +38,37 @@ class Estimate:
     def within(self, low: float, high: float) -> Estimate:
         """Return the estimate with an interval that is cut to the possible values."""
         return Estimate(self.value, max(self.low, low), min(self.high, high))
+
+    def told(self, style: Style = "score") -> tuple[str, str]:
+        """Return the value and the interval as texts; see `written`."""
+        value, low, high = (written(each, style) for each in (self.value, self.low, self.high))
+        return value, f"{low} to {high}"
+
+
+MOST_DECIMALS = 9
+"""Numbers that need more decimals for four digits are written with an exponent."""
+
+Style: TypeAlias = Literal["share", "amount", "score"]
+
+
+def written(value: float, style: Style) -> str:
+    """Return a number as text.
+
+    Parameters
+    ----------
+    value : float
+    style : {"share", "amount", "score"}
+        Shares are percentages. Amounts, in the unit of the target, have four leading digits, with
+        an exponent if they are tiny. Scores have three decimals.
+    """
+    if style == "share":
+        return f"{value:.1%}"
+    if isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if style == "score":
+        return f"{value:.3f}".replace("-0.000", "0.000")
+    decimals = 3 - floor(log10(abs(value))) if value else 0
+    return f"{value:.3e}" if decimals > MOST_DECIMALS else f"{value:,.{max(decimals, 0)}f}"
 
 
 def estimate(

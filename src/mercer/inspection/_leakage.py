@@ -1,6 +1,9 @@
 """A check for columns that leak the target."""
 
+from __future__ import annotations
+
 from itertools import combinations
+from typing import Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -15,44 +18,55 @@ from mercer.inspection._columns import Column
 from mercer.inspection._held_out import Task
 
 
-def leakage(
-    columns: list[Column], y: Array, task: Task, *, seed: int = 0, max_rows: int = 2000
-) -> Check:
-    """Find columns that predict the target almost perfectly, alone or in sets of two or three.
+class Leakage(Check):
+    """Columns almost determine the target."""
 
-    Parameters
-    ----------
-    columns : list of Column
-        Columns of the training rows.
-    y : ndarray of shape (n_train,)
-    task : {"classification", "regression"}
-    seed : int, default=0
-    max_rows : int, default=2000
-        Maximum number of rows. If there are more, a subset is drawn.
+    code = "leakage"
+    severity = "error"
 
-    Notes
-    -----
-    A decision tree is fitted to each column alone, and predicts held-out rows in three folds. A
-    column is reported if its tree leaves at most 1% of the variance unexplained. For classes, it
-    is reported if its tree misclassifies at most a tenth as many rows as the most frequent class
-    does, and at most 2% of the rows. Classes with fewer than three rows are ignored. For text, the
-    features of the tree are the words that occur.
-    """
-    rows = np.random.default_rng(seed).permutation(len(y))[:max_rows]
-    drawn, told = [column.take(rows) for column in columns], dict[str, str]()
-    for column in drawn if len(rows) >= 3 else []:
-        if accuracy := _accuracy(_as_features(column), y[rows], task, seed):
-            told[column.name] = (
-                f"column '{column.name}' alone predicts the target almost perfectly ({accuracy}): "
-                "if it is not known before the target is, leave it out"
-            )
-    others = [column for column in drawn if column.name not in told]
-    sets = [
-        f"columns {', '.join(map(repr, names[:-1]))} and {names[-1]!r} together determine the "
-        f"target ({share}): if they are not known before the target is, leave one out"
-        for names, share in determining_sets(others, y[rows], task)
-    ]
-    return Check("leakage", (*told.values(), *sets), columns=(*told, *("" for _ in sets)))
+    @classmethod
+    def of(
+        cls,
+        columns: list[Column],
+        y: Array,
+        task: Task,
+        *,
+        seed: int = 0,
+        max_rows: int = 2000,
+    ) -> Self:
+        """Find columns that predict the target almost perfectly, alone or in sets of two or three.
+
+        Parameters
+        ----------
+        columns : list of Column
+            Columns of the training rows.
+        y : ndarray of shape (n_train,)
+        task : {"classification", "regression"}
+        seed : int, default=0
+        max_rows : int, default=2000
+            Maximum number of rows. If there are more, a subset is drawn.
+
+        Notes ----- A decision tree is fitted to each column alone, and predicts held-out rows in
+        three folds. A column is reported if its tree leaves at most 1% of the variance unexplained.
+        For classes, it is reported if its tree misclassifies at most a tenth as many rows as the
+        most frequent class does, and at most 2% of the rows. Classes with fewer than three rows are
+        ignored. For text, the features of the tree are the words that occur.
+        """
+        rows = np.random.default_rng(seed).permutation(len(y))[:max_rows]
+        drawn, told = [column.take(rows) for column in columns], dict[str, str]()
+        for column in drawn if len(rows) >= 3 else []:
+            if accuracy := _accuracy(_as_features(column), y[rows], task, seed):
+                told[column.name] = (
+                    f"column '{column.name}' alone predicts the target almost perfectly "
+                    f"({accuracy}): if it is not known before the target is, leave it out"
+                )
+        others = [column for column in drawn if column.name not in told]
+        sets = [
+            f"columns {', '.join(map(repr, names[:-1]))} and {names[-1]!r} together determine the "
+            f"target ({share}): if they are not known before the target is, leave one out"
+            for names, share in determining_sets(others, y[rows], task)
+        ]
+        return cls((*told.values(), *sets), (*told, *("" for _ in sets)))
 
 
 def _as_features(column: Column) -> Features:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from numbers import Real
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +14,26 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from mercer._data.folds import group_codes
-from mercer._data.notebook import NotebookResult
+from mercer._data.notebook import data_frames
 from mercer._data.types import Array, Features, PerSample, Table
-from mercer._data.validation import check_coverage
-from mercer.inspection._all_checks import all_checks, coverage_check, left_out_check
+from mercer._data.validation import check_choice, check_coverage
 from mercer.inspection._baselines import against_constant, baselines, prepared, with_scores
-from mercer.inspection._checks import Check
-from mercer.inspection._columns import LossByColumn, columns_of, losses_by_column, not_examined
+from mercer.inspection._checks import (
+    Check,
+    Copies,
+    CoverageGap,
+    LeftOutGap,
+    NoBetterThanConstant,
+    SharedGroups,
+    Shift,
+)
+from mercer.inspection._columns import (
+    Column,
+    LossByColumn,
+    columns_of,
+    losses_by_column,
+    not_examined,
+)
 from mercer.inspection._coverage import (
     Bin,
     Coverage,
@@ -38,21 +52,22 @@ from mercer.inspection._held_out import (
     predict,
     scores,
 )
+from mercer.inspection._identifiers import Identifiers
 from mercer.inspection._intervals import Estimate
-from mercer.inspection._report_text import (
-    ReportSection,
-    constant_warning,
-    html,
-    markdown,
-    report_sections,
-)
+from mercer.inspection._leakage import Leakage
+from mercer.inspection._time_order import TimeOrder, is_later, orders, target_orders
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Part = Literal["scores", "checks", "losses", "calibration", "coverage"]
 
 
-@dataclass(frozen=True, repr=False)
-class ModelReport(NotebookResult):
+@dataclass(frozen=True, repr=False, eq=False)
+class ModelReport:
     """Scores of a fitted model and warnings about them, computed by `report`.
 
-    In a notebook, the report is shown as a page of tables.
+    In a notebook, the report is shown as tables; `to_frame` returns each of them.
 
     Attributes
     ----------
@@ -80,9 +95,6 @@ class ModelReport(NotebookResult):
         Scores of predictions of training rows that did not use the targets of these rows. For
         two-stage and one-stage classifiers, a penalty or the kernel was selected on these rows,
         which makes the scores too good; `note` then states this.
-    stated : dict of str to float
-        Scores that the model itself stores, by the name of the attribute. Negated errors are left
-        out.
     beats_constant : bool or None
         Whether the model is significantly better than the constant; None if training rows are
         unknown.
@@ -99,11 +111,18 @@ class ModelReport(NotebookResult):
         Columns whose bins differ significantly, and by a fifth, in the error, with `column`,
         `labels`, `counts`, `losses` and `p_value`.
     checks : tuple of Check
-        Checks of leakage, copies, shift, groups, identifiers, time order, coverage and left-out
-        score. Checks that cannot be made are absent. Each check has `name`, `warnings`, `advice`
-        and `columns`, which holds the column to which each warning refers.
+        Checks of the comparison with a constant, leakage, copies, shift, groups, identifiers, time
+        order, coverage and left-out score. Checks that cannot be made are absent. Each has a
+        `code`, a `severity`, which is "error" or "warning", `sentences`, one for each finding, the
+        `columns` to which these refer, and an `advice`.
     remarks : tuple of str
         Parts that are missing from the report, with the reasons.
+    truth : Truth
+        The targets `y` of the held-out rows, and their `groups`.
+    predictions : Predictions
+        The model's `values`, which are labels or responses, and `probabilities` or None.
+    regions : ndarray of shape (n_rows, 2) or (n_rows, n_classes), or None
+        Prediction intervals, or indicators of the sorted classes in sets; None without coverage.
 
     Examples
     --------
@@ -114,9 +133,8 @@ class ModelReport(NotebookResult):
     >>> found = report(Ridge().fit(X[:30], X[:30, 0]), X[30:], X[30:, 0])
     >>> found.model, found.n_rows, found.warnings
     ('Ridge', 30, ())
-    >>> print(found.to_markdown()[:37])
-    ## Error (RMSE) of 30 held-out rows
-    <BLANKLINE>
+    >>> found.to_frame().columns.get_level_values(0).unique().tolist()
+    ['rmse', 'mae', 'r2']
     """
 
     model: str
@@ -128,7 +146,6 @@ class ModelReport(NotebookResult):
     held_out: tuple[PredictorScores, ...]
     metric: str
     left_out: PredictorScores | None
-    stated: dict[str, float]
     beats_constant: bool | None
     constant_ratio: Estimate | None
     calibration: tuple[Bin, ...]
@@ -136,47 +153,102 @@ class ModelReport(NotebookResult):
     losses: tuple[LossByColumn, ...]
     checks: tuple[Check, ...]
     remarks: tuple[str, ...]
+    truth: Truth
+    predictions: Predictions
+    regions: Array | None
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Reasons why the scores may be misleading, one sentence each."""
-        constant = [] if self.beats_constant is not False else [constant_warning(self)]
-        found = [
-            f"{text}; {check.advice}" if check.advice else text
+        return tuple(text for check in self.checks for text in check.warnings)
+
+    def to_frame(self, part: Part = "scores") -> pd.DataFrame:
+        """Return a part of the report as a data frame.
+
+        Parameters
+        ----------
+        part : {"scores", "checks", "losses", "calibration", "coverage"}, default="scores"
+            Scores of the predictors, the first score in the first columns, with the ends of their
+            95% confidence intervals; findings of the checks; losses by column; or the bins of the
+            calibration or of the coverage.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        check_choice("part", part, tuple(_PARTS))
+        if part == "scores":
+            return data_frames().DataFrame(self._scores()).T
+        coverage = () if self.coverage is None else self.coverage.bins
+        rows: list[tuple[Any, ...]] = {
+            "checks": self._findings(),
+            "losses": self._losses(),
+            "calibration": _bins(self.calibration),
+            "coverage": _bins(coverage),
+        }[part]
+        return data_frames().DataFrame(rows, columns=_PARTS[part])
+
+    def _scores(self) -> dict[str, dict[tuple[str, str], float]]:
+        """Return scores and ends of their intervals by predictor, the first score first."""
+        own, *simple = self.held_out
+        shown = [own, *([] if self.left_out is None else [self.left_out]), *simple]
+        names = sorted(own.scores, key=lambda name: name != self.metric)
+        return {
+            one.name: {
+                (name, end): getattr(one.scores[name], end)
+                for name in names
+                if name in one.scores
+                for end in ("value", "low", "high")
+            }
+            for one in shown
+        }
+
+    def _findings(self) -> list[tuple[Any, ...]]:
+        return [
+            (check.code, check.severity, text, column, check.advice)
             for check in self.checks
-            for text in check.warnings
+            for text, column in zip(check.sentences, check.columns, strict=True)
         ]
-        return (*constant, *found)
 
-    def sections(self) -> tuple[ReportSection, ...]:
-        """Return the report as titles, tables and sentences.
+    def _losses(self) -> list[tuple[Any, ...]]:
+        return [
+            (one.column, *each, one.p_value)
+            for one in self.losses
+            for each in zip(one.labels, one.counts, one.losses, strict=True)
+        ]
 
-        Returns
-        -------
-        tuple of ReportSection
-        """
-        return report_sections(self)
-
-    def to_dict(self) -> dict[str, object]:
-        """Return all results as dictionaries, lists, numbers and strings.
-
-        Returns
-        -------
-        dict of str to object
-        """
-        return {**asdict(self), "warnings": list(self.warnings)}
-
-    def to_markdown(self) -> str:
-        """Return the report as Markdown text with tables.
-
-        Returns
-        -------
-        str
-        """
-        return markdown(self.sections())
+    def __repr__(self) -> str:
+        value, interval = self.held_out[0].told(self.metric)
+        told = f"{self.metric} {value} ({interval}) on {self.n_rows:,} rows"
+        return f"ModelReport({self.model}: {told}, {len(self.warnings)} warnings)"
 
     def _repr_html_(self) -> str:
-        return html(self.sections())
+        """Return the scores, and the warnings; only the first score without pandas."""
+        try:
+            told = self.to_frame().to_html(float_format="{:.4g}".format)
+        except ImportError:
+            told = f"<p>{escape(repr(self))}</p>"
+        items = "".join(f"<li>{escape(text)}</li>" for text in self.warnings)
+        return f"<div>{told}{f'<ul>{items}</ul>' * bool(items)}</div>"
+
+
+_PARTS = {
+    "scores": [],
+    "checks": ["code", "severity", "sentence", "column", "advice"],
+    "losses": ["column", "values", "rows", "loss", "p_value"],
+    "calibration": ["value", "share", "low", "high", "rows"],
+    "coverage": ["value", "share", "low", "high", "rows"],
+}
+"""Columns of each part of a report as a data frame."""
+
+
+def _bins(bins: Sequence[Bin]) -> list[tuple[Any, ...]]:
+    return [(one.value, one.share.value, one.share.low, one.share.high, one.count) for one in bins]
 
 
 def report(
@@ -186,7 +258,7 @@ def report(
     groups: PerSample = None,
     *,
     train: Sequence[Table] | None = None,
-    coverage: float = 0.9,
+    coverage: float | None = 0.9,
     metric: str | None = None,
     later: bool = False,
     sampled: bool = False,
@@ -208,8 +280,9 @@ def report(
     train : (X, y) or (X, y, groups), default=None
         The training rows, which are needed to fit simple predictors for comparison and to search
         for copies and for columns that leak the target.
-    coverage : float, default=0.9
-        Nominal coverage of the intervals or sets whose actual coverage is measured.
+    coverage : float or None, default=0.9
+        Nominal coverage of the intervals or sets whose actual coverage is measured. With None, none
+        is measured, which saves the time of predicting them.
     metric : str, default=None
         The score that is shown first; see `held_out` of `ModelReport`. For classes, the default is
         the share of misclassified rows. If one class has at least three times as many rows as
@@ -290,9 +363,12 @@ def report(
     (True, ['histogram boosting', 'RBF kernel ridge'])
     >>> round(found.coverage.share.value, 1)
     0.9
+    >>> [check.code for check in found.checks if check.sentences]
+    []
     """
     check_is_fitted(model)
-    check_coverage(coverage)
+    if coverage is not None:
+        check_coverage(coverage)
     transform, step = last_step(model)
     truth, past = with_scores(_truth(model, X, y, groups), _past(model, train), step, metric)
     encoded = transform(X)
@@ -302,12 +378,11 @@ def report(
     metric = _metric(metric, own_scores, truth if past is None else past)
     left_out, inner = left_out_scores(step, None if sampled else past)
     columns = columns_of(X, None if train is None else train[0], prefixes=True)
-    covered, remarks = _coverage(step, encoded, truth, coverage)
+    found, covered, remarks = _covered((model, X), (step, encoded), truth, coverage)
     n_train = 0 if past is None else len(past.y)
     new = [column.take(slice(n_train, None)) for column in columns]
     losses = truth.losses(own), truth.units
-    checks = all_checks(columns, (truth, own), (past, inner), later, random_state)
-    checks += coverage_check(covered, truth.task), left_out_check(own_scores, left_out, metric)
+    constant = [] if better is None else [(better, ratio, metric, truth.task)]
     return ModelReport(
         model=type(step).__name__,
         task=truth.task,
@@ -318,15 +393,60 @@ def report(
         held_out=(own_scores, *compared),
         metric=metric,
         left_out=left_out,
-        stated=_stated(model, step),
         beats_constant=better,
         constant_ratio=ratio,
         calibration=calibration_of(truth, own),
         coverage=covered,
         losses=losses_by_column(new, *losses, are_shares=truth.task == "classification"),
-        checks=checks,
+        checks=(
+            *(NoBetterThanConstant.of(*given) for given in constant),
+            *_checks(columns, (truth, own), (past, inner), later, random_state),
+            CoverageGap.of(covered, truth.task),
+            LeftOutGap.of(own_scores, left_out, metric),
+        ),
         remarks=(*remarks, *not_examined(columns, train)),
+        truth=truth,
+        predictions=own,
+        regions=found,
     )
+
+
+def _checks(
+    columns: list[Column],
+    new: tuple[Truth, Predictions],
+    past: tuple[Truth | None, Predictions | None],
+    later: bool,
+    seed: int,
+) -> list[Check]:
+    """Make the checks of rows and residuals that are possible for the given rows.
+
+    `columns` hold the training rows, if these are known, followed by the held-out rows. `past` are
+    the targets of the training rows, and predictions for them that do not depend on these targets.
+    """
+    (truth, own), (known, inner) = new, past
+    ordered = orders(columns, truth, own, "of the held-out rows")
+    found, y = list[Check](), truth.y
+    if known is not None:
+        n_train, y = len(known.y), np.concatenate([known.y, truth.y])
+        unit = "mean absolute error" if truth.task == "regression" else "error"
+        # The time is known before the target is, and later rows differ in it.
+        compared = [c for c in columns if not (later and is_later(c, n_train))]
+        rows = [column.take(slice(None, n_train)) for column in compared]
+        units = np.r_[known.units, known.units.max() + 1 + truth.units]
+        found = [
+            Leakage.of(rows, known.y, truth.task, seed=seed),
+            Copies.of(columns, y, truth.losses(own), unit),
+            Shift.of(compared, n_train, units, seed=seed),
+        ]
+        if known.groups is not None and truth.groups is not None:
+            found.append(SharedGroups.of(truth.groups, known.groups))
+        if inner is not None:
+            ordered |= orders([], known, inner, "of the training rows")
+    if truth.groups is None:
+        found.append(Identifiers.of(columns, y, truth.task))
+    if not later:
+        found.append(TimeOrder.of(ordered, target_orders(columns, truth)))
+    return found
 
 
 def _past(model: BaseEstimator, train: Sequence[Table] | None) -> Truth | None:
@@ -380,26 +500,28 @@ def _compared(
     return found, *against_constant(truth, own, constant)
 
 
-def _coverage(
-    step: BaseEstimator, X: Features, truth: Truth, coverage: float
-) -> tuple[Coverage | None, list[str]]:
-    """Return the coverage of intervals or sets, and remarks on results that cannot be computed."""
-    name = {"regression": "predict_interval", "classification": "predict_set"}[truth.task]
-    remarks = []
-    if truth.task == "classification" and not hasattr(step, "predict_proba"):
-        remarks.append("There is no calibration, as the model predicts no probabilities")
-    if not hasattr(step, name):
-        return None, [*remarks, f"There is no coverage, as {type(step).__name__} has no {name}"]
+def _covered(
+    model: tuple[BaseEstimator, Features],
+    step: tuple[BaseEstimator, Features],
+    truth: Truth,
+    coverage: float | None,
+) -> tuple[Array | None, Coverage | None, list[str]]:
+    """Return intervals or sets and their coverage, and remarks on what cannot be computed.
+
+    They are those of the model if it is a pipeline that predicts them, and else of its last step.
+    """
+    name, what, remarks = "predict_interval", "intervals", []
+    if truth.task == "classification":
+        name, what = "predict_set", "sets"
+        if not hasattr(step[0], "predict_proba"):
+            remarks.append("There is no calibration, as the model predicts no probabilities")
+    if coverage is None:
+        return None, None, remarks
+    if not hasattr(step[0], name):
+        told = f"There is no coverage, as the model predicts no {what}"
+        return None, None, [*remarks, told]
     try:
-        return coverage_of(truth, regions(step, X, coverage), coverage), remarks
+        found = regions(*(model if hasattr(model[0], name) else step), coverage)
     except ValueError as error:
-        return None, [*remarks, f"There is no coverage: {str(error).rstrip('.')}"]
-
-
-def _stated(*models: BaseEstimator) -> dict[str, float]:
-    names = ("loo_score_", "best_score_")
-    # Negated errors, such as "neg_mean_absolute_error", are not scores that a reader would know.
-    known = [m for m in models if not str(getattr(m, "scoring", None)).startswith("neg_")]
-    found = {n: getattr(m, n) for m in known for n in names if hasattr(m, n)}
-    # Other packages may use these names for attributes that are not scores.
-    return {name: float(value) for name, value in found.items() if isinstance(value, Real)}
+        return None, None, [*remarks, f"There is no coverage: {str(error).rstrip('.')}"]
+    return found, coverage_of(truth, found, coverage), remarks

@@ -8,7 +8,6 @@ from mercer_command.commands import preparation, results
 from mercer_command.division import splits
 from mercer_command.messages import collected_warnings, listing, postponed, shown
 from mercer_command.names import KINDS
-from mercer_command.pages import write_page
 from mercer_command.problem import Problem
 from mercer_command.target_column import Rows, read_order
 
@@ -65,6 +64,8 @@ def compare_methods(
             files.write_table(result, given.csv)
             written["results"] = given.csv
     if given.report is not None:
+        from mercer_command.pages import write_page
+
         with postponed(failures, f"write the report {given.report}"):
             title = f"Comparison of methods that predict {shown(problem.name)}"
             write_page(given.report, title, f"{described}.", [found, *results.note_sections(notes)])

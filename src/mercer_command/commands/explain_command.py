@@ -19,7 +19,7 @@ from mercer_command import (
 )
 from mercer_command.commands import preparation, results
 from mercer_command.messages import collected_warnings, shown
-from mercer_command.pages import write_page
+from mercer_command.score_sections import score_sections, with_advice
 from mercer_command.totals import without_totals
 
 ON_SCREEN = 5
@@ -38,7 +38,7 @@ def run(given: options.Explain) -> None:
             notes += cells.notes[n_notes:]
         with output.progress_bar() as bar:
             bar.step("measuring the importance of columns")
-            trial = models.explain(model, cells, given)
+            trial = with_advice(models.explain(model, cells, given))
             n_rows = explanation_sections.MOST_CARDS if given.report else ON_SCREEN
             n_rows = len(cells.frame) if given.out else n_rows
             why = predictions.explained_rows(model, cells.frame[:n_rows], bar)
@@ -50,10 +50,12 @@ def run(given: options.Explain) -> None:
         described = sections.describe_trial(trial)
         notes += outside.table_notes(model, cells.frame)
 
-        tested = sections.tested_sections(trial, warned=False) if trial.report is not None else []
+        tested = [] if trial.report is None else score_sections(trial, warned=False)
         learned = results.learned_sections(trial, why=why)
         if given.report is not None:
-            predicted = [] if trial.y is None else [held_out_figures.prediction_section(trial)]
+            from mercer_command.pages import write_page
+
+            predicted = held_out_figures.prediction_sections(trial)
             matter, *kernels = learned
             drawn = [matter, *figures.dependence_section(trial), *predicted, *kernels]
             before = [*tested, *results.note_sections(notes)]

@@ -25,12 +25,11 @@ from mercer_command.column_section import columns_section
 from mercer_command.commands import preparation, results
 from mercer_command.costs import Costs, cost_section, read_costs
 from mercer_command.division import splits
-from mercer_command.figures import score_called
 from mercer_command.messages import collected_warnings, counted, postponed, shown
-from mercer_command.names import KINDS, LEARNERS
+from mercer_command.names import KINDS, LEARNERS, SCORES
 from mercer_command.output import Section
-from mercer_command.pages import write_page
 from mercer_command.problem import Problem
+from mercer_command.score_sections import score_sections, with_advice
 from mercer_command.stricter_split import Read
 from mercer_command.summary import summary_section
 from mercer_command.table_files import Cells
@@ -102,7 +101,8 @@ def _save(
 def _title(trial: models.Trial) -> str:
     """Return the title of the report, which holds the first score."""
     assert trial.report is not None
-    score = f"{score_called(trial.report)} {trial.report.sections()[0].rows[0][1]}"
+    metric, own = trial.report.metric, trial.report.held_out[0]
+    score = f"{SCORES[metric].header} {own.told(metric)[0]}"
     return f"Predicting {shown(trial.name)}: {score}"
 
 
@@ -110,7 +110,7 @@ def _with_pictures(trial: models.Trial, learned: list[Section]) -> list[Section]
     """Return what was learned, with the sections that only the report has: columns come first."""
     matter, *kernels = learned
     similar = Section("What the kernel finds similar", [figures.similarity_figure(trial)])
-    drawn = [held_out_figures.prediction_section(trial), *figures.dependence_section(trial)]
+    drawn = [*held_out_figures.prediction_sections(trial), *figures.dependence_section(trial)]
     return [matter, *drawn, *kernels, similar]
 
 
@@ -159,16 +159,18 @@ def learn(
         save = partial(_save, given.out, failures, written)
         warned = list[str]()
         with collected_warnings(warned):
-            trial = models.fit(training, given, bar, save, costs=costs, read=read)
+            trial = with_advice(models.fit(training, given, bar, save, costs=costs, read=read))
         assert trial.training is not None
         training, problem = trial.training, trial.training.problem
         described, notes = sections.describe_problem(problem), [*problem.notes, *warned]
-        result = [summary_section(trial), *sections.tested_sections(trial, warned=True)]
+        result = [summary_section(trial), *score_sections(trial, warned=True)]
         if costs is not None and trial.y is not None:
             result.insert(2, cost_section(trial.model, trial.X, trial.y, costs))
         learned = results.learned_sections(trial, given.learner)
         read_as = columns_section(problem.columns)
         if given.report is not None:
+            from mercer_command.pages import write_page
+
             bar.step("drawing pictures")
             with postponed(failures, f"write the report {given.report}"):
                 repeat = sections.repeat_section(trial, training.n_train, given, command)

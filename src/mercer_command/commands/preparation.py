@@ -33,8 +33,9 @@ def check(given: options.Options) -> None:
     skops = outputs[0] if saves_model else None
     device = messages.checked_name("device", getattr(given, "device", DEVICES[0]), DEVICES)
     torch = device if device == "cuda" else None
+    report = outputs[2]
     messages.check_packages(
-        skops=skops, matplotlib=outputs[2], distributed=distributed, torch=torch
+        skops=skops, matplotlib=report, jinja2=report, distributed=distributed, torch=torch
     )
 
 
