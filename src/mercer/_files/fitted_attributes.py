@@ -11,10 +11,8 @@ _OF_MERCER = {
     "BAHSIC": "hsic_ n_features_ n_iter_ ranking_ scores_",
     "BayesianMKL": "cholesky_ diagonal_ log_marginal_likelihood_ objective_history_ rows_ scale_",
     "BayesianMKLRegressor": "log_marginal_likelihood_ noise_variance_ y_mean_ y_scale_",
-    "CalendarFeatures": "features_ zones_",
     "ClassesMixin": "classes_ _seen",
     "Classifier": "classes_ _labels",
-    "ClippedDates": "high_ low_ zones_",
     "ColumnReader": "columns_",
     "Compressed": "loss_ loss_std_ rows_per_center_ _function _is_flat",
     "ColumnConverter": "zones_",
@@ -50,6 +48,7 @@ _OF_MERCER = {
     "KernelStackingRegressor": "_one_output",
     "LeftOutPredictions": "_fits _found",
     "LetterCodes": "length_",
+    "LocalDates": "zones_",
     "MachineClassifier": "temperature_ _held_out",
     "MultipleKernelClustering": "shares_ weights_",
     "OneStage": (
@@ -59,11 +58,10 @@ _OF_MERCER = {
     "Regressor": "_is_response_flat",
     "SampleWeights": "values",
     "SoftClippingScaler": "center_ mean_ scale_ std_ thresholds_",
-    "TableEncoder": "reader_",
+    "TableEncoder": "columns_ dates_ numbers_ reader_",
     "TableModel": "metric_",
     "TableReader": "ranges_ row_hashes_ spellings_ words_",
     "TableViews": "is_sparse _many _quantile_deviations _quantile_means _quantiles _scaler",
-    "TextFeatures": "directions_ idf_ sequences_",
     "TextScores": "coef_ idf_ intercept_ n_outputs_ terms_",
     "TwoStage": (
         "C_ alignment_ alpha_ candidates_ cv_correct_ cv_residuals_ cv_results_ history_ "
@@ -75,6 +73,20 @@ _OF_MERCER = {
     "UpdatesMixin": "needs_refit_ _losses_of_fit _losses_of_updates _units_of_fit",
 }
 """Fitted attributes that each class of mercer sets, other than those of its base classes."""
+
+_OF_SKRUB = {
+    "DatetimeEncoder": "all_outputs_ extracted_features_ _periodic_encoders",
+    "StringEncoder": (
+        "all_outputs_ input_name_ n_components_ scaling_factor_ to_str tsvd_ vectorizer_"
+    ),
+    "TableVectorizer": (
+        "all_outputs_ column_to_kind_ input_to_outputs_ kind_to_columns_ output_to_input_ "
+        "transformers_ _specific_columns"
+    ),
+    "ToStr": "all_outputs_",
+    "_CircularEncoder": "all_outputs_ input_name_ n_components_",
+}
+"""Fitted attributes that each class of skrub sets, of those that a saved model holds."""
 
 _OF_SKLEARN = {
     "ARDRegression": "X_offset_ X_scale_ alpha_ coef_ lambda_ n_iter_ scores_ sigma_",
@@ -109,6 +121,7 @@ _OF_SKLEARN = {
         "output_indices_ sparse_output_ transformers_ _columns _remainder "
         "_transformer_to_input_indices _transformers_feature_names_out"
     ),
+    "CountVectorizer": "fixed_vocabulary_ vocabulary_ _stop_words_id",
     "ElasticNet": "coef_ dual_gap_ n_iter_",
     "FeatureUnion": "_transformers_feature_names_out",
     "FixedThresholdClassifier": "estimator_",
@@ -163,8 +176,11 @@ _OF_SKLEARN = {
     "SplineTransformer": "bsplines_ n_features_out_",
     "StandardScaler": "mean_ n_samples_seen_ scale_ var_",
     "TargetEncoder": "classes_ encodings_ target_mean_ target_type_",
+    "TfidfTransformer": "idf_",
+    "TfidfVectorizer": "_tfidf",
     "TheilSenRegressor": "breakdown_ coef_ intercept_ n_iter_ n_subpopulation_",
     "TransformedTargetRegressor": "regressor_ transformer_ _training_dim",
+    "TruncatedSVD": "components_ explained_variance_ explained_variance_ratio_ singular_values_",
     "TunedThresholdClassifierCV": (
         "best_score_ best_threshold_ cv_results_ estimator_ _curve_scorer"
     ),
@@ -181,6 +197,8 @@ _OF_SKLEARN = {
 }
 """Fitted attributes that each class of scikit-learn sets, in all supported versions."""
 
+_OF_LIBRARIES = {"sklearn": _OF_SKLEARN, "skrub": _OF_SKRUB}
+
 
 @cache
 def known_attributes(kind: type) -> frozenset[str]:
@@ -189,7 +207,7 @@ def known_attributes(kind: type) -> frozenset[str]:
     Parameters
     ----------
     kind : type
-        A class of mercer, of its command or of scikit-learn.
+        A class of mercer, of its command, of scikit-learn or of skrub.
 
     Returns
     -------
@@ -198,7 +216,7 @@ def known_attributes(kind: type) -> frozenset[str]:
     """
     found = set[str]()
     for base in kind.__mro__[:-1]:
-        listed = _OF_SKLEARN if base.__module__.startswith("sklearn.") else _OF_MERCER
+        listed = _OF_LIBRARIES.get(base.__module__.partition(".")[0], _OF_MERCER)
         found.update(listed.get(base.__name__, "").split())
         found.update(_parameters(base))
         found.update(name for name, of in vars(base).items() if isinstance(of, cached_property))

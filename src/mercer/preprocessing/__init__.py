@@ -3,6 +3,7 @@
 from mercer.preprocessing._column_encoder import column_encoder
 from mercer.preprocessing._column_kinds import convert, kind_of
 from mercer.preprocessing._column_reader import numbers_rows
+from mercer.preprocessing._encoded_columns import encoded_columns
 from mercer.preprocessing._letter_codes import LetterCodes, repeated_prefix
 from mercer.preprocessing._odd_values import odd_value
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
@@ -25,6 +26,7 @@ __all__ = [
     "column_encoder",
     "column_encoders",
     "convert",
+    "encoded_columns",
     "is_text",
     "kind_of",
     "missing_texts",

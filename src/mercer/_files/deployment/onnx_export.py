@@ -15,7 +15,7 @@ from mercer._data.types import Array, Table
 from mercer._data.validation import check_choice
 from mercer._files.deployment.onnx_model import TABLE, convert, schedule
 from mercer._files.deployment.onnx_operators import onnx
-from mercer._files.deployment.onnx_steps import CONVERTERS, PARSERS
+from mercer._files.deployment.onnx_steps import CONVERTERS, parsers
 from mercer.inspection._display import best_of
 from mercer.preprocessing._column_kinds import as_categories, as_numbers
 
@@ -174,7 +174,7 @@ def _converted(model: BaseEstimator, X: Table) -> ModelProto:
             type(model).__name__,
             inputs,
             target_opset=_OPERATORS,
-            custom_parsers={**PARSERS, type(model): schedule},
+            custom_parsers={**parsers(), type(model): schedule},
             custom_shape_calculators=dict.fromkeys(own, lambda operator: None),
             custom_conversion_functions=dict.fromkeys(own, convert),
             model_optim=False,

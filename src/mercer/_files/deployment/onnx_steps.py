@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from sys import modules
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -16,7 +17,7 @@ from mercer._data.types import Array
 from mercer._files.deployment.onnx_operators import Operators, Tensor
 from mercer.preprocessing import SoftClippingScaler
 from mercer.preprocessing._column_converter import ColumnConverter
-from mercer.preprocessing._column_reader import TableEncoder
+from mercer.preprocessing._column_reader import ColumnReader
 
 if TYPE_CHECKING:
     from skl2onnx.common._topology import Scope, Variable
@@ -62,7 +63,7 @@ def parsed(
                 f"The step {type(step).__name__} has no operators in ONNX: steps for numbers, "
                 "missing values and categories have them, steps for dates and text do not."
             ) from error
-    if type(step) not in _READ_EACH_COLUMN:
+    if not isinstance(step, _READ_EACH_COLUMN) and type(step) not in _of_skrub():
         columns = [joined(scope, columns)]
     return list(_parse_sklearn(scope, step, columns, custom_parsers=custom_parsers))
 
@@ -143,9 +144,6 @@ def _steps(
 def _parts(
     scope: Scope, model: BaseEstimator, inputs: list[Variable], custom_parsers: Parsers = None
 ) -> list[Variable]:
-    if isinstance(model, TableEncoder) and model.reader_.columns_:
-        named = ", ".join(repr(name) for name, _, _ in model.reader_.columns_)
-        raise TypeError(f"Text that is read as numbers or dates has no operators in ONNX: {named}.")
     found = []
     for name, step, columns in model.transformers_:
         positions = _positions(model, columns)
@@ -153,6 +151,33 @@ def _parts(
             continue
         if (model.transformer_weights or {}).get(name, 1.0) != 1.0:
             raise TypeError("ColumnTransformer(transformer_weights=...) has no operators in ONNX.")
+        found += parsed(scope, step, taken(scope, inputs, positions), custom_parsers)
+    return [joined(scope, found)]
+
+
+def _read(
+    scope: Scope, model: ColumnReader, inputs: list[Variable], custom_parsers: Parsers = None
+) -> list[Variable]:
+    if model.columns_:
+        named = ", ".join(repr(name) for name, _, _ in model.columns_)
+        raise TypeError(f"Text that is read as numbers or dates has no operators in ONNX: {named}.")
+    return inputs
+
+
+def _table(
+    scope: Scope, model: Any, inputs: list[Variable], custom_parsers: Parsers = None
+) -> list[Variable]:
+    """Declare the outputs of `table_encoder`, numbers first and then the other columns."""
+    _read(scope, model.reader_, inputs)
+    for kind in ("date", "duration", "text"):
+        if named := ", ".join(map(repr, model.columns_[kind])):
+            raise TypeError(f"Columns of {kind}s have no operators in ONNX: {named}.")
+    names = [*getattr(model, "feature_names_in_", [f"x{z}" for z in range(model.n_features_in_)])]
+    parts = [(model.numbers_, model.kind_to_columns_["numeric"])] if model.numbers_ else []
+    parts += [(step, [name]) for name, step in model.transformers_.items()]
+    found = []
+    for step, own in parts:
+        positions = np.array([names.index(name) for name in own])
         found += parsed(scope, step, taken(scope, inputs, positions), custom_parsers)
     return [joined(scope, found)]
 
@@ -261,6 +286,7 @@ def _keys(categories: Array) -> list[str]:
 
 PARSERS: dict[type, Callable[..., list[Variable]]] = {
     ColumnConverter: _converted,
+    ColumnReader: _read,
     ColumnTransformer: _parts,
     OneHotEncoder: _own,
     Pipeline: _steps,
@@ -268,9 +294,19 @@ PARSERS: dict[type, Callable[..., list[Variable]]] = {
     QuantileTransformer: _refused,
     SimpleImputer: _own,
     SoftClippingScaler: _own,
-    TableEncoder: _parts,
 }
 """Functions that declare the outputs of a transformer to skl2onnx, by its exact type."""
+
+
+def parsers() -> dict[type, Callable[..., list[Variable]]]:
+    """Return `PARSERS` and, if skrub was imported, that of `table_encoder`."""
+    return {**PARSERS, **_of_skrub()}
+
+
+def _of_skrub() -> dict[type, Callable[..., list[Variable]]]:
+    module = modules.get("mercer.preprocessing._table_vectorizer")
+    return {} if module is None else {module.TableEncoder: _table}
+
 
 CONVERTERS: dict[type, Callable[..., Tensor]] = {
     OneHotEncoder: _one_hot,
@@ -279,5 +315,5 @@ CONVERTERS: dict[type, Callable[..., Tensor]] = {
 }
 """Functions that append the operators of a transformer, by its exact type."""
 
-_READ_EACH_COLUMN = (ColumnConverter, ColumnTransformer, OneHotEncoder, Pipeline, TableEncoder)
+_READ_EACH_COLUMN = (ColumnConverter, ColumnReader, ColumnTransformer, OneHotEncoder, Pipeline)
 """Transformers that take the columns of a data frame one by one."""
