@@ -84,7 +84,7 @@ def test_times_of_day_are_hours() -> None:
         assert kind_of(frame["t"]) == "date"
         found = table_encoder().fit(frame)
         assert_allclose(found.transform(frame), table_encoder().fit_transform(usual))
-        assert "t_hour_circular_0" in found.get_feature_names_out()
+        assert "t_hour_cos" in found.get_feature_names_out()
 
 
 def test_times_of_day_and_lists_of_polars() -> None:

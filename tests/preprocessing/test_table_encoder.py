@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from skrub import TableVectorizer
 
 from mercer.preprocessing import SoftClippingScaler, table_encoder
+from mercer.preprocessing._circles import Circles
 
 
 def mixed(n_rows: int = 60) -> Any:
@@ -78,10 +79,8 @@ class TestDataFrames:
         }
         one_hot = {f"{name}_{value}" for name, values in categories.items() for value in values}
         numbers = {"size", "price", "count", "one", "when_total_seconds"}
-        # In Berlin, all times are midnight, so that the hour is no feature.
-        circles = {
-            f"when_{cycle}_circular_{k}" for cycle in ("month", "day", "weekday") for k in (0, 1)
-        }
+        # In Berlin, all times are midnight, and they are within two months.
+        circles = {"when_weekday_circular_0", "when_weekday_circular_1"}
         assert set(out.columns) == numbers | set(indicators) | one_hot | circles
         assert (out["one"] == 0.0).all()
         for name, values in categories.items():
@@ -176,11 +175,10 @@ def test_the_trend_alone_is_held_after_the_last_date(extrapolate: bool) -> None:
     later, last = sales("2025-06-01", 50), sales("2022-01-01", 99)[-1:]
     found, held = encoder.transform(later), encoder.transform(last)["day_total_seconds"].iloc[0]
     assert (found["day_total_seconds"] == held).all() != extrapolate
-    circles = [name for name in found if "circular" in name]
-    assert len(circles) == 8
-    for name in ("hour", "weekday", "day"):
-        assert found[f"day_{name}_circular_0"].nunique() > 3
-    squares = found[circles].to_numpy().reshape(50, 4, 2) ** 2
+    circles = [name for name in found if name.startswith("day_")][1:]
+    assert {name.split("_")[1] for name in circles} == {"hour", "weekday"}
+    assert (found[circles].nunique() > 3).all()
+    squares = found[circles].to_numpy().reshape(50, 2, 2) ** 2
     np.testing.assert_allclose(squares.sum(axis=2), 1.0, atol=1e-6)
 
 
@@ -188,7 +186,9 @@ def test_missing_dates_are_in_the_center_of_the_circles() -> None:
     frame = sales("2022-01-01", 40)
     frame.loc[3, "day"] = None
     found = table_encoder().set_output(transform="pandas").fit_transform(frame)
-    assert (found.loc[3, [name for name in found if "circular" in name]] == 0.0).all()
+    circles = [name for name in found if name.startswith("day_")][1:]
+    assert len(circles) == 4
+    assert (found.loc[3, circles] == 0.0).all()
     assert found["missingindicator_day_total_seconds"].to_numpy().nonzero()[0].tolist() == [3]
 
 
@@ -204,3 +204,36 @@ def test_without_skrub_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(sys.modules, "skrub", None)
     with pytest.raises(ImportError, match=r'pip install "mercer\[tables\]"'):
         table_encoder()
+
+
+def seconds(*texts: str) -> np.ndarray:
+    times = np.array(texts, dtype="datetime64[s]")
+    return np.where(np.isnat(times), np.nan, times.astype(float))[:, None]
+
+
+def test_points_on_circles_are_those_of_the_calendar() -> None:
+    X = seconds("2020-01-01T00:00", "2021-07-01T06:00", "2022-07-02T12:00", "NaT")
+    encoder = Circles().fit(X)
+    assert encoder.cycles_ == ["season", "hour"]
+    assert encoder.get_feature_names_out(["d_total_seconds"])[0] == "d_season_sin"
+    found = encoder.transform(X)
+    np.testing.assert_allclose(found[:3, 2:], [[0, 1], [1, 0], [0, -1]], atol=1e-9)
+    assert np.linalg.norm(found[1, :2] - found[2, :2]) < 0.05
+    assert np.linalg.norm(found[0, :2] - found[1, :2]) == pytest.approx(2.0, abs=0.01)
+    np.testing.assert_array_equal(found[3], 0.0)
+
+
+@pytest.mark.parametrize(
+    ("texts", "cycles"),
+    [
+        (["2024-01-01", "2024-01-02"], []),
+        (["2024-01-01T08:00", "2024-01-01T09:00"], []),
+        (["2024-01-01T08:00", "2024-01-02T09:00"], ["hour"]),
+        (["2024-01-01", "2024-05-01"], ["season"]),
+        (["NaT"], []),
+    ],
+)
+def test_circles_that_tell_nothing_are_left_out(texts: list[str], cycles: list[str]) -> None:
+    encoder = Circles().fit(seconds(*texts))
+    assert encoder.cycles_ == cycles
+    assert encoder.transform(seconds(*texts)).shape == (len(texts), 2 * len(cycles))

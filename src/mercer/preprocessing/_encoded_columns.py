@@ -11,6 +11,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, TargetEncoder
 
+from mercer.preprocessing._circles import Circles
 from mercer.preprocessing._letter_codes import LetterCodes
 from mercer.preprocessing._text_scores import TextScores
 
@@ -29,6 +30,7 @@ def encoded_columns(transformer: TransformerMixin, n_columns: int) -> NDArray[np
     Returns
     -------
     ndarray of int of shape (n_outputs,)
+        Positions of input columns.
 
     Raises
     ------
@@ -129,6 +131,11 @@ def _(transformer: TargetEncoder, n_columns: int) -> NDArray[np.intp]:
 @_encoded.register(SelectorMixin)
 def _(transformer: TransformerMixin, n_columns: int) -> NDArray[np.intp]:
     return np.flatnonzero(transformer.get_support())
+
+
+@_encoded.register
+def _(transformer: Circles, n_columns: int) -> NDArray[np.intp]:
+    return np.zeros(2 * len(transformer.cycles_), dtype=np.intp)
 
 
 @_encoded.register

@@ -10,6 +10,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
+from mercer.preprocessing._circles import Circles
 from mercer.preprocessing._column_converter import ColumnConverter
 from mercer.preprocessing._local_dates import LocalDates
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
@@ -30,11 +31,12 @@ def table_encoder(extrapolate_dates: bool = False) -> TableEncoder:
       categories are zero in all columns.
     * Other text and categories: `skrub.StringEncoder`, latent semantic analysis of the counts of
       letter sequences, with at most 30 components.
-    * Dates, by `skrub.DatetimeEncoder`: seconds since 1970, encoded as numbers, and the month, day,
-      weekday and hour as points on circles, with two features each. On the circles alone, dates
-      outside the range of the training rows are not the nearest date in this range. Times with a
-      time zone are those of the clock there, and are needed where the training rows have a zone,
-      and only there. Times of day are times on the first of January 1970.
+    * Dates, by `skrub.DatetimeEncoder`: seconds since 1970, encoded as numbers; the weekday, and
+      the season and the time of day if they vary, as points on circles, with two features each.
+      Dates outside the range of the training rows count as the nearest date in this range, other
+      than on the circles. Times with a time zone are those of the clock there, and are needed where
+      the training rows have a zone, and only there. Times of day are times on the first of January
+      1970.
     * Durations: days, encoded as numbers.
     * Columns without any known value, and identifiers, are left out. Identifiers are text that
       differs in every row and does not consist of several words. In data frames, whole numbers that
@@ -142,7 +144,7 @@ def column_encoders(extrapolate_dates: bool = False) -> dict[str, Pipeline]:
             'The encoding of tables needs skrub: pip install "mercer[tables]".'
         ) from error
     one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    dates = DatetimeEncoder(add_weekday=True, periodic_encoding="circular")
+    dates = DatetimeEncoder(None, add_weekday=True, periodic_encoding="circular")
     return {
         "numbers": number_encoder(ColumnConverter("number")),
         "durations": number_encoder(ColumnConverter("date")),
@@ -165,15 +167,13 @@ def number_encoder(*steps: TransformerMixin) -> Pipeline:
 
 
 def _scaled_dates(extrapolate: bool) -> ColumnTransformer:
-    """Return a transformer of the features of a date.
+    """Return a transformer of the features of a date: its seconds, and the circle of weekdays.
 
-    The first is the year, which the second one tells as well: the seconds since 1970. The others
-    are points on circles, in whose center missing dates are.
+    Missing dates are in the center of circles, and the seconds mark them.
     """
-    trend = number_encoder(MinMaxScaler(clip=not extrapolate))
     return make_column_transformer(
-        ("drop", [0]),
-        (trend, [1]),
+        (number_encoder(MinMaxScaler(clip=not extrapolate)), [0]),
+        (Circles(), [0]),
         remainder=SimpleImputer(strategy="constant", fill_value=0.0),
         verbose_feature_names_out=False,
     )
