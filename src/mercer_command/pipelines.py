@@ -198,14 +198,15 @@ def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransf
     if problem.times is not None:
         folds = TimeSeriesSplit(max(2, min(5, len(rows) - 1)))
     scores = TextScores(problem.task == "classification", cv=folds, random_state=seed)
-    encoders = column_encoders()
+    # skrub projects text on 30 directions, which take more rows.
+    encoders, texts = column_encoders(), of("text") if len(rows) > 30 else []
     parts: list[tuple[str, TransformerMixin, list[str]]] = [
         ("numbers", encoders["numbers"], of("number")),
         ("durations", encoders["durations"], of("duration")),
         *((f"dates_{k}", encoders["dates"], [name]) for k, name in enumerate(of("date", "time"))),
         ("categories", encoders["categories"], few),
         ("levels", _levels(problem, rows, seed), many),
-        *((f"text_{k}", encoders["text"], [name]) for k, name in enumerate(of("text"))),
+        *((f"text_{k}", encoders["text"], [name]) for k, name in enumerate(texts)),
         # Out-of-fold scores are not available for a table that is read in parts.
         ("scores", scores, of("text") if problem.n_rows is None else []),
     ]

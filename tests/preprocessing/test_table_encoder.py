@@ -1,5 +1,6 @@
 """Encoding of tables of mixed types: arrays, data frames of pandas and polars, odd columns."""
 
+import pickle
 import sys
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -7,9 +8,12 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from skrub import TableVectorizer
 
+import mercer
+from mercer import TwoStageRegressor, UniformCombination
 from mercer.preprocessing import SoftClippingScaler, table_encoder
 from mercer.preprocessing._circles import Circles
 
@@ -237,3 +241,23 @@ def test_circles_that_tell_nothing_are_left_out(texts: list[str], cycles: list[s
     encoder = Circles().fit(seconds(*texts))
     assert encoder.cycles_ == cycles
     assert encoder.transform(seconds(*texts)).shape == (len(texts), 2 * len(cycles))
+
+
+def test_saved_encoders_hold_arrays(tmp_path: Any) -> None:
+    """No vectorizer, which could read files, and no object for each term of a text."""
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice([*"abcdefghijklmnop"], 7)) for _ in range(2000)]
+    said = [" ".join(rng.choice(words, 20)) for _ in range(400)]
+    frame = pd.DataFrame({f"said {k}": said[k:] + said[:k] for k in range(6)})
+    frame["day"] = pd.date_range("2020-01-01", periods=400, freq="31h")
+    model = make_pipeline(table_encoder(), TwoStageRegressor(UniformCombination()))
+    model.fit(frame, rng.normal(size=400))
+    mercer.save(model, tmp_path / "model.skops")
+    assert (tmp_path / "model.skops").stat().st_size < 2e7
+    names = (tmp_path / "model.skops").read_bytes()
+    assert b"Vectorizer" not in names
+    loaded = mercer.load(tmp_path / "model.skops")
+    np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(model)).predict(frame), model.predict(frame)
+    )

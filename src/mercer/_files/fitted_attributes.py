@@ -63,6 +63,7 @@ _OF_MERCER = {
     "TableModel": "metric_",
     "TableReader": "ranges_ row_hashes_ spellings_ words_",
     "TableViews": "is_sparse _many _quantile_deviations _quantile_means _quantiles _scaler",
+    "TextEncoder": "components_ idf_ terms_ tsvd_ vectorizer_",
     "TextScores": "coef_ idf_ intercept_ n_outputs_ terms_",
     "TwoStage": (
         "C_ alignment_ alpha_ candidates_ cv_correct_ cv_residuals_ cv_results_ history_ "
@@ -77,9 +78,7 @@ _OF_MERCER = {
 
 _OF_SKRUB = {
     "DatetimeEncoder": "all_outputs_ extracted_features_ _periodic_encoders",
-    "StringEncoder": (
-        "all_outputs_ input_name_ n_components_ scaling_factor_ to_str tsvd_ vectorizer_"
-    ),
+    "StringEncoder": "all_outputs_ input_name_ n_components_ scaling_factor_ to_str",
     "TableVectorizer": (
         "all_outputs_ column_to_kind_ input_to_outputs_ kind_to_columns_ output_to_input_ "
         "transformers_ _specific_columns"
@@ -122,7 +121,6 @@ _OF_SKLEARN = {
         "output_indices_ sparse_output_ transformers_ _columns _remainder "
         "_transformer_to_input_indices _transformers_feature_names_out"
     ),
-    "CountVectorizer": "fixed_vocabulary_ vocabulary_ _stop_words_id",
     "ElasticNet": "coef_ dual_gap_ n_iter_",
     "FeatureUnion": "_transformers_feature_names_out",
     "FixedThresholdClassifier": "estimator_",
@@ -177,11 +175,8 @@ _OF_SKLEARN = {
     "SplineTransformer": "bsplines_ n_features_out_",
     "StandardScaler": "mean_ n_samples_seen_ scale_ var_",
     "TargetEncoder": "classes_ encodings_ target_mean_ target_type_",
-    "TfidfTransformer": "idf_",
-    "TfidfVectorizer": "_tfidf",
     "TheilSenRegressor": "breakdown_ coef_ intercept_ n_iter_ n_subpopulation_",
     "TransformedTargetRegressor": "regressor_ transformer_ _training_dim",
-    "TruncatedSVD": "components_ explained_variance_ explained_variance_ratio_ singular_values_",
     "TunedThresholdClassifierCV": (
         "best_score_ best_threshold_ cv_results_ estimator_ _curve_scorer"
     ),

@@ -138,7 +138,9 @@ def column_encoders(extrapolate_dates: bool = False) -> dict[str, Pipeline]:
     (3, 3)
     """
     try:
-        from skrub import DatetimeEncoder, StringEncoder
+        from skrub import DatetimeEncoder
+
+        from mercer.preprocessing._text_encoder import TextEncoder
     except ImportError as error:
         raise ImportError(
             'The encoding of tables needs skrub: pip install "mercer[tables]".'
@@ -150,7 +152,7 @@ def column_encoders(extrapolate_dates: bool = False) -> dict[str, Pipeline]:
         "durations": number_encoder(ColumnConverter("date")),
         "dates": make_pipeline(LocalDates(), dates, _scaled_dates(extrapolate_dates)),
         "categories": make_pipeline(ColumnConverter("category"), one_hot),
-        "text": make_pipeline(ColumnConverter("text"), StringEncoder(random_state=0)),
+        "text": make_pipeline(ColumnConverter("text"), TextEncoder(random_state=0)),
     }
 
 
