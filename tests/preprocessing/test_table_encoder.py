@@ -241,6 +241,11 @@ def test_circles_that_tell_nothing_are_left_out(texts: list[str], cycles: list[s
     encoder = Circles().fit(seconds(*texts))
     assert encoder.cycles_ == cycles
     assert encoder.transform(seconds(*texts)).shape == (len(texts), 2 * len(cycles))
+    sundays = pd.DataFrame(
+        {"x": np.arange(20) % 7, "d": pd.date_range("2024-01-07", periods=20, freq="7D")}
+    )
+    names = table_encoder().fit(sundays).get_feature_names_out().tolist()
+    assert names == ["x", "d_total_seconds", "d_season_sin", "d_season_cos"]
 
 
 def test_saved_encoders_hold_arrays(tmp_path: Any) -> None:

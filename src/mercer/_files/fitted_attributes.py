@@ -11,7 +11,7 @@ _OF_MERCER = {
     "BAHSIC": "hsic_ n_features_ n_iter_ ranking_ scores_",
     "BayesianMKL": "cholesky_ diagonal_ log_marginal_likelihood_ objective_history_ rows_ scale_",
     "BayesianMKLRegressor": "log_marginal_likelihood_ noise_variance_ y_mean_ y_scale_",
-    "Circles": "cycles_",
+    "Circles": "cycles_ others_",
     "ClassesMixin": "classes_ _seen",
     "Classifier": "classes_ _labels",
     "ColumnReader": "columns_",

@@ -17,15 +17,17 @@ class Circles(TransformerMixin, BaseEstimator):
     """Represent seconds since 1970 by points on circles, for the season and the time of day.
 
     skrub's ``DatetimeEncoder`` has circles of whole months and hours; these have no steps. A circle
-    is left out if its feature does not vary in the training rows, or if these are within a quarter
-    of it. Missing times are in the center.
+    is left out if its feature does not vary in the training rows, or if these are within a sixth
+    of it. Columns after the seconds are points on circles as well, and stay if they vary. Missing
+    times are in the center.
 
     Attributes
     ----------
     cycles_ : list of str
         Names of the circles, with two features each.
+    others_ : ndarray of int
+        Positions of the other columns that vary.
     n_features_in_ : int
-        Always one.
 
     Examples
     --------
@@ -41,16 +43,19 @@ class Circles(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, 1)
+        X : array-like of shape (n_samples, n_features)
         y : None
             Ignored.
         """
         X = validate_data(self, X, dtype=float, ensure_all_finite="allow-nan")
-        known = X[~np.isnan(X)]
+        X = X[~np.isnan(X[:, 0])]
+        known = X[:, 0]
+        varies = (X[:1] != X).any(axis=0)
+        self.others_ = 1 + np.flatnonzero(varies[1:])
         self.cycles_ = [
             name
             for name, period in _PERIODS.items()
-            if known.size and np.ptp(known) >= period / 4.0 and np.ptp(known % period) > 0.0
+            if known.size and np.ptp(known) >= period / 6.0 and np.ptp(known % period) > 0.0
         ]
         return self
 
@@ -59,17 +64,17 @@ class Circles(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, 1)
+        X : array-like of shape (n_samples, n_features)
 
         Returns
         -------
-        ndarray of shape (n_samples, 2 * len(cycles_))
+        ndarray of shape (n_samples, 2 * len(cycles_) + len(others_))
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=float, ensure_all_finite="allow-nan")
-        angles = [2.0 * np.pi * X / _PERIODS[name] for name in self.cycles_]
+        angles = [2.0 * np.pi * X[:, :1] / _PERIODS[name] for name in self.cycles_]
         circles = [function(angle) for angle in angles for function in (np.sin, np.cos)]
-        return np.nan_to_num(np.hstack([X[:, :0], *circles]))
+        return np.nan_to_num(np.hstack([*circles, X[:, self.others_]]))
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> Array:
         """Return the names of the features.
@@ -77,10 +82,10 @@ class Circles(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         input_features : array-like of str, default=None
-            Name of the column.
+            Names of the columns.
         """
         check_is_fitted(self)
         given = _check_feature_names_in(self, input_features)
         name = str(given[0]).removesuffix("_total_seconds")
         names = [f"{name}_{cycle}_{part}" for cycle in self.cycles_ for part in ("sin", "cos")]
-        return np.asarray(names, dtype=object)
+        return np.array([*names, *np.asarray(given)[self.others_]], dtype=object)

@@ -135,7 +135,8 @@ def _(transformer: TransformerMixin, n_columns: int) -> NDArray[np.intp]:
 
 @_encoded.register
 def _(transformer: Circles, n_columns: int) -> NDArray[np.intp]:
-    return np.zeros(2 * len(transformer.cycles_), dtype=np.intp)
+    seconds = np.zeros(2 * len(transformer.cycles_), dtype=np.intp)
+    return np.concatenate([seconds, transformer.others_])
 
 
 @_encoded.register

@@ -175,7 +175,6 @@ def _scaled_dates(extrapolate: bool) -> ColumnTransformer:
     """
     return make_column_transformer(
         (number_encoder(MinMaxScaler(clip=not extrapolate)), [0]),
-        (Circles(), [0]),
-        remainder=SimpleImputer(strategy="constant", fill_value=0.0),
+        (Circles(), [0, 1, 2]),
         verbose_feature_names_out=False,
     )
