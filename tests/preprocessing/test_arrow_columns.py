@@ -95,8 +95,8 @@ def test_times_of_day_and_lists_of_polars() -> None:
         assert_array_equal(table_encoder().fit_transform(frame), usual)
 
 
-@pytest.mark.parametrize("cells", [[[1, 2]] * N, [{"a": 1}] * N])
-def test_lists_and_records_are_left_out_with_a_warning(cells: list[Any]) -> None:
+@pytest.mark.parametrize("cells", [[[1, 2]] * N, [{"a": 1}] * N, [b"x1", b"x2"] * (N // 2)])
+def test_lists_records_and_bytes_are_left_out_with_a_warning(cells: list[Any]) -> None:
     x = np.random.default_rng(0).normal(size=N)
     for other in (cells, held_by_arrow(cells)):
         frame = pd.DataFrame({"x": x, "tags": other})
