@@ -25,7 +25,7 @@ import mercer
 import mercer_command
 from mercer._files import fitted_attributes
 from mercer._files.fitted_attributes import known_attributes
-from mercer._files.model_types import _class_named, _sklearn_names, is_trusted
+from mercer._files.model_types import _OF_SKRUB, _class_named, _sklearn_names, is_trusted
 from mercer.datasets import make_sine
 
 X, Y = make_sine(40, random_state=0)
@@ -97,10 +97,12 @@ def test_what_functions_assign_is_known() -> None:
                     assert not is_result or node.attr in known, (path.name, node.attr)
 
 
-@pytest.mark.parametrize("listed", ["_OF_MERCER", "_OF_SKLEARN"])
+@pytest.mark.parametrize("listed", ["_OF_MERCER", "_OF_SKLEARN", "_OF_SKRUB"])
 def test_no_class_and_no_name_is_listed_in_vain(listed: str) -> None:
     names: dict[str, str] = getattr(fitted_attributes, listed)
-    kinds = OWN if listed == "_OF_MERCER" else [*OF_SKLEARN, *map(type, [StandardScaler()])]
+    of_skrub = [_class_named(name) for name in sorted(_OF_SKRUB)]
+    others = {"_OF_SKLEARN": [*OF_SKLEARN, StandardScaler], "_OF_SKRUB": of_skrub}
+    kinds: list[Any] = [*OWN, *others.get(listed, [])]
     bases = {base.__name__: base for kind in kinds for base in kind.__mro__}
     scorer = {"_PassthroughScorer", "PredefinedSplit"}
     assert not names.keys() - bases.keys() - (scorer if listed == "_OF_SKLEARN" else set())

@@ -279,7 +279,7 @@ class Absent:
     def find_spec(self, name, path=None, target=None):
         optional = (
             "dask", "distributed", "matplotlib", "pandas", "polars", "pyarrow", "rich", "skops",
-            "typer",
+            "skrub", "typer",
         )
         if name.split(".")[0] in optional:
             raise ModuleNotFoundError(name)
@@ -289,11 +289,14 @@ import mercer, mercer.datasets, mercer.inspection, mercer.kernels, mercer.metric
 from mercer.preprocessing import table_encoder
 from mercer.inspection import report
 X, y = mercer.datasets.make_sine(40, random_state=0)
-X = table_encoder().fit_transform(X)
 model = mercer.TwoStageClassifier(C=1.0).fit(X, y)
 print(report(model, X, y, train=(X, y))._repr_html_()[:5])
 try:
     mercer.KernelWeightsDisplay.from_estimator(model)
+except ImportError as error:
+    print(error)
+try:
+    table_encoder()
 except ImportError as error:
     print(error)
 """
@@ -303,6 +306,7 @@ except ImportError as error:
     assert run.stderr == ""
     assert run.stdout.startswith("<div>")
     assert 'pip install "mercer[plot]"' in run.stdout
+    assert 'pip install "mercer[tables]"' in run.stdout
 
 
 def test_the_package_alone_imports_nothing_that_takes_long() -> None:

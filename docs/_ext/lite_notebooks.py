@@ -8,4 +8,4 @@ from typing import Any
 def install_wheel(notebook: dict[str, Any], name: str) -> None:
     """Add a cell that installs the wheel, which is part of the site; called for each example."""
     cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
-    notebook["cells"].insert(0, {**cell, "source": ["%pip install -q mercer[plot,arrow]"]})
+    notebook["cells"].insert(0, {**cell, "source": ["%pip install -q mercer[plot,tables]"]})

@@ -33,7 +33,7 @@ from mercer_command.values import (
     without_codes,
 )
 
-ReadAs: TypeAlias = Literal["number", "date", "time", "flag", "text"]
+ReadAs: TypeAlias = Literal["number", "date", "time", "duration", "flag", "text"]
 
 Role: TypeAlias = Literal[
     "number", "category", "date", "time", "duration", "text",
@@ -48,7 +48,7 @@ USED: tuple[Role, ...] = ("number", "category", *DATES, "text")
 
 MANY_LEVELS = 30
 """Categorical columns with more levels than this are encoded by the target's mean in each level,
-because `mercer.preprocessing.table_encoder` makes at most this many indicator columns."""
+and others by an indicator of each level."""
 
 OTHERWISE = "a file of --columns can say otherwise"
 """End of the notes on columns whose recognition is uncertain."""
@@ -110,7 +110,7 @@ class Choice:
 
     Attributes
     ----------
-    role : {"number", "category", "date", "time", "text", "ignored"}
+    role : {"number", "category", "date", "time", "duration", "text", "ignored"}
     format : str
         "point" or "comma", a format of ``strptime``, or empty if it is to be recognized.
     """
@@ -121,7 +121,9 @@ class Choice:
 
 def read_as(role: str) -> ReadAs:
     """Return how cells of text are read, given the role of their column."""
-    roles: dict[str, ReadAs] = {"number": "number", "date": "date", "time": "time"}
+    roles: dict[str, ReadAs] = {
+        "number": "number", "date": "date", "time": "time", "duration": "duration"
+    }  # fmt: skip
     return roles.get(role, "text")
 
 
@@ -254,7 +256,7 @@ def _chosen(column: Column, values: Cells, choice: Choice, *, suits: bool) -> Co
     if choice.role == "ignored":
         return _left_out(column, "ignored", "as --columns says")
     kind = kind_of(values)
-    needed = {"number": "number", "date": "date", "time": "date"}.get(choice.role, kind)
+    needed = "number" if choice.role == "number" else "date" if choice.role in DATES else kind
     if kind != needed or kind == "other" or not suits:
         raise InputError(f"'{column.name}' cannot be read as a {choice.role}, as --columns says")
     role = "duration" if choice.role == "date" and _is_duration(values) else choice.role

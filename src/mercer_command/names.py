@@ -107,5 +107,5 @@ HIGH_IS_GOOD = ("balanced_accuracy", "roc_auc", "r2")
 SHARES = ("error", "balanced_accuracy")
 """Scores that are written in percent."""
 
-ROLES = ("number", "category", "date", "time", "text", "ignored")
+ROLES = ("number", "category", "date", "time", "duration", "text", "ignored")
 """Names of the roles of columns in files of columns and in messages."""

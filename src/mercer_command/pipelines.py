@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sklearn
+from sklearn.base import TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import (
@@ -192,32 +193,32 @@ def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransf
         return [column.name for column in problem.columns if column.role in roles]
 
     many = [name for name in of("category") if problem.features[name].nunique() > MANY_LEVELS]
-    names = {
-        "numbers": of("number"),
-        "dates": of(*DATES),
-        "calendar": of(*DATES),
-        "categories": [name for name in of("category") if name not in many],
-        "levels": many,
-        "text": of("text"),
-        # Out-of-fold scores are not available for a table that is read in parts.
-        "scores": of("text") if problem.n_rows is None else [],
-    }
+    few = [name for name in of("category") if name not in many]
     folds = _folds_of_groups(problem, rows) or 5
     if problem.times is not None:
         folds = TimeSeriesSplit(max(2, min(5, len(rows) - 1)))
     scores = TextScores(problem.task == "classification", cv=folds, random_state=seed)
-    encoders = {**column_encoders(), "levels": _levels(problem, rows, seed), "scores": scores}
-    derived = (
-        f"{name}_" for key in names if key not in ("numbers", "dates") for name in names[key]
-    )
+    # skrub projects text on 30 directions, which take more rows.
+    encoders, texts = column_encoders(), of("text") if len(rows) > 30 else []
+    parts: list[tuple[str, TransformerMixin, list[str]]] = [
+        ("numbers", encoders["numbers"], of("number")),
+        ("durations", encoders["durations"], of("duration")),
+        *((f"dates_{k}", encoders["dates"], [name]) for k, name in enumerate(of("date", "time"))),
+        ("categories", encoders["categories"], few),
+        ("levels", _levels(problem, rows, seed), many),
+        *((f"text_{k}", encoders["text"], [name]) for k, name in enumerate(texts)),
+        # Out-of-fold scores are not available for a table that is read in parts.
+        ("scores", scores, of("text") if problem.n_rows is None else []),
+    ]
+    derived = (f"{name}_" for key, _, names in parts if key != "numbers" for name in names)
     prefixes = ("missingindicator_", *derived)
     # The category of missing values is called "nan", as a word may be.
     has_nan = any(
         problem.features[name].isna().any() and problem.features[name].eq("nan").any()
-        for name in names["categories"]
+        for name in few
     )
     encoder = ColumnEncoder(
-        [(key, encoders[key], names[key]) for key in names],
+        parts,
         sparse_threshold=0.0,
         verbose_feature_names_out=has_nan
         or any(str(name).startswith(prefixes) for name in problem.features),
@@ -248,5 +249,6 @@ def _levels(problem: Problem, rows: Rows, seed: int) -> Pipeline:
     if parse_version(sklearn.__version__) >= parse_version("1.9"):
         drawn_folds = folds(n_folds, shuffle=True, random_state=seed)
         drawn = {"cv": _folds_of_groups(problem, rows) or drawn_folds}
+    encoder = TargetEncoder(target_type=kind, **drawn)
     converter = column_encoders()["categories"][0]
-    return make_pipeline(converter, TargetEncoder(target_type=kind, **drawn), SoftClippingScaler())
+    return make_pipeline(converter, encoder, SoftClippingScaler())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from copy import copy
 from itertools import chain, count
 from typing import Self, TypeAlias
 
@@ -13,10 +12,16 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags
 
-from mercer.preprocessing import CellReading, cell_readings, convert, is_text, parse_cells
+from mercer.preprocessing import (
+    CellReading,
+    cell_readings,
+    convert,
+    encoded_columns,
+    is_text,
+    parse_cells,
+)
 from mercer_command.columns import DATES, OTHERWISE, read_as
 from mercer_command.messages import counted, did_you_mean, listing, shown
 from mercer_command.missing_words import usual_texts, words_in
@@ -294,19 +299,8 @@ def source_columns(encoder: ColumnTransformer) -> list[str]:
     ----------
     encoder : fitted ColumnTransformer of `problem_encoder`
     """
-    sources: list[str] = []
-    for key, transformer, names in encoder.transformers_:
-        if key == "remainder" or not len(names):
-            continue
-        # Output names do not tell level "dark_red" of "color" from level "red" of "color_dark".
-        outputs = np.array([f"{z}:" for z in range(len(names))], dtype=object)
-        for step in transformer if isinstance(transformer, Pipeline) else [transformer]:
-            nameless = copy(step)
-            vars(nameless).pop("feature_names_in_", None)
-            outputs = nameless.get_feature_names_out(outputs)
-        positions = (str(out).removeprefix("missingindicator_").split(":")[0] for out in outputs)
-        sources += [names[int(position)] for position in positions]
-    return sources
+    names = encoder.feature_names_in_
+    return [str(names[place]) for place in encoded_columns(encoder, len(names))]
 
 
 def row_hashes(typed: pd.DataFrame, columns: Sequence[tuple[str, str, str]]) -> Hashes:

@@ -75,7 +75,10 @@ def format_dates(days: Array, name: str) -> list[str]:
         A format of ``strptime``, or "ISO8601".
     """
     pattern = "%Y-%m-%dT%H:%M:%S" if name == ISO else name
-    return pd.DatetimeIndex(as_dates(days, name)).strftime(pattern).fillna("").tolist()
+    dates = pd.DatetimeIndex(as_dates(days, name))
+    # Periods alone know quarters.
+    written = dates.to_period("Q") if "%q" in name else dates
+    return written.strftime(pattern).fillna("").tolist()
 
 
 MissingCodes: TypeAlias = Mapping[str, list[str]]

@@ -50,6 +50,10 @@ def recognized(cells: Any, name: str = "c", **others: Any) -> Column:
         ("c", [f"2024010{i % 9 + 1}" for i in range(N)], "date"),
         ("c", [f"{i % 24:02d}:15" for i in range(N)], "time"),
         ("c", pd.to_timedelta(np.arange(N), "h"), "duration"),
+        ("c", [f"{i}:15" for i in range(N)], "duration"),
+        ("c", [f"{i % 9} days 04:00:00" for i in range(N)], "duration"),
+        ("c", [f"{2000 + i % 20}Q{i % 4 + 1}" for i in range(N)], "date"),
+        ("c", [bytes([i]) for i in range(N)], "unusable"),
     ],
 )
 def test_roles(name: str, cells: Any, role: str) -> None:
@@ -124,6 +128,23 @@ def test_a_file_of_columns_is_written_and_read(
     choices.to_csv("c.csv", index=False)
     result = done("fit t.csv --target kind --learner cka --columns c.csv")
     assert "80 rows, 4 columns to learn from" in result.stdout
+
+
+def test_durations_and_quarters_are_read_again_at_prediction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    hours = RNG.integers(0, 60, 80)
+    frame = pd.DataFrame({"took": [f"{hour}:30" for hour in hours], "x": RNG.normal(size=80)})
+    frame["quarter"] = [f"{2001 + k % 19}Q{k % 4 + 1}" for k in range(80)]
+    frame["y"] = hours / 10.0 + frame["x"]
+    done("columns t.csv --out c.csv", table=frame)
+    assert pd.read_csv("c.csv")["role"].tolist()[:3] == ["duration", "number", "date"]
+    done("fit t.csv --target y --learner cka --columns c.csv --out m.skops --no-refit")
+    frame.drop(columns="y").head(20).to_csv("new.csv", index=False)
+    done("predict m.skops new.csv --out p.csv")
+    found = pd.read_csv("p.csv")["prediction"]
+    assert np.corrcoef(found, frame["y"][:20])[0, 1] > 0.9
 
 
 def test_unsuitable_files_of_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -234,7 +234,8 @@ def table(n: int = 100, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 FRAME, Y = table()
-KERNEL = kernels_for(FRAME)
+ORDER = {"size": ["S", "M", "L"]}
+KERNEL = kernels_for(FRAME, ORDER)
 
 
 class TestKernelsFor:
@@ -255,7 +256,11 @@ class TestKernelsFor:
         number = Laplacian(norm=1.0)
         parts = [number, Missing(number), Missing(Ordinal()), Categorical()]
         expected = [OnColumns(part, [z]) for z, part in enumerate(parts)]
-        assert kernels_for(FRAME, combine="sum") == WeightedSum(expected, np.ones(4))
+        assert kernels_for(FRAME, ORDER, combine="sum") == WeightedSum(expected, np.ones(4))
+
+    def test_an_order_in_the_table_alone_is_none(self) -> None:
+        kernel = kernels_for(FRAME[["size"]])
+        assert kernel == Product([OnColumns(Categorical(ard=True), [0])])
 
     def test_columns_with_a_given_order_are_ordinal(self) -> None:
         kernel = kernels_for(FRAME[["job"]].dropna(), {"job": ["smith", "nurse", "cook"]})
@@ -275,7 +280,7 @@ ESTIMATORS: dict[str, Callable[[Kernel], Any]] = {
 
 @cache
 def fitted(name: str) -> Any:
-    return make_pipeline(column_encoder(FRAME), ESTIMATORS[name](KERNEL)).fit(FRAME, Y)
+    return make_pipeline(column_encoder(FRAME, ORDER), ESTIMATORS[name](KERNEL)).fit(FRAME, Y)
 
 
 @pytest.mark.usefixtures("few_folds")
@@ -294,7 +299,7 @@ def test_estimators_learn_from_missing_values(name: str, tmp_path: Path) -> None
 
 
 def test_tables_are_refused_where_a_given_kernel_takes_no_missing_values() -> None:
-    X = column_encoder(FRAME).fit_transform(FRAME)
+    X = column_encoder(FRAME, ORDER).fit_transform(FRAME)
     mixed = [OnColumns(Categorical(), [3]), OnColumns(Gaussian(), [1])]
     with pytest.raises(ValueError, match="Input X contains NaN, and Gaussian, width 1 takes no"):
         UniformCombination(mixed).fit(X, Y)
@@ -309,11 +314,10 @@ def test_tables_are_refused_where_a_given_kernel_takes_no_missing_values() -> No
 
 
 def test_a_column_of_one_level_has_no_part() -> None:
-    constant = FRAME.assign(
-        job="cook", size=pd.Categorical(["S"] * len(FRAME), ["S"], ordered=True)
-    )
-    learner = EvidenceMaximization(kernels_for(constant))
-    model = make_pipeline(column_encoder(constant), TwoStageClassifier(learner, C=1.0))
+    constant = FRAME.assign(job="cook", size=pd.Categorical(["S"] * len(FRAME)))
+    order = {"size": ["S"]}
+    learner = EvidenceMaximization(kernels_for(constant, order))
+    model = make_pipeline(column_encoder(constant, order), TwoStageClassifier(learner, C=1.0))
     model.fit(constant, Y)
     assert model.score(constant, Y) > 0.6
     values = shapley_values(model, constant.iloc[:3]).values

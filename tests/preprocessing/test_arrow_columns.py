@@ -68,7 +68,10 @@ def test_dictionaries_of_arrow_are_categories() -> None:
     assert kind_of(frames[0]["c"]) == "category"
     expected = table_encoder().fit_transform(pd.DataFrame({"c": levels.to_pylist()}))
     assert_array_equal(table_encoder().fit_transform(frames[0]), expected)
-    ranks = column_encoder(frames[1]).fit_transform(frames[1])
+    for frame in frames:  # Their order may mean nothing.
+        codes = column_encoder(frame).fit_transform(frame)
+        assert_array_equal(codes[:4, 0], [0.0, 1.0, 2.0, np.nan])
+    ranks = column_encoder(frames[1], {"c": ["low", "mid", "high"]}).fit_transform(frames[1])
     assert_array_equal(ranks[:4, 0], [2.0, 0.0, 1.0, np.nan])
 
 
@@ -81,7 +84,7 @@ def test_times_of_day_are_hours() -> None:
         assert kind_of(frame["t"]) == "date"
         found = table_encoder().fit(frame)
         assert_allclose(found.transform(frame), table_encoder().fit_transform(usual))
-        assert found.get_feature_names_out()[-1] == "t_hour_cos"
+        assert "t_hour_cos" in found.get_feature_names_out()
 
 
 def test_times_of_day_and_lists_of_polars() -> None:
@@ -92,8 +95,8 @@ def test_times_of_day_and_lists_of_polars() -> None:
         assert_array_equal(table_encoder().fit_transform(frame), usual)
 
 
-@pytest.mark.parametrize("cells", [[[1, 2]] * N, [{"a": 1}] * N])
-def test_lists_and_records_are_left_out_with_a_warning(cells: list[Any]) -> None:
+@pytest.mark.parametrize("cells", [[[1, 2]] * N, [{"a": 1}] * N, [b"x1", b"x2"] * (N // 2)])
+def test_lists_records_and_bytes_are_left_out_with_a_warning(cells: list[Any]) -> None:
     x = np.random.default_rng(0).normal(size=N)
     for other in (cells, held_by_arrow(cells)):
         frame = pd.DataFrame({"x": x, "tags": other})

@@ -22,7 +22,7 @@ FRAME = pd.DataFrame(
         "empty": [None] * 4,
     }
 )
-GRADES = {"grade": ["bad", "fair", "good"]}
+GRADES = {"grade": ["bad", "fair", "good"], "size": ["S", "M", "L"]}
 
 
 class TestColumnEncoder:
@@ -41,6 +41,10 @@ class TestColumnEncoder:
         encoder = clone(column_encoder(FRAME, GRADES)).fit(FRAME)
         new = FRAME.assign(job=["priest", "cook", "nun", None])
         assert_array_equal(encoder.transform(new)[:, -1], [-1.0, 0.0, -1.0, np.nan])
+
+    def test_categories_that_a_file_marks_as_ordered_are_categories(self) -> None:
+        found = column_encoder(FRAME).set_output(transform="pandas").fit_transform(FRAME)
+        assert_array_equal(found["size"], [2.0, 0.0, 1.0, np.nan])
 
     def test_numbers_may_be_ordered_categories(self) -> None:
         table = np.array([[1.0, 10.0], [3.0, 20.0], [1.0, 40.0]])

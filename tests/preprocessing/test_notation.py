@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from mercer.preprocessing import CellReading, cell_readings, parse_cells
 from mercer.preprocessing._notation import (
     date_formats,
     is_compact,
@@ -129,3 +130,70 @@ def test_times_of_day() -> None:
     assert time_format(pd.Series(["8:30 AM", "11:59 PM"])) == "%I:%M %p"
     assert time_format(pd.Series(["25:00", "99:99"])) is None
     assert parse_times(cells, "%H:%M")[0] == np.datetime64("1970-01-01T08:30")
+
+
+def read(*cells: str | None) -> tuple[CellReading, list[str]]:
+    """Return how a column is read, and its values as text."""
+    frame = pd.DataFrame({"c": pd.Series([*cells, None], dtype=object)})
+    reading = cell_readings(frame)["c"]
+    values, odd = parse_cells(frame["c"], reading)
+    assert odd.empty
+    return reading, [str(value) for value in values[:-1]]
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["31JAN2024", "01FEB2023"], ["2024-01-31", "2023-02-01"]),
+        (["31-JAN-2024", "01-FEB-2023"], ["2024-01-31", "2023-02-01"]),
+        (["31JAN24", "01FEB55"], ["2024-01-31", "1955-02-01"]),
+        (["31JAN2024:08:30:00", "01FEB2024:09:00:00"], ["2024-01-31 08:30", "2024-02-01 09:00"]),
+        (["31-JAN-2024 08:30:00", "01-FEB-2024 9:00:00"], ["2024-01-31 08:30", "2024-02-01 09:00"]),
+        (["01/31/55", "12/24/70", "03/02/01"], ["1955-01-31", "1970-12-24", "2001-03-02"]),
+        (["31.12.29", "31.12.30"], ["2029-12-31", "1930-12-31"]),
+        (["2023Q1", "2022Q4"], ["2023-01-01", "2022-10-01"]),
+        (["2023-Q1", "2022-Q4"], ["2023-01-01", "2022-10-01"]),
+        (["Q1 2023", "Q4 2022"], ["2023-01-01", "2022-10-01"]),
+        (["Jan 2023", "Feb 2024"], ["2023-01-01", "2024-02-01"]),
+        (
+            ["2024-01-31 08:30 CET", "2024-07-31 09:00 CEST"],
+            ["2024-01-31 08:30", "2024-07-31 09:00"],
+        ),
+        (["2024-07-31 08:30:00 Europe/Berlin"] * 2, ["2024-07-31 08:30"] * 2),
+        (["2024-07-31T08:30:00+02:00[Europe/Berlin]"] * 2, ["2024-07-31 08:30+02:00"] * 2),
+    ],
+)
+def test_dates_as_programs_write_them(cells: list[str], expected: list[str]) -> None:
+    reading, found = read(*cells)
+    assert reading.read_as == "date"
+    assert found == [str(pd.Timestamp(text)) for text in expected]
+
+
+@pytest.mark.parametrize(
+    ("cells", "hours"),
+    [
+        (["25:30", "8:15", "102:00"], [25.5, 8.25, 102.0]),
+        (["25:30:36", "8:15:00", "-0:30:00"], [25.51, 8.25, -0.5]),
+        (["3 days 04:00:00", "1 day", "0 days 00:30:00"], [76.0, 24.0, 0.5]),
+        (["3 days, 4:00:00", "12:00:00"], [76.0, 12.0]),
+        (["-1 days +23:00:00", "2 days 00:00:00"], [-1.0, 48.0]),
+    ],
+)
+def test_durations(cells: list[str], hours: list[float]) -> None:
+    reading, found = read(*cells)
+    assert reading.read_as == "duration"
+    np.testing.assert_allclose([pd.Timedelta(text) / pd.Timedelta("1h") for text in found], hours)
+
+
+@pytest.mark.parametrize(
+    ("cells", "read_as"),
+    [
+        (["08:15", "23:30"], "time"),
+        (["1:2", "26:1"], "text"),
+        (["5 days", "many days", "sunny days"], "text"),
+        (["2023Q5", "2023Q7"], "text"),
+        (["12ABC2024", "13DEF2024"], "text"),
+    ],
+)
+def test_what_only_looks_like_a_date_or_a_duration(cells: list[str], read_as: str) -> None:
+    assert cell_readings(pd.DataFrame({"c": cells}))["c"].read_as == read_as

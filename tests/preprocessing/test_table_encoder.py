@@ -1,14 +1,21 @@
 """Encoding of tables of mixed types: arrays, data frames of pandas and polars, odd columns."""
 
+import pickle
+import sys
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from skrub import TableVectorizer
 
+import mercer
+from mercer import TwoStageRegressor, UniformCombination
 from mercer.preprocessing import SoftClippingScaler, table_encoder
-from mercer.preprocessing._table_encoder import CalendarFeatures, TextFeatures
+from mercer.preprocessing._circles import Circles
 
 
 def mixed(n_rows: int = 60) -> Any:
@@ -64,7 +71,8 @@ class TestDataFrames:
         encoder = table_encoder().set_output(transform="pandas")
         out = encoder.fit_transform(frame)
         assert out.notna().all(axis=None)
-        indicators = [f"missingindicator_{name}" for name in ("size", "count", "when")]
+        marked = {"size": "size", "count": "count", "when": "when_total_seconds"}
+        indicators = [f"missingindicator_{name}" for name in marked.values()]
         categories = {
             "flag": ["False", "True", "nan"],
             "color": ["blue", "green", "red", "nan"],
@@ -74,16 +82,16 @@ class TestDataFrames:
             "same": ["a"],
         }
         one_hot = {f"{name}_{value}" for name, values in categories.items() for value in values}
-        numbers = {"size", "price", "count", "one", "when"}
-        # In Berlin, the days are of two months, and the hour is always zero.
-        calendar = {"when_weekday_sin", "when_weekday_cos"}
-        assert set(out.columns) == numbers | set(indicators) | one_hot | calendar
+        numbers = {"size", "price", "count", "one", "when_total_seconds"}
+        # In Berlin, all times are midnight, and they are within two months.
+        circles = {"when_weekday_circular_0", "when_weekday_circular_1"}
+        assert set(out.columns) == numbers | set(indicators) | one_hot | circles
         assert (out["one"] == 0.0).all()
         for name, values in categories.items():
             columns = out[[f"{name}_{value}" for value in values]]
             np.testing.assert_array_equal(columns.sum(axis=1), 1.0)
-        for name in ("size", "count", "when"):
-            missing = out[f"missingindicator_{name}"] == 1.0
+        for name, output in marked.items():
+            missing = out[f"missingindicator_{output}"] == 1.0
             np.testing.assert_array_equal(missing, frame[name].isna())
 
     def test_polars_and_pandas_agree(self) -> None:
@@ -118,16 +126,6 @@ class TestNewData:
         new = np.array([["c"], [None], ["a"]], dtype=object)
         np.testing.assert_array_equal(encoder.transform(new), [[0, 0], [0, 0], [1, 0]])
 
-    def test_rare_categories_share_a_column(self) -> None:
-        levels = [f"level {i:03d}" for i in range(100)]
-        X = np.array([[level] for i, level in enumerate(levels) for _ in range(1 + (i < 29))] * 3)
-        encoder = table_encoder().fit(X)
-        assert encoder.get_feature_names_out()[-1] == "x0_infrequent_sklearn"
-        out = encoder.transform(np.array([["level 000"], ["level 050"], ["level 1000"]]))
-        assert out.shape == (3, 30)
-        np.testing.assert_array_equal(out.argmax(axis=1), [0, 29, 29])
-        np.testing.assert_array_equal(out.sum(axis=1), 1.0)
-
     def test_numbers_in_columns_of_text_are_text(self) -> None:
         encoder = table_encoder().fit(np.array([["1"], ["2"], ["x"]], dtype=object))
         new = np.array([[1], [2]])
@@ -142,51 +140,129 @@ def test_a_table_without_variation_is_constant(value: Any, expected: float) -> N
         np.testing.assert_array_equal(out, [[0.0, expected]] * n_rows)
 
 
-def column(*texts: str) -> np.ndarray:
-    return np.array(texts, dtype="datetime64[m]")[:, None]
+def test_it_is_a_vectorizer_of_skrub_with_other_encoders_if_wanted() -> None:
+    frame = mixed()
+    encoder = table_encoder()
+    assert isinstance(encoder, TableVectorizer)
+    encoder.set_params(specific_transformers=[(StandardScaler(), ["price"]), ("drop", ["when"])])
+    found = encoder.set_output(transform="pandas").fit_transform(frame)
+    assert encoder.kind_to_columns_["numeric"] == ["size", "count", "one"]
+    assert found["price"].mean() == pytest.approx(0.0, abs=1e-6)
+    assert not any(name.startswith("when") for name in found)
+    assert encoder.column_to_kind_["color"] == "low_cardinality"
+    assert encoder.input_to_outputs_["size"] == ["size", "missingindicator_size"]
 
 
-def names(X: np.ndarray) -> list[str]:
-    encoder = CalendarFeatures().fit(X)
-    return [name.removesuffix("_sin") for name in encoder.get_feature_names_out(["d"])[::2]]
+def test_numbers_keep_double_precision() -> None:
+    """In single precision, these numbers are one, and the others infinite."""
+    X = pd.DataFrame({"at": 1.7e9 + np.arange(40) % 7, "size": 1e300 * np.arange(40.0) ** 2})
+    np.testing.assert_array_equal(encoded(X), SoftClippingScaler().fit_transform(X))
 
 
-def test_features_that_do_not_vary_are_left_out() -> None:
-    assert names(column("2024-01-01", "2024-01-02")) == ["d_weekday"]
-    assert names(column("2024-01-01", "2024-01-08", "2024-01-15")) == []
-    assert names(column("2024-01-01T08:00", "2024-01-01T09:00")) == ["d_hour"]
-    assert names(column("2024-01-01", "2024-02-05", "2024-03-04")) == ["d_season"]
-    assert names(np.array([[1], [5]], dtype="timedelta64[h]")) == []
+def test_outputs_of_different_columns_have_different_names() -> None:
+    frame = pd.DataFrame({"c_a": [1.5, 2.5, 4.0], "c": ["a", "b", "a"], "c_b": ["x", "y", "y"]})
+    encoder = table_encoder().fit(frame)
+    names = encoder.get_feature_names_out().tolist()
+    assert len(set(names)) == 5
+    assert [encoder.output_to_input_[name] for name in names] == ["c_a", "c", "c", "c_b", "c_b"]
 
 
-def test_angles_are_those_of_the_calendar() -> None:
-    X = column("2024-01-01T00:00", "2024-01-04T06:00", "2024-04-01T12:00", "NaT")
-    found = CalendarFeatures().fit(X).transform(X)
-    angles = np.arctan2(found[:3, ::2], found[:3, 1::2]) % (2 * np.pi) / (2 * np.pi)
-    # The first and the last of the three days are Mondays, the other is a Thursday.
-    np.testing.assert_allclose(angles[:, 0] * 7, [0, 3, 0], atol=1e-9)
-    np.testing.assert_allclose(angles[:, 1] * 24, [0, 6, 12], atol=1e-9)
-    np.testing.assert_array_equal(found[3], 0.0)
-    years = column("2020-07-01", "2021-07-01", "2021-01-01", "2022-04-01")
-    season = CalendarFeatures().fit(years).transform(years)[:, :2]
-    assert np.linalg.norm(season[0] - season[1]) < 0.02
-    assert np.linalg.norm(season[0] - season[2]) == pytest.approx(2.0, abs=0.01)
+def sales(start: str, n: int) -> Any:
+    rng = np.random.default_rng(0)
+    day = pd.date_range(start, periods=n, freq="7h")
+    return pd.DataFrame({"day": day, "price": rng.normal(size=n)})
 
 
-def texts(*cells: str | None) -> np.ndarray:
-    return np.array(cells, dtype=object)[:, None]
+@pytest.mark.parametrize("extrapolate", [False, True])
+def test_the_trend_alone_is_held_after_the_last_date(extrapolate: bool) -> None:
+    encoder = table_encoder(extrapolate).set_output(transform="pandas").fit(sales("2022-01-01", 99))
+    later, last = sales("2025-06-01", 50), sales("2022-01-01", 99)[-1:]
+    found, held = encoder.transform(later), encoder.transform(last)["day_total_seconds"].iloc[0]
+    assert (found["day_total_seconds"] == held).all() != extrapolate
+    circles = [name for name in found if name.startswith("day_")][1:]
+    assert {name.split("_")[1] for name in circles} == {"hour", "weekday"}
+    assert (found[circles].nunique() > 3).all()
+    squares = found[circles].to_numpy().reshape(50, 2, 2) ** 2
+    np.testing.assert_allclose(squares.sum(axis=2), 1.0, atol=1e-6)
+
+
+def test_missing_dates_are_in_the_center_of_the_circles() -> None:
+    frame = sales("2022-01-01", 40)
+    frame.loc[3, "day"] = None
+    found = table_encoder().set_output(transform="pandas").fit_transform(frame)
+    circles = [name for name in found if name.startswith("day_")][1:]
+    assert len(circles) == 4
+    assert (found.loc[3, circles] == 0.0).all()
+    assert found["missingindicator_day_total_seconds"].to_numpy().nonzero()[0].tolist() == [3]
 
 
 def test_texts_that_share_words_are_similar() -> None:
-    X = texts("red house", "a red car", "blue boat", "the blue sea")
-    features = TextFeatures(n_components=3).fit_transform(X)
-    products = features @ features.T
-    assert products[0, 1] > 2 * products[0, 2]
-    assert products[2, 3] > 2 * products[0, 3]
+    said = [f"{'good and red' if k % 2 else 'bad but blue'} table {k}" for k in range(60)]
+    found = encoded(pd.DataFrame({"said": said}))
+    assert found.shape == (60, 30)
+    products = found @ found.T
+    assert products[0, 2] > 2.0 * products[0, 1]
 
 
-def test_missing_text_is_empty_and_text_without_words_has_no_features() -> None:
-    encoder = TextFeatures().fit(texts("one word", "two words", None))
-    np.testing.assert_array_equal(encoder.transform(texts(None, "")), 0.0)
-    assert TextFeatures().fit_transform(texts("", " ", None)).shape == (3, 0)
-    assert list(encoder.get_feature_names_out(["c"])[:2]) == ["c_text_0", "c_text_1"]
+def test_without_skrub_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "skrub", None)
+    with pytest.raises(ImportError, match=r'pip install "mercer\[tables\]"'):
+        table_encoder()
+
+
+def seconds(*texts: str) -> np.ndarray:
+    times = np.array(texts, dtype="datetime64[s]")
+    return np.where(np.isnat(times), np.nan, times.astype(float))[:, None]
+
+
+def test_points_on_circles_are_those_of_the_calendar() -> None:
+    X = seconds("2020-01-01T00:00", "2021-07-01T06:00", "2022-07-02T12:00", "NaT")
+    encoder = Circles().fit(X)
+    assert encoder.cycles_ == ["season", "hour"]
+    assert encoder.get_feature_names_out(["d_total_seconds"])[0] == "d_season_sin"
+    found = encoder.transform(X)
+    np.testing.assert_allclose(found[:3, 2:], [[0, 1], [1, 0], [0, -1]], atol=1e-9)
+    assert np.linalg.norm(found[1, :2] - found[2, :2]) < 0.05
+    assert np.linalg.norm(found[0, :2] - found[1, :2]) == pytest.approx(2.0, abs=0.01)
+    np.testing.assert_array_equal(found[3], 0.0)
+
+
+@pytest.mark.parametrize(
+    ("texts", "cycles"),
+    [
+        (["2024-01-01", "2024-01-02"], []),
+        (["2024-01-01T08:00", "2024-01-01T09:00"], []),
+        (["2024-01-01T08:00", "2024-01-02T09:00"], ["hour"]),
+        (["2024-01-01", "2024-05-01"], ["season"]),
+        (["NaT"], []),
+    ],
+)
+def test_circles_that_tell_nothing_are_left_out(texts: list[str], cycles: list[str]) -> None:
+    encoder = Circles().fit(seconds(*texts))
+    assert encoder.cycles_ == cycles
+    assert encoder.transform(seconds(*texts)).shape == (len(texts), 2 * len(cycles))
+    sundays = pd.DataFrame(
+        {"x": np.arange(20) % 7, "d": pd.date_range("2024-01-07", periods=20, freq="7D")}
+    )
+    names = table_encoder().fit(sundays).get_feature_names_out().tolist()
+    assert names == ["x", "d_total_seconds", "d_season_sin", "d_season_cos"]
+
+
+def test_saved_encoders_hold_arrays(tmp_path: Any) -> None:
+    """No vectorizer, which could read files, and no object for each term of a text."""
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice([*"abcdefghijklmnop"], 7)) for _ in range(2000)]
+    said = [" ".join(rng.choice(words, 20)) for _ in range(400)]
+    frame = pd.DataFrame({f"said {k}": said[k:] + said[:k] for k in range(6)})
+    frame["day"] = pd.date_range("2020-01-01", periods=400, freq="31h")
+    model = make_pipeline(table_encoder(), TwoStageRegressor(UniformCombination()))
+    model.fit(frame, rng.normal(size=400))
+    mercer.save(model, tmp_path / "model.skops")
+    assert (tmp_path / "model.skops").stat().st_size < 2e7
+    names = (tmp_path / "model.skops").read_bytes()
+    assert b"Vectorizer" not in names
+    loaded = mercer.load(tmp_path / "model.skops")
+    np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(model)).predict(frame), model.predict(frame)
+    )

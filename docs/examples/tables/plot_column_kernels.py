@@ -38,13 +38,13 @@ table = pd.DataFrame(
     {
         "hour": random.uniform(0.0, 24.0, n),
         "temperature": random.normal(10.0, 8.0, n),
-        "street": pd.Categorical(random.choice(grades, n), grades, ordered=True),
+        "street": random.choice(grades, n),
         "weather": random.choice(["sun", "clouds", "rain", "wind"], n),
         "counter": random.choice(["red", "blue"], n),
     }
 )
 busy = np.exp(np.cos(2.0 * np.pi * (table["hour"] - 23.0) / 24.0))  # At night.
-grade = table["street"].cat.codes.map({0: 0.0, 1: 0.2, 2: 1.5, 3: 1.7})
+grade = table["street"].map(dict(zip(grades, [0.0, 0.2, 1.5, 1.7], strict=True)))
 weather = table["weather"].map({"sun": 1.0, "clouds": 0.9, "rain": 0.3, "wind": 0.5})
 count = busy * (1.0 + grade) * weather * (1.0 + 0.03 * table["temperature"].clip(0.0))
 y = (count + random.normal(scale=0.3, size=n)).to_numpy()
@@ -53,11 +53,12 @@ table.loc[frozen, "temperature"] = np.nan
 
 # %%
 # `kernels_for` chooses a kernel for each column by what it holds; only we know that hours repeat
-# every day. `column_encoder` converts each column to one column of numbers, and keeps names and
-# gaps; the hour stays as it is.
-print(kernels_for(table).describe().replace(") x (", ")\nx ("))
-encoder = column_encoder(table).set_params(number__softclippingscaler="passthrough")
-encoder.set_output(transform="pandas")
+# every day, and the order of streets. `column_encoder` converts each column to one column of
+# numbers, and keeps names and gaps; the hour stays as it is.
+order = {"street": grades}
+print(kernels_for(table, order).describe().replace(") x (", ")\nx ("))
+encoder = column_encoder(table, order).set_output(transform="pandas")
+encoder[-1].set_params(number__softclippingscaler="passthrough")
 kernel = Product(
     [
         OnColumns(Periodic(period=24.0), ["hour"]),
@@ -72,7 +73,8 @@ X_train, X_test, y_train, y_test = train_test_split(table, y, train_size=120, ra
 models = {
     "hour repeats": make_pipeline(encoder, TwoStageRegressor(EvidenceMaximization(kernel))),
     "kernels_for": make_pipeline(
-        column_encoder(table), TwoStageRegressor(EvidenceMaximization(kernels_for(table)))
+        column_encoder(table, order),
+        TwoStageRegressor(EvidenceMaximization(kernels_for(table, order))),
     ),
     "one-hot": make_pipeline(table_encoder(), TwoStageRegressor(EvidenceMaximization())),
 }

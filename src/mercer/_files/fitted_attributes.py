@@ -11,10 +11,9 @@ _OF_MERCER = {
     "BAHSIC": "hsic_ n_features_ n_iter_ ranking_ scores_",
     "BayesianMKL": "cholesky_ diagonal_ log_marginal_likelihood_ objective_history_ rows_ scale_",
     "BayesianMKLRegressor": "log_marginal_likelihood_ noise_variance_ y_mean_ y_scale_",
-    "CalendarFeatures": "features_ zones_",
+    "Circles": "cycles_ others_",
     "ClassesMixin": "classes_ _seen",
     "Classifier": "classes_ _labels",
-    "ClippedDates": "high_ low_ zones_",
     "ColumnReader": "columns_",
     "Compressed": "loss_ loss_std_ rows_per_center_ _function _is_flat",
     "ColumnConverter": "zones_",
@@ -50,6 +49,7 @@ _OF_MERCER = {
     "KernelStackingRegressor": "_one_output",
     "LeftOutPredictions": "_fits _found",
     "LetterCodes": "length_",
+    "LocalDates": "zones_",
     "MachineClassifier": "temperature_ _held_out",
     "MultipleKernelClustering": "shares_ weights_",
     "OneStage": (
@@ -59,11 +59,11 @@ _OF_MERCER = {
     "Regressor": "_is_response_flat",
     "SampleWeights": "values",
     "SoftClippingScaler": "center_ mean_ scale_ std_ thresholds_",
-    "TableEncoder": "reader_",
+    "TableEncoder": "columns_ dates_ numbers_ reader_",
     "TableModel": "metric_",
     "TableReader": "ranges_ row_hashes_ spellings_ words_",
     "TableViews": "is_sparse _many _quantile_deviations _quantile_means _quantiles _scaler",
-    "TextFeatures": "directions_ idf_ sequences_",
+    "TextEncoder": "components_ idf_ terms_ tsvd_ vectorizer_",
     "TextScores": "coef_ idf_ intercept_ n_outputs_ terms_",
     "TwoStage": (
         "C_ alignment_ alpha_ candidates_ cv_correct_ cv_residuals_ cv_results_ history_ "
@@ -74,6 +74,18 @@ _OF_MERCER = {
     "UnitWeights": "_n_samples",
 }
 """Fitted attributes that each class of mercer sets, other than those of its base classes."""
+
+_OF_SKRUB = {
+    "DatetimeEncoder": "all_outputs_ extracted_features_ _periodic_encoders",
+    "StringEncoder": "all_outputs_ input_name_ n_components_ scaling_factor_ to_str",
+    "TableVectorizer": (
+        "all_outputs_ column_to_kind_ input_to_outputs_ kind_to_columns_ output_to_input_ "
+        "transformers_ _specific_columns"
+    ),
+    "ToStr": "all_outputs_",
+    "_CircularEncoder": "all_outputs_ input_name_ n_components_",
+}
+"""Fitted attributes that each class of skrub sets, of those that a saved model holds."""
 
 _OF_SKLEARN = {
     "ARDRegression": "X_offset_ X_scale_ alpha_ coef_ lambda_ n_iter_ scores_ sigma_",
@@ -180,6 +192,8 @@ _OF_SKLEARN = {
 }
 """Fitted attributes that each class of scikit-learn sets, in all supported versions."""
 
+_OF_LIBRARIES = {"sklearn": _OF_SKLEARN, "skrub": _OF_SKRUB}
+
 
 @cache
 def known_attributes(kind: type) -> frozenset[str]:
@@ -188,7 +202,7 @@ def known_attributes(kind: type) -> frozenset[str]:
     Parameters
     ----------
     kind : type
-        A class of mercer, of its command or of scikit-learn.
+        A class of mercer, of its command, of scikit-learn or of skrub.
 
     Returns
     -------
@@ -197,7 +211,7 @@ def known_attributes(kind: type) -> frozenset[str]:
     """
     found = set[str]()
     for base in kind.__mro__[:-1]:
-        listed = _OF_SKLEARN if base.__module__.startswith("sklearn.") else _OF_MERCER
+        listed = _OF_LIBRARIES.get(base.__module__.partition(".")[0], _OF_MERCER)
         found.update(listed.get(base.__name__, "").split())
         found.update(_parameters(base))
         found.update(name for name, of in vars(base).items() if isinstance(of, cached_property))

@@ -36,6 +36,14 @@ _SKLEARN_MODULES = (
 """Modules of scikit-learn whose estimators are trusted. Some other estimators read files, or have
 compiled code that relies on unchecked numbers."""
 
+_OF_SKRUB = frozenset(
+    {
+        *("skrub._datetime_encoder.DatetimeEncoder", "skrub._datetime_encoder._CircularEncoder"),
+        "skrub._to_str.ToStr",
+    }
+)
+"""Parts of encoders of dates and text, imported only when a model with them is loaded."""
+
 _GP_KERNELS = frozenset(
     f"sklearn.gaussian_process.kernels.{name}"
     for name in (
@@ -108,7 +116,8 @@ def is_trusted(kind: str, name: str) -> bool:
 def _class_named(name: str) -> type | None:
     """Return a class by name; None if it does not exist or models may not hold its objects."""
     module, _, own = name.rpartition(".")
-    if name in _sklearn_names() | _OF_LIBRARIES | _GP_KERNELS | _OF_COMMAND | _WITHOUT_FIELDS:
+    others = _OF_LIBRARIES | _OF_SKRUB | _GP_KERNELS | _OF_COMMAND | _WITHOUT_FIELDS
+    if name in _sklearn_names() | others:
         return getattr(import_module(module), own, None)
     if not name.startswith("mercer.") or "__" in name or name.startswith(_NOT_IN_MODELS):
         return None

@@ -30,7 +30,10 @@ from mercer.inspection._held_out import (
     scores,
 )
 from mercer.inspection._intervals import Estimate, estimate
-from mercer.preprocessing import table_encoder
+from mercer.preprocessing import kind_of, table_encoder
+from mercer.preprocessing._column_converter import ColumnConverter
+from mercer.preprocessing._column_kinds import named_columns
+from mercer.preprocessing._table_encoder import number_encoder
 
 
 def prepared(
@@ -43,7 +46,7 @@ def prepared(
     model : fitted estimator
         The leading pipeline steps that learn no kernel are fitted again, because an encoder may use
         out-of-fold means of the target for training rows, but not for new rows. For other models,
-        the columns are encoded by `table_encoder`.
+        columns of numbers are encoded as `table_encoder` does, and tables with others by it.
     X : data frame or array-like of shape (n_train, n_features)
     y : ndarray of shape (n_train,)
     new : data frame or array-like of shape (n_rows, n_features)
@@ -52,11 +55,16 @@ def prepared(
     -------
     encoded, encoded_new : ndarray
     """
-    best, encoder = best_of(model), table_encoder()
+    best, n_steps = best_of(model), 0
     if isinstance(best, Pipeline):
         learns = [hasattr(step, "kernel_terms") for _, step in best.steps[:-1]]
         n_steps = [*learns, True].index(True)
-        encoder = clone(best[:n_steps]) if n_steps else encoder
+    if n_steps:
+        encoder = clone(best[:n_steps])
+    elif all(kind_of(column) == "number" for _, column in named_columns(X)):
+        encoder = number_encoder(ColumnConverter("number"))
+    else:
+        encoder = table_encoder()
     return encoder.fit_transform(X, y), encoder.transform(new)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mercer.preprocessing._column_encoder import column_encoder
     from mercer.preprocessing._column_kinds import convert, kind_of
+    from mercer.preprocessing._encoded_columns import encoded_columns
     from mercer.preprocessing._letter_codes import LetterCodes, repeated_prefix
     from mercer.preprocessing._odd_values import odd_value
     from mercer.preprocessing._row_numbers import numbers_rows
@@ -29,6 +30,7 @@ __all__ = [
     "column_encoder",
     "column_encoders",
     "convert",
+    "encoded_columns",
     "is_text",
     "kind_of",
     "missing_texts",
@@ -42,6 +44,7 @@ __all__ = [
 _MODULES = {
     "mercer.preprocessing._column_encoder": "column_encoder",
     "mercer.preprocessing._column_kinds": "convert kind_of",
+    "mercer.preprocessing._encoded_columns": "encoded_columns",
     "mercer.preprocessing._letter_codes": "LetterCodes repeated_prefix",
     "mercer.preprocessing._odd_values": "odd_value",
     "mercer.preprocessing._row_numbers": "numbers_rows",

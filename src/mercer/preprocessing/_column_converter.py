@@ -1,6 +1,8 @@
 """A transformer that converts columns of one kind to numbers or text."""
 
-from typing import Self
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
 
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
@@ -8,6 +10,9 @@ from sklearn.utils.validation import validate_data
 from mercer._data.types import Array, Features, PerSample
 from mercer.preprocessing._column_kinds import Kind, convert
 from mercer.preprocessing._time_zones import check_zones, zones_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -50,7 +55,7 @@ class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.zones_ = zones_of(X) if self.kind == "date" else None
         return self
 
-    def transform(self, X: Features) -> Array:
+    def transform(self, X: Features) -> Array | pd.DataFrame:
         """Convert the columns.
 
         Parameters
@@ -59,7 +64,16 @@ class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_features)
+        ndarray or DataFrame of shape (n_samples, n_features)
+            For texts, a data frame of categories, which skrub takes for text even if all are
+            missing.
         """
         check_zones(X, getattr(self, "zones_", None))
-        return convert(X, self.kind)
+        found = convert(X, self.kind)
+        if self.kind != "text":
+            return found
+        import pandas as pd
+
+        names = self.get_feature_names_out()
+        texts = {name: pd.Categorical(own) for name, own in zip(names, found.T, strict=True)}
+        return pd.DataFrame(texts)

@@ -5,20 +5,20 @@ from typing import Any
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 from mercer._data.types import Features
 from mercer.preprocessing._column_converter import ColumnConverter
 from mercer.preprocessing._column_kinds import as_categories, named_columns
-from mercer.preprocessing._column_reader import ColumnReader, ColumnsOfKind, TableEncoder
+from mercer.preprocessing._column_reader import ColumnReader, used_columns
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
 
 Orders = Mapping[Any, Sequence[object]]
 """Ordered categories of columns, keyed by the name or position of the column."""
 
 
-def column_encoder(table: Features, ordered: Orders | None = None) -> ColumnTransformer:
+def column_encoder(table: Features, ordered: Orders | None = None) -> Pipeline:
     """Make a transformer that turns each column of a table into one column of numbers.
 
     Use it with kernels of single columns, which :func:`mercer.kernels.kernels_for` chooses for the
@@ -26,8 +26,8 @@ def column_encoder(table: Features, ordered: Orders | None = None) -> ColumnTran
 
     * Numbers are scaled by `SoftClippingScaler`.
     * Dates become days since 1970, and durations days.
-    * Ordered categories become their ranks, starting from zero. These are the columns of an ordered
-      categorical dtype of pandas and the columns in `ordered`.
+    * Ordered categories become their ranks, starting from zero. These are the columns in `ordered`
+      alone: files often mark categories as ordered that are not.
     * Text, booleans and other categories become codes in the order of their text, starting from
       zero. Categories that are absent from the training table become -1.
     * Columns without any known value, identifiers and long text are left out.
@@ -43,7 +43,7 @@ def column_encoder(table: Features, ordered: Orders | None = None) -> ColumnTran
 
     Returns
     -------
-    ColumnTransformer
+    Pipeline
         Unfitted. `fit` and `transform` raise `ValueError` if an ordered column has a category that
         is not in its order. The output is an array, or with ``set_output(transform="pandas")`` a
         data frame whose columns keep their names.
@@ -80,7 +80,8 @@ def column_encoder(table: Features, ordered: Orders | None = None) -> ColumnTran
         "category": make_pipeline(category, OrdinalEncoder(**codes, **unknown)),
     }
     parts = [(kind, encoder, names[kind]) for kind, encoder in encoders.items() if names[kind]]
-    return TableEncoder(parts, sparse_threshold=0.0, verbose_feature_names_out=False)
+    columns = ColumnTransformer(parts, sparse_threshold=0.0, verbose_feature_names_out=False)
+    return make_pipeline(ColumnReader(), columns)
 
 
 def columns_by_kind(
@@ -107,17 +108,13 @@ def columns_by_kind(
     """
     table = table if hasattr(table, "columns") else np.asarray(table)
     table = ColumnReader().fit_transform(table)
-    names = {kind: ColumnsOfKind(kind)(table) for kind in ("number", "date", "category")}
+    names = used_columns(table)
     known = dict(named_columns(table))
-    orders = {
-        name: column.dtype.categories
-        for name, column in known.items()
-        if getattr(column.dtype, "ordered", None)
-    }
-    orders |= {} if ordered is None else ordered
+    orders = ordered or {}
     if unknown := [str(name) for name in orders if name not in known]:
         raise ValueError(f"ordered names columns that are absent: {', '.join(unknown)}.")
-    found = {kind: [n for n in names[kind] if n not in orders] for kind in names}
+    kinds = ("number", "date", "category")
+    found = {kind: [n for n in names[kind] if n not in orders] for kind in kinds}
     found["ordered"] = [name for name in known if name in orders]
     levels = [np.asarray(orders[name], dtype=object)[:, None] for name in found["ordered"]]
     return found, [as_categories(of_column)[:, 0].tolist() for of_column in levels]

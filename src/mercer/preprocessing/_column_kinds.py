@@ -39,8 +39,8 @@ def kind_of(column: Features) -> Kind:
         that vary, and an "identifier" otherwise. NumPy converts mixed types into an array of text.
         A column of such an array is a "number" if all its values can be read as numbers and have no
         leading zeros, which codes have. Text in data frames and in arrays of objects remains text.
-        Times of day are a "date". Columns of lists, complex numbers or other cells that are neither
-        numbers nor categories are "other".
+        Times of day are a "date". Columns of lists, bytes, complex numbers or other cells that are
+        neither numbers nor categories are "other".
 
     Examples
     --------
@@ -69,7 +69,7 @@ def kind_of(column: Features) -> Kind:
     kinds_of_date = (date | np.datetime64, timedelta | np.timedelta64, time)
     if any(_all_are(distinct, kind_of_date) for kind_of_date in kinds_of_date):
         return "date"
-    if _any_is(distinct, complex | np.complexfloating):
+    if _any_is(distinct, complex | np.complexfloating | bytes | bytearray):
         return "other"
     texts = {str(value) for value in distinct}
     if len(texts) <= max(FEW, values.size / 2):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.compose import ColumnTransformer
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import validate_data
 
 from mercer._data.types import Array, Features, PerSample, Table
 from mercer.preprocessing._column_kinds import Kind, kind_of, named_columns
@@ -25,72 +25,83 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+Columns: TypeAlias = dict[str, list[Any]]
+"""Names or positions of columns by the kind of their contents."""
+
 USED: tuple[Kind, ...] = ("number", "date", "category", "text")
 """Columns of these kinds can be encoded."""
 
 
-@dataclass(frozen=True)
-class ColumnsOfKind:
-    """Select the columns of one kind from a table: a callable for `ColumnTransformer`.
+def used_columns(X: Features) -> Columns:
+    """Return the columns of a table that can be encoded, by the kind of their contents.
 
-    Attributes
+    Parameters
     ----------
-    kind : {"number", "date", "category", "text"}
+    X : data frame or ndarray of shape (n_samples, n_features)
+
+    Returns
+    -------
+    dict of str to list
+        For the kinds "number", "date", "category" and "text", the names of the columns, or their
+        positions if X has no names. Columns that are empty, that identify or number the rows or
+        that hold neither numbers nor categories are left out.
+
+    Raises
+    ------
+    ValueError
+        If X has no rows or is not two-dimensional, if a name occurs twice, or if no column can be
+        used.
+    TypeError
+        If X is sparse.
+
+    Warns
+    -----
+    UserWarning
+        If columns of a data frame number its rows, or columns hold neither numbers nor categories,
+        such as lists.
     """
+    if len(X.shape) != 2 or X.shape[0] == 0:
+        raise ValueError(f"X must have rows and columns; its shape is {X.shape}.")
+    columns = list(named_columns(X))
+    kinds = [kind_of(column) for _, column in columns]
+    if not set(kinds) & set(USED):
+        raise ValueError("No column can be used: each is empty or has another code in each row.")
+    names = list(getattr(X, "columns", range(len(kinds))))
+    if len(set(names)) < len(names):
+        twice = sorted({str(name) for name in names if names.count(name) > 1})
+        raise ValueError(f"Columns have the same name: {', '.join(twice)}.")
+    if not all(isinstance(name, str) for name in names):
+        names = list(range(len(kinds)))
+    if "other" in kinds:
+        told = ", ".join(
+            repr(name) for name, kind in zip(names, kinds, strict=True) if kind == "other"
+        )
+        warnings.warn(
+            f"columns that hold neither numbers nor categories are left out: {told}", stacklevel=2
+        )
+    found = {kind: [position for position, own in enumerate(kinds) if own == kind] for kind in USED}
+    if hasattr(X, "columns"):
+        found["number"] = _without_row_numbers(columns, kinds, found["number"])
+    return {kind: [names[position] for position in own] for kind, own in found.items()}
 
-    kind: Kind
 
-    def __call__(self, X: Features) -> list[str] | list[int]:
-        """Return the names of the columns, or their positions if X has no names.
+def taken(X: Features, columns: list[Any]) -> Features:
+    """Return columns of a table by their names or positions.
 
-        Parameters
-        ----------
-        X : data frame or ndarray of shape (n_samples, n_features)
+    Parameters
+    ----------
+    X : data frame or ndarray of shape (n_samples, n_features)
+    columns : list of str or list of int
 
-        Returns
-        -------
-        list of str or list of int
-
-        Raises
-        ------
-        ValueError
-            If X has no rows or is not two-dimensional, if a name occurs twice, or if no column can
-            be used.
-        TypeError
-            If X is sparse.
-
-        Warns
-        -----
-        UserWarning
-            If `kind` is "number" and columns of a data frame number its rows, or columns hold
-            neither numbers nor categories, such as lists.
-        """
-        if len(X.shape) != 2 or X.shape[0] == 0:
-            raise ValueError(f"X must have rows and columns; its shape is {X.shape}.")
-        columns = list(named_columns(X))
-        kinds = [kind_of(column) for _, column in columns]
-        if not set(kinds) & set(USED):
-            raise ValueError(
-                "No column can be used: each is empty or has another code in each row."
-            )
-        names = list(getattr(X, "columns", range(len(kinds))))
-        if len(set(names)) < len(names):
-            twice = sorted({str(name) for name in names if names.count(name) > 1})
-            raise ValueError(f"Columns have the same name: {', '.join(twice)}.")
-        if not all(isinstance(name, str) for name in names):
-            names = list(range(len(kinds)))
-        if self.kind == "number" and "other" in kinds:
-            told = ", ".join(
-                repr(name) for name, kind in zip(names, kinds, strict=True) if kind == "other"
-            )
-            warnings.warn(
-                f"columns that hold neither numbers nor categories are left out: {told}",
-                stacklevel=2,
-            )
-        found = [position for position, kind in enumerate(kinds) if kind == self.kind]
-        if self.kind == "number" and hasattr(X, "columns"):
-            found = _without_row_numbers(columns, kinds, found)
-        return [names[position] for position in found]
+    Raises
+    ------
+    ValueError
+        If columns are missing.
+    """
+    known = set(getattr(X, "columns", ()))
+    if absent := [name for name in columns if isinstance(name, str) and name not in known]:
+        raise ValueError(f"columns are missing: {', '.join(absent)}")
+    return _safe_indexing(X, columns, axis=1)
 
 
 def _without_row_numbers(
@@ -111,12 +122,11 @@ def _without_row_numbers(
     if not left_out or not others & set(USED):
         return numeric
     told = ", ".join(repr(columns[position][0]) for position in left_out)
-    advice = "column_encoders() encodes columns of your own choice"
-    warnings.warn(f"columns that number rows are left out: {told}; {advice}", stacklevel=3)
+    warnings.warn(f"columns that number rows are left out: {told}", stacklevel=3)
     return [position for position in numeric if position not in left_out]
 
 
-class ColumnReader(TransformerMixin, BaseEstimator):
+class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Parse columns of text in data frames that hold numbers, dates or times.
 
     All other columns, and arrays, are left unchanged.
@@ -126,6 +136,9 @@ class ColumnReader(TransformerMixin, BaseEstimator):
     columns_ : list of (str, str, str)
         For each column of text that is parsed: its name, what its cells are read as, and their
         format; see :class:`mercer.preprocessing.CellReading`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if X is a data frame whose column names are all strings.
 
     Examples
     --------
@@ -153,9 +166,10 @@ class ColumnReader(TransformerMixin, BaseEstimator):
         UserWarning
             If the notation of a column is a guess.
         """
+        validate_data(self, X, skip_check_array=True)
         self.columns_: list[tuple[str, ReadAs, str]] = []
         for name, reading in cell_readings(_texts_of(X)).items():
-            if reading.read_as in ("number", "date", "time"):
+            if reading.read_as in ("number", "date", "time", "duration"):
                 self.columns_.append((name, reading.read_as, reading.format))
             for told in reading.warnings:
                 warnings.warn(f"column {name!r}: {told}", UserWarning, stacklevel=2)
@@ -218,37 +232,3 @@ def _replaced(X: Table, found: dict[str, Array]) -> Features:
     for name, values in found.items():
         X[name] = values
     return X
-
-
-class TableEncoder(ColumnTransformer):
-    """A `ColumnTransformer` that parses columns of text before it selects and encodes columns.
-
-    Attributes
-    ----------
-    reader_ : ColumnReader
-    """
-
-    def fit_transform(self, X: Features, y: PerSample = None, **params: object) -> Features:
-        """Recognize columns, and encode them.
-
-        Parameters
-        ----------
-        X : data frame or ndarray of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), default=None
-        **params : dict
-            Parameters of the transformers.
-        """
-        self.reader_ = ColumnReader().fit(X)
-        return super().fit_transform(self.reader_.transform(X), y, **params)
-
-    def transform(self, X: Features, **params: object) -> Features:
-        """Encode the columns.
-
-        Parameters
-        ----------
-        X : data frame or ndarray of shape (n_samples, n_features)
-        **params : dict
-            Parameters of the transformers.
-        """
-        reader = getattr(self, "reader_", None)
-        return super().transform(X if reader is None else reader.transform(X), **params)

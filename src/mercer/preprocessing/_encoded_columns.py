@@ -11,8 +11,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, TargetEncoder
 
+from mercer.preprocessing._circles import Circles
 from mercer.preprocessing._letter_codes import LetterCodes
-from mercer.preprocessing._table_encoder import CalendarFeatures, TextFeatures
 from mercer.preprocessing._text_scores import TextScores
 
 
@@ -30,6 +30,7 @@ def encoded_columns(transformer: TransformerMixin, n_columns: int) -> NDArray[np
     Returns
     -------
     ndarray of int of shape (n_outputs,)
+        Positions of input columns.
 
     Raises
     ------
@@ -52,6 +53,13 @@ def encoded_columns(transformer: TransformerMixin, n_columns: int) -> NDArray[np
 
 @singledispatch
 def _encoded(transformer: TransformerMixin, n_columns: int) -> NDArray[np.intp]:
+    if hasattr(transformer, "__single_column_transformer__"):  # Those of skrub have this mark.
+        return np.zeros(len(transformer.get_feature_names_out()), dtype=np.intp)
+    if hasattr(transformer, "output_to_input_"):  # So have those that skrub applies to each column.
+        names = getattr(transformer, "feature_names_in_", [f"x{z}" for z in range(n_columns)])
+        places = {name: place for place, name in enumerate(names)}
+        sources = map(transformer.output_to_input_.get, transformer.all_outputs_)
+        return np.array([places[name] for name in sources], dtype=np.intp)
     raise TypeError(
         f"{type(transformer).__name__} is not known to handle each column by itself, so that "
         "predictions cannot be explained by the columns before it. Explain the estimator after it "
@@ -126,18 +134,14 @@ def _(transformer: TransformerMixin, n_columns: int) -> NDArray[np.intp]:
 
 
 @_encoded.register
-def _(transformer: CalendarFeatures, n_columns: int) -> NDArray[np.intp]:
-    return np.array([position for position, _ in transformer.features_ for _ in range(2)], int)
+def _(transformer: Circles, n_columns: int) -> NDArray[np.intp]:
+    seconds = np.zeros(2 * len(transformer.cycles_), dtype=np.intp)
+    return np.concatenate([seconds, transformer.others_])
 
 
 @_encoded.register
 def _(transformer: LetterCodes, n_columns: int) -> NDArray[np.intp]:
     return np.zeros(transformer.length_, dtype=np.intp)
-
-
-@_encoded.register
-def _(transformer: TextFeatures, n_columns: int) -> NDArray[np.intp]:
-    return np.repeat(np.arange(n_columns), [part.shape[1] for part in transformer.directions_])
 
 
 @_encoded.register

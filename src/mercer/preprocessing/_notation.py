@@ -82,12 +82,36 @@ _NOTATIONS = {
 }
 """Descriptions of notations of numbers, and patterns of the cells that have them."""
 
+QUARTER = "%YQ%q"
+"""Quarters of years, such as 2023Q1, under the name that pandas uses for periods."""
+
 _FORMATS = (
-    "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%b-%y", "%b-%Y", "%B %Y", "%d.%m.%y %H:%M",
+    "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%b-%y", "%b-%Y", "%B %Y", "%b %Y", "%d.%m.%y %H:%M",
     "%m/%d/%y %H:%M", "%d/%m/%y %H:%M", "%m/%d/%Y %I:%M %p", "%m/%d/%y %I:%M %p",
-    "%m/%d/%Y %I:%M:%S %p",
+    "%m/%d/%Y %I:%M:%S %p", QUARTER,
+    # SAS and SPSS
+    "%d%b%Y", "%d%b%y", "%d-%b-%Y", "%d%b%Y:%H:%M:%S", "%d%b%Y:%H:%M:%S.%f", "%d-%b-%Y %H:%M:%S",
+    "%d-%b-%Y %H:%M:%S.%f",
 )  # fmt: skip
 """Formats of dates that pandas does not guess."""
+
+_QUARTER_PATTERN = r"([0-9]{4})[ -]?Q([1-4])|Q([1-4])[ /-]?([0-9]{4})"
+
+
+_LAST_OF_TWO_DIGITS = 2029
+"""The last year that two digits stand for, as in Excel: 29 is 2029, and 30 is 1930."""
+
+_ZONE_NAME = (
+    r"(:[0-9]{2}(?:[.,][0-9]+)?(?:Z|[+-][0-9:]{2,6})?)\s*"
+    r"(?:\[[\w/+-]+\]|[A-Z]{3,5}|\w+/[\w/+-]+)$"
+)
+"""A pattern of times of day and the name of a zone, such as CET or [Europe/Berlin]."""
+
+_DURATION_PATTERN = (
+    r"^(?P<sign>-)?(?:(?P<days>[0-9]+) days?)?,? ?"
+    r"(?:\+?(?P<hours>[0-9]+):(?P<minutes>[0-5][0-9])(?::(?P<seconds>[0-5][0-9](?:\.[0-9]+)?))?)?$"
+)
+"""A pattern of durations, such as 25:30 and 3 days 04:00:00."""
 
 
 @dataclass(frozen=True)
@@ -307,6 +331,60 @@ def time_format(cells: pd.Series[str]) -> str | None:
     return best if shares[best] >= READABLE else None
 
 
+def without_zone_names(cells: pd.Series[str]) -> pd.Series[str]:
+    """Return times without the names of zones, so that they are read as the clock there.
+
+    Parameters
+    ----------
+    cells : Series of str
+    """
+    return cells.str.replace(_ZONE_NAME, r"\1", regex=True)
+
+
+def are_durations(cells: pd.Series[str]) -> bool:
+    """Return whether cells read as durations, of which some are longer than a day.
+
+    Parameters
+    ----------
+    cells : Series of str
+        Distinct cells that are not missing.
+    """
+    likely = cells.str.contains(r"^-?[0-9]+(?::[0-9]{2}| day)", regex=True)
+    if not len(cells) or likely.mean() < READABLE:
+        return False
+    known = parse_durations(cells)
+    has_days = cells.str.contains("day", regex=False).any()
+    return bool(
+        np.mean(~np.isnat(known)) >= READABLE
+        and (has_days or (known > np.timedelta64(1, "D")).any())
+    )
+
+
+def parse_durations(cells: pd.Series[str]) -> Array:
+    """Convert durations; other cells become NaT.
+
+    Parameters
+    ----------
+    cells : Series of str, of length n_rows
+
+    Returns
+    -------
+    ndarray of timedelta64 of shape (n_rows,)
+    """
+    found = cells.str.strip().str.extract(_DURATION_PATTERN)
+    known = found[["days", "hours"]].notna().any(axis=1).to_numpy(bool)
+    days, hours, minutes, seconds = (
+        found.drop(columns="sign").astype(float).fillna(0.0).to_numpy().T
+    )
+    sign = np.where(found["sign"].notna(), -1.0, 1.0)
+    # The sign is that of the days, if there are any: -1 days +23:00:00 is minus one hour.
+    since = 3600.0 * hours + 60.0 * minutes + seconds
+    total = sign * 86_400.0 * days + np.where(found["days"].isna(), sign, 1.0) * since
+    out = np.full(len(cells), np.timedelta64("NaT"), dtype="timedelta64[us]")
+    out[known] = np.round(1e6 * total[known]).astype("timedelta64[us]")
+    return out
+
+
 def is_compact(cells: pd.Series[str]) -> bool:
     """Return whether the eight digits of each cell are a date from 1900 to 2099, as in 20240131.
 
@@ -336,7 +414,15 @@ def parse_dates(cells: pd.Series[str], name: str) -> Array:
     """
     import pandas as pd
 
-    parsed = pd.to_datetime(cells.str.strip(), format=name, errors="coerce", utc=True)
+    text = cells.str.strip()
+    if name == QUARTER:
+        is_quarter = text.str.fullmatch(_QUARTER_PATTERN)
+        text = text.where(is_quarter).str.replace(_QUARTER_PATTERN, _first_month, regex=True)
+        name = "%Y-%m"
+    parsed = pd.to_datetime(text, format=name, errors="coerce", utc=True)
+    if "%y" in name:
+        is_late = parsed.dt.year > _LAST_OF_TWO_DIGITS
+        parsed = parsed.mask(is_late, parsed - pd.DateOffset(years=100))
     return parsed.dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
 
 
@@ -356,3 +442,8 @@ def parse_times(cells: pd.Series[str], name: str) -> Array:
     # A time without a date is parsed on the first day of 1900.
     since = parse_dates(cells, name) - np.datetime64("1900-01-01", "us")
     return np.datetime64(0, "us") + since
+
+
+def _first_month(quarter: re.Match[str]) -> str:
+    year, number = quarter[1] or quarter[4], int(quarter[2] or quarter[3])
+    return f"{year}-{3 * number - 2:02}"

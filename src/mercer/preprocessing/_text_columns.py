@@ -15,7 +15,7 @@ from mercer.preprocessing._time_zones import with_offsets
 if TYPE_CHECKING:
     import pandas as pd
 
-ReadAs: TypeAlias = Literal["number", "date", "time", "flag", "text"]
+ReadAs: TypeAlias = Literal["number", "date", "time", "duration", "flag", "text"]
 
 _Possible: TypeAlias = "CellReading | Readings | tuple[str, ...]"
 """Possible readings of a column: one that is decided, numbers, or dates in several formats."""
@@ -33,7 +33,7 @@ class CellReading:
 
     Attributes
     ----------
-    read_as : {"number", "date", "time", "flag", "text"}
+    read_as : {"number", "date", "time", "duration", "flag", "text"}
     format : str
         "point" or "comma" for numbers, a format of ``strptime`` for dates and times.
     facts, warnings : tuple of str
@@ -99,7 +99,7 @@ def cell_readings(
     separator: str = "",
     preferred: Mapping[str, str] | None = None,
 ) -> dict[str, CellReading]:
-    """Find out whether columns of text are numbers, dates or times, and in which format.
+    """Find out whether columns of text are numbers, dates, times or durations, and their format.
 
     Parameters
     ----------
@@ -166,8 +166,8 @@ def parse_cells(
     Returns
     -------
     values : Series of shape (n_rows,)
-        Numbers, dates, times of day on the first of January 1970, or text without surrounding
-        spaces. Dates that are written with offsets from UTC keep these.
+        Numbers, dates, times of day on the first of January 1970, durations, or text without
+        surrounding spaces. Dates that are written with offsets from UTC keep these.
     odd : Series of str
         The cells that are not missing but could not be read.
 
@@ -200,7 +200,10 @@ def parse_cells(
     if reading.read_as == "number":
         found = notation.parse_numbers(text, "comma" if reading.format == "comma" else "point")
     elif reading.read_as == "date":
+        text = notation.without_zone_names(text)
         found = with_offsets(text, notation.parse_dates(text, reading.format or ISO))
+    elif reading.read_as == "duration":
+        found = notation.parse_durations(text)
     else:
         found = notation.parse_times(text, reading.format or "%H:%M")
     numbers = pd.Series(found, cells.index)
@@ -212,7 +215,7 @@ def missing_texts(read_as: ReadAs = "text") -> frozenset[str]:
 
     Parameters
     ----------
-    read_as : {"number", "date", "time", "flag", "text"}, default="text"
+    read_as : {"number", "date", "time", "duration", "flag", "text"}, default="text"
         What the column is read as.
 
     Returns
@@ -247,10 +250,13 @@ def _possible(cells: pd.Series[str], role: ReadAs | None, name: str, likely: str
     is_code = role is None and numbers is not None and notation.are_codes(known)
     if numbers is not None and not is_code:
         return numbers
+    if role in (None, "duration") and notation.are_durations(known):
+        return CellReading("duration")
     if role in (None, "time") and (time := notation.time_format(known)):
         return CellReading("time", time)
     if is_code:
         return CellReading("text", facts=(CODES,))
+    known = notation.without_zone_names(known)
     if role in (None, "date") and (dates := notation.date_formats(known, likely)):
         return tuple(dates)
     # If the cells cannot be read as wanted, all of them become missing values.
@@ -309,7 +315,7 @@ def _decide_date(
 _PARTS = {
     "%Y": "year", "%y": "year", "%m": "month", "%d": "day", "%b": "month", "%B": "month",
     "%H": "hour", "%I": "hour", "%M": "minute", "%S": "second", "%f": "fraction", "%p": "am/pm",
-    "%z": "offset",
+    "%z": "offset", "%q": "quarter",
 }  # fmt: skip
 """Meanings of the directives of a date format."""
 

@@ -15,7 +15,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from mercer._data.types import Array, Features, RandomState
-from mercer.preprocessing._table_encoder import texts_of
+from mercer.preprocessing._column_kinds import as_categories
 
 _KINDS: dict[str, dict[str, Any]] = {
     "words": {"ngram_range": (1, 2), "token_pattern": r"(?u)\b\w+\b"},
@@ -63,7 +63,7 @@ class TextScores(TransformerMixin, BaseEstimator):
 
     See Also
     --------
-    column_encoders : Its transformer of ``text`` needs no target.
+    table_encoder : Its encoder of text needs no target.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class TextScores(TransformerMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_features_out)
         """
-        targets, columns = self._targets(np.asarray(y)), texts_of(X)
+        targets, columns = self._targets(np.asarray(y)), _texts_of(X)
         folds = self.cv
         if isinstance(folds, Integral):
             folds = KFold(
@@ -181,7 +181,7 @@ class TextScores(TransformerMixin, BaseEstimator):
         ndarray of shape (n_samples, n_features_out)
         """
         check_is_fitted(self)
-        pairs = [(kind, texts) for texts in texts_of(X) for kind in _KINDS]
+        pairs = [(kind, texts) for texts in _texts_of(X) for kind in _KINDS]
         fitted = zip(pairs, self.terms_, self.idf_, self.coef_, self.intercept_, strict=True)
         found = [np.empty((len(X), 0))]
         for (kind, texts), terms, idf, coef, intercept in fitted:
@@ -214,3 +214,9 @@ class TextScores(TransformerMixin, BaseEstimator):
 
 def _vectorizer(kind: str, **settings: object) -> TfidfVectorizer:
     return TfidfVectorizer(sublinear_tf=True, dtype=np.float64, **_KINDS[kind], **settings)
+
+
+def _texts_of(X: Features, longest: int = 1000) -> list[list[str]]:
+    """Return the text of each column, truncated to bound time and memory, and empty if missing."""
+    cells = as_categories(X)
+    return [[cell[:longest] if isinstance(cell, str) else "" for cell in c] for c in cells.T]
