@@ -89,6 +89,7 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *("__doc_link_template", "_doc_link_template", "_doc_link_module", "_repr_html_"),
         *("_doc_link_url_param_generator", "_estimator_type", "_parameter_constraints", "note"),
         *("_repr_mimebundle_", "_html_repr", "note_", "_note", "", "__dict__", "__class__"),
+        "__array_interface__",
     ],
 )
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from model_file_cases import refusal, with_schema, write_unchecked
 from scipy.sparse import csr_matrix
+from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import TimeSeriesSplit
 from sklearn.preprocessing import OneHotEncoder
@@ -41,6 +42,19 @@ class TestOtherVersions:
         with pytest.warns(UserWarning, match=found):
             model = mercer.load(changed)
         np.testing.assert_array_equal(model.predict(X), mercer.load(saved).predict(X))
+
+    def test_files_of_the_first_format_are_refused(
+        self, saved: Path, changed: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        changed.write_bytes(saved.read_bytes())
+        with ZipFile(changed, "a") as archive:
+            archive.comment = b""
+        with monkeypatch.context() as patch:
+            patch.setattr(model_files, "_LABEL", model_files._FIRST_LABEL)
+            patch.setattr(model_files, "_made_by", lambda: b"mercer 0.2.0; ")
+            model_files.add_checksum(changed)
+        told = refusal(changed)
+        assert "only the version that saved it reads it (saved by mercer 0.2.0, this is" in told
 
     def test_a_failure_names_both_versions(
         self, saved: Path, changed: Path, monkeypatch: pytest.MonkeyPatch
@@ -221,9 +235,11 @@ class TestIndices:
         write_unchecked(model, changed)
         assert "not those of its categories" in refusal(changed)
 
-    def test_words_of_vocabularies_are_numbered(self, changed: Path) -> None:
+    def test_vectorizers_number_their_words_and_read_no_files(self, changed: Path) -> None:
         model = TfidfVectorizer().fit(["some words", "more words"])
         mercer.save(model, changed)
+        write_unchecked(clone(model).set_params(input="filename"), changed)
+        assert "reads files" in refusal(changed)
         model.vocabulary_["words"] = 10**6
         write_unchecked(model, changed)
         assert "does not number its words" in refusal(changed)

@@ -1,11 +1,12 @@
 """Checks of the values in loaded models, on which compiled code and predictions rely."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm._base import BaseLibSVM
 
@@ -21,6 +22,9 @@ _MAY_LACK_VALUES = frozenset(
 """Names of arrays that may hold missing or infinite values: tables of rows and statistics of their
 columns, thresholds that only missing values exceed, scores of failed fits, and left-out predictions
 of rows that no fold holds out."""
+
+_MAX_PARTS = 3_000_000
+"""Values that lists and dictionaries may hold, counted for each name by which they are stored."""
 
 _PLAIN = (str, int, float, bool, type(None), type)
 """Types of objects that contain no other objects."""
@@ -53,10 +57,8 @@ def check_values(model: object) -> None:
             _check_support(found)
         elif isinstance(found, OneHotEncoder) and hasattr(found, "categories_"):
             _check_categories(found)
-        elif isinstance(words := getattr(found, "vocabulary_", None), dict) and sorted(
-            words.values()
-        ) != [*range(len(words))]:
-            raise ValueError("a vocabulary in it does not number its words")
+        elif isinstance(found, CountVectorizer):
+            _check_words(found)
 
 
 def objects_in(model: object) -> Iterator[tuple[str, Any]]:
@@ -73,17 +75,22 @@ def objects_in(model: object) -> Iterator[tuple[str, Any]]:
     found : object
     """
     seen: dict[tuple[str, int], object] = {}
-    waiting = [("", model)]
+    waiting, n_parts = [("", model)], 0
     while waiting:
         name, found = waiting.pop()
-        if isinstance(found, _PLAIN) or (name, id(found)) in seen:
+        place = name if isinstance(found, dict | list | tuple | np.ndarray) else ""
+        if isinstance(found, _PLAIN) or (place, id(found)) in seen:
             continue
-        seen[name, id(found)] = found
+        seen[place, id(found)] = found
         yield name, found
-        waiting.extend(_contents(name, found))
+        parts = _contents(name, found)
+        n_parts += len(parts)
+        if n_parts > _MAX_PARTS:
+            raise ValueError("it holds too many values")
+        waiting.extend(parts)
 
 
-def _contents(name: str, found: Any) -> Iterable[tuple[str, Any]]:
+def _contents(name: str, found: Any) -> Collection[tuple[str, Any]]:
     """Return the objects that an object holds, with their names."""
     if isinstance(found, dict):
         return [(key if isinstance(key, str) else name, part) for key, part in found.items()]
@@ -101,6 +108,13 @@ def _check_array(name: str, array: Array) -> None:
         codes = array.ravel().view(f"{array.dtype.byteorder}u4")
         if (codes > sys.maxunicode).any():
             raise ValueError("a text in it holds numbers that are no characters")
+
+
+def _check_words(vectorizer: CountVectorizer) -> None:
+    """Check that a vectorizer reads no files, and that its words are numbered."""
+    words = getattr(vectorizer, "vocabulary_", {})
+    if vectorizer.input != "content" or sorted(words.values()) != [*range(len(words))]:
+        raise ValueError("a vectorizer in it reads files, or does not number its words")
 
 
 def _check_categories(encoder: OneHotEncoder) -> None:

@@ -86,9 +86,10 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = Tr
 def load(path: str | PathLike[str]) -> BaseEstimator:
     """Load a model that was saved by `save` or ``mercer fit --out``.
 
-    A file that was written by skops itself is rejected: if you trust it, load it with
-    ``skops.io.load``, and save its model with `save`. `load` creates only mercer's own objects and
-    trusted scikit-learn objects, and does not use the loader of skops.
+    This needs ``pip install "mercer[cli]"``. A file that was written by skops itself is rejected:
+    if you trust it, load it with ``skops.io.load``, and save its model with `save`. skops loads the
+    model after `load` has checked that the file holds only mercer's own objects and objects of
+    trusted classes of scikit-learn and skrub.
 
     Parameters
     ----------
@@ -109,11 +110,12 @@ def load(path: str | PathLike[str]) -> BaseEstimator:
     MemoryError
         If the arrays of the model do not fit into memory.
     ModuleNotFoundError
-        If the command saved the model and the packages of the command are not installed.
+        If skops is not installed, or if the command saved the model and the packages of the command
+        are not installed.
     ValueError
         If the file is not such a model, is damaged or was changed, names no version of mercer, or
-        contains types that are not trusted or attributes that its types do not have. In all these
-        cases, nothing is loaded.
+        contains types that are not trusted or attributes that its types do not have; or if mercer
+        0.3 or an older version saved it. In all these cases, nothing is loaded.
 
     Warns
     -----
@@ -123,8 +125,8 @@ def load(path: str | PathLike[str]) -> BaseEstimator:
     Notes
     -----
     The checksum detects accidental changes only, because anyone can compute a new one. The contents
-    are therefore checked as well: sizes before anything is decompressed, kinds and types before any
-    object is created, and indices before they are used.
+    are therefore checked as well: sizes before anything is decompressed; kinds, types and names of
+    attributes before skops creates any object; and values and indices before they are used.
 
     Examples
     --------
@@ -193,6 +195,9 @@ def _reason(error: Exception) -> str:
 _LABEL = b"mercer model, version 2; SHA-256 of all bytes before these 64 digits: "
 """Text that precedes the digest in the comment of the archive."""
 
+_FIRST_LABEL = _LABEL.replace(b"version 2", b"version 1")
+"""The text in files of mercer 0.3 and older, whose descriptions repeat objects."""
+
 _N_DIGITS = len(hashlib.sha256().hexdigest())
 """Number of hexadecimal digits of a digest."""
 
@@ -243,6 +248,9 @@ def check_checksum(file: BinaryIO) -> None:
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _N_DIGITS - len(_LABEL)))
     label, found = file.read(len(_LABEL)), file.read()
+    if label == _FIRST_LABEL:
+        told = "only the version that saved it reads it"
+        raise ValueError(f"{told}{_other_version(file)}; fit the model again")
     if label != _LABEL:
         told = "it does not end with the checksum of a saved model"
         if is_zipfile(file):
