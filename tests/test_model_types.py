@@ -3,7 +3,9 @@
 import importlib
 import pkgutil
 from dataclasses import is_dataclass
+from datetime import UTC
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -109,6 +111,8 @@ def test_a_table_vectorizer_of_skrub_is_loaded_as_it_was_saved() -> None:
             "kind": np.array(["a", "b", None], dtype=object)[np.arange(40) % 3],
             "place": [f"street {number} in {number % 7}" for number in range(40)],
             "when": pandas.date_range("2024-01-01", periods=40),
+            "here": pandas.date_range("2024-01-01", periods=40, tz=ZoneInfo("Europe/Berlin")),
+            "there": pandas.date_range("2024-01-01", periods=40, tz=UTC),
             "day": [f"2024-02-{1 + number % 28:02d}" for number in range(40)],
         }
     )

@@ -78,7 +78,8 @@ def objects_in(model: object) -> Iterator[tuple[str, Any]]:
     waiting, n_parts = [("", model)], 0
     while waiting:
         name, found = waiting.pop()
-        place = name if isinstance(found, dict | list | tuple | np.ndarray) else ""
+        has_names = getattr(found, "__dict__", None) and not issparse(found)
+        place = "" if has_names else name
         if isinstance(found, _PLAIN) or (place, id(found)) in seen:
             continue
         seen[place, id(found)] = found

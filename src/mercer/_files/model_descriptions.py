@@ -211,7 +211,7 @@ class Description:
             _checked(content, str)
         if kind == "MaskedArrayNode":
             return list(_checked(content, dict).values())
-        return [content] if kind == "DTypeNode" else []
+        return [content] if kind in ("DTypeNode", "ConstructorFromReduceNode") else []
 
     def _check_keys(self, described: Described) -> None:
         """Check that each key of a dictionary has a type, by which skops makes it."""

@@ -56,6 +56,10 @@ _CLASSES = frozenset(
         "mercer_command.table_model.TableModel",
         "mercer_command.table_reader.ColumnEncoder",
         "mercer_command.table_reader.TableReader",
+        "pandas.DatetimeTZDtype",
+        "pandas.core.dtypes.dtypes.DatetimeTZDtype",
+        "polars.datatypes.classes.Date",
+        "polars.datatypes.classes.Datetime",
         "sklearn.decomposition._truncated_svd.TruncatedSVD",
         "sklearn.feature_extraction.text.TfidfTransformer",
         "sklearn.feature_extraction.text.TfidfVectorizer",
@@ -105,11 +109,17 @@ _NAMES: dict[str, frozenset[str]] = {
     "SparseMatrixNode": frozenset({f"{csr_matrix.__module__}.{csr_matrix.__name__}"}),
     "TypeNode": _NUMBERS | frozenset(KEY_TYPES),
     "FunctionNode": _FUNCTIONS,
+    "ConstructorFromReduceNode": frozenset(
+        {"datetime.timedelta", "datetime.timezone", "zoneinfo.ZoneInfo"}
+    ),
     "ObjectNode": frozenset(),
 }
 """Kinds of objects in models, as skops calls them, with the names of their types; objects of the
 last kind are those of classes. The other kinds of skops call functions that a file names."""
 
+_STATES = {"DatetimeTZDtype": frozenset({"tz", "unit"})}
+"""What objects are restored from, for classes that restore them from other values than their
+attributes."""
 
 _STORE = dis.opmap["STORE_ATTR"]
 
@@ -166,8 +176,8 @@ def class_named(name: str) -> Any:
         return None
     try:
         found = getattr(import_module(module), own, None)
-    except ModuleNotFoundError:
-        if is_listed:
+    except ImportError as error:
+        if is_listed or error.name == "skrub":
             raise
         return None
     if not isinstance(found, type) or f"{found.__module__}.{found.__qualname__}" != name:
@@ -200,6 +210,8 @@ def unfit_attribute(name: str, given: Iterable[str]) -> str | None:
 @cache
 def _attributes(kind: Any) -> tuple[frozenset[str], frozenset[str]]:
     """Return the names of the attributes that objects of a class may have, and must have."""
+    if (state := _STATES.get(kind.__name__)) is not None:
+        return state, state
     held = {name: of for base in reversed(kind.__mro__) for name, of in vars(base).items()}
     declared, assigned = set[str](), {"feature_names_in_", "n_features_in_", "_sklearn_version"}
     for base in kind.__mro__[:-1]:
