@@ -14,7 +14,7 @@ from experiments.learned_objectives import Sample
 from experiments.problems import Array
 from mercer._gram.factors import definite_factor, log_determinant
 from mercer.kernels import Gaussian
-from mercer.probabilistic._objectives import JointMAP, Objective, PenalizedRisk
+from mercer.probabilistic._objectives import BayesianObjective, JointMAP, PenalizedRisk
 from mercer.probabilistic._searches import optimize_weights
 
 BLOCK = "building block"
@@ -194,7 +194,7 @@ def optima(data: Sample, *, n_starts: int) -> Measures:
     generator = np.random.default_rng(data.seed)
     p = len(data.kernels)
     starts = 10.0 ** generator.uniform(-3.0, 0.5, size=(n_starts, p))
-    goals: dict[str, Objective] = {
+    goals: dict[str, BayesianObjective] = {
         "map": JointMAP(data.likelihood, 0.1),
         "map_2": JointMAP(data.likelihood, 2.0),
         "mkl": PenalizedRisk(data.likelihood),

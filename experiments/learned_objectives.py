@@ -57,7 +57,7 @@ class Sample:
         """The Gram matrices of the dictionary, which have unit diagonals."""
         return base_grams(Samples(self.train[0], len(self.kernels)), self.kernels, centered=False)
 
-    def problem(self, objective: objectives.Objective) -> objectives.Problem:
+    def problem(self, objective: objectives.BayesianObjective) -> objectives.Problem:
         """Return an objective on the training data."""
         return objectives.Problem(objective, self.grams, self.train[1][:, None])
 

@@ -16,8 +16,8 @@ from mercer._gram.kernel_products import BaseGrams, GramsWithIdentity
 from mercer.probabilistic._descent import Minimum, minimize
 from mercer.probabilistic._likelihoods import GaussianLikelihood, Likelihood
 from mercer.probabilistic._objectives import (
+    BayesianObjective,
     JointMAP,
-    Objective,
     PenalizedRisk,
     Problem,
     VariationalBound,
@@ -180,7 +180,7 @@ class _Objectives:
             tangent=tangent,
         )
 
-    def _minimum(self, objective: Objective, grams: BaseGrams, weights: Array) -> Minimum:
+    def _minimum(self, objective: BayesianObjective, grams: BaseGrams, weights: Array) -> Minimum:
         """Minimize an objective over the latent values."""
         problem = Problem(objective, grams, self.Y)
         return minimize(problem, problem.start(weights), free=False, tol=_TOL, max_iter=_MAX_ITER)

@@ -12,8 +12,8 @@ from scipy.spatial.distance import pdist
 
 from experiments.problems import Array
 from mercer._gram.samples import Samples
-from mercer._search.kernel_objectives import InnerProduct, Sensitivity
-from mercer._search.parameter_search import Candidate, FamilySearch
+from mercer._search.kernel_objectives import Sensitivity, TargetProduct
+from mercer._search.parameter_search import BestKernel, FamilySearch
 from mercer.kernels import Kernel
 
 # The widths that the search of Afkanpour et al. (2013), appendix B.2, starts from.
@@ -29,7 +29,7 @@ class RecordingSearch(FamilySearch):
         self.asked: list[Array] = []
         self.found: list[float] = []
 
-    def best(self, objective: InnerProduct) -> Candidate:
+    def best(self, objective: TargetProduct) -> BestKernel:
         """See :meth:`FamilySearch.best`."""
         candidate = self.inner.best(objective)
         self.asked.append(pair_weights(objective.P, self.samples))

@@ -18,7 +18,7 @@ from mercer.kernels import Gaussian
 from mercer.probabilistic._descent import Minimum, minimize
 from mercer.probabilistic._majorizer import Majorizer, Point
 from mercer.probabilistic._objectives import (
-    Objective,
+    BayesianObjective,
     Problem,
 )
 from mercer.probabilistic._searches import optimize_weights
@@ -56,10 +56,10 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class WithoutCurvature(Objective):
+class WithoutCurvature(BayesianObjective):
     """An objective without the curvature of its log-determinants, which lengthens steps."""
 
-    of: Objective
+    of: BayesianObjective
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "deviance", self.of.deviance)
@@ -177,7 +177,7 @@ def alternation(problem: Problem, *, most: int) -> Measures:
     return profile.trace.measures()
 
 
-def case(repeat: int, *, name: str, n_samples: int, objective: Objective) -> Problem:
+def case(repeat: int, *, name: str, n_samples: int, objective: BayesianObjective) -> Problem:
     """Return an objective on random samples, with standardized features and responses."""
     X, y = whole(name)
     rows = np.random.default_rng(repeat).permutation(len(y))[:n_samples]

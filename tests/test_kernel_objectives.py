@@ -19,7 +19,7 @@ from reference import (
 
 from mercer._gram.moments import moments
 from mercer._gram.samples import Samples
-from mercer._search.kernel_objectives import CRITERIA, Dependence, InnerProduct, Sensitivity
+from mercer._search.kernel_objectives import CRITERIA, Dependence, Sensitivity, TargetProduct
 from mercer.kernels import (
     ExponentialPower,
     Gaussian,
@@ -122,7 +122,7 @@ def test_inner_products_with_a_sensitivity(kernel: Kernel) -> None:
         with sklearn.config_context(working_memory=0.5):
             samples = Samples(X, weights=w)
             P = several_parts(samples)
-            objective = InnerProduct(P, samples)
+            objective = TargetProduct(P, samples)
             value, gradient = objective.value_and_gradient(kernel)
         assert_allclose(objective.value(kernel), value, rtol=1e-10)
         roots = np.ones(SEVERAL_TILES) if w is None else np.sqrt(w)

@@ -7,7 +7,6 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_blobs
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.svm import SVC
 
 import mercer
 from mercer import (
@@ -28,10 +27,6 @@ KERNELS = [Gaussian(1.0), Gaussian(4.0)]
 CLASSIFIERS = [
     TwoStageClassifier(UniformCombination(KERNELS)),
     TwoStageClassifier(UniformCombination(KERNELS), approximation="nystroem", n_components=20),
-    TwoStageClassifier(
-        UniformCombination(KERNELS),
-        predictor=SVC(kernel="precomputed"),
-    ),
     KernelStackingClassifier(KERNELS),
     KernelStackingClassifier(KERNELS, approximation="nystroem", n_components=20),
     MKLClassifier(KERNELS),
@@ -44,7 +39,7 @@ CLASSIFIERS = [
 
 
 def name_of(model):
-    settings = [getattr(model, name, "") for name in ("approximation", "predictor")]
+    settings = [getattr(model, name, "") for name in ("approximation",)]
     words = [type(model).__name__, *(str(word) for word in settings if word and word != "auto")]
     return "-".join(words)
 

@@ -16,8 +16,8 @@ from experiments.reporting.section import Finding, claim, rough, table
 from experiments.weight_searches import JITTER, alternation, case, newton, quasi_newton
 from mercer.probabilistic import LaplaceLikelihood, LogisticLikelihood
 from mercer.probabilistic._objectives import (
+    BayesianObjective,
     JointMAP,
-    Objective,
     PenalizedRisk,
     Problem,
     VariationalBound,
@@ -28,7 +28,7 @@ def experiment(small: bool) -> Experiment:
     """Declare MKL, joint MAP and the bound for two classes, and the bound for responses."""
     n_samples, most = (80, 30) if small else (400, 300)
     logistic = LogisticLikelihood()
-    objectives: dict[str, tuple[str, Objective]] = {
+    objectives: dict[str, tuple[str, BayesianObjective]] = {
         "MKL logistic": ("german", PenalizedRisk(logistic)),
         "MAP logistic": ("german", JointMAP(logistic, JITTER)),
         "VB logistic": ("german", VariationalBound(logistic)),

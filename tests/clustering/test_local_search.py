@@ -25,14 +25,14 @@ from mercer._estimators.clustering.local_search import (
     numbered,
     spectral_embedding,
 )
-from mercer._estimators.clustering.partitions import Dependence, Partition
+from mercer._estimators.clustering.partitions import Partition, PartitionHSIC
 
 
 @every_kind
 @either_normalization
 def test_no_single_move_is_left(kind: str, normalize: bool) -> None:
     K, A = gram(0), similarities(4)[kind]
-    problem = Dependence(K, A, normalize)
+    problem = PartitionHSIC(K, A, normalize)
     found = local_search(problem, labeling(0, 4))
     labels = found.partition.labels
     assert found.converged
@@ -45,7 +45,7 @@ def test_no_single_move_is_left(kind: str, normalize: bool) -> None:
 @every_kind
 def test_no_exchange_of_two_labels_is_left(kind: str) -> None:
     K, A = gram(3, n=60), similarities(5)[kind]
-    labels = local_search(Dependence(K, A), labeling(3, 5, n=60)).partition.labels
+    labels = local_search(PartitionHSIC(K, A), labeling(3, 5, n=60)).partition.labels
     objective = dependence(K, A, labels)
     for first in range(5):
         for second in range(first):
@@ -55,7 +55,7 @@ def test_no_exchange_of_two_labels_is_left(kind: str) -> None:
 
 
 def test_gains_below_the_tolerance_are_left() -> None:
-    problem = Dependence(gram(6, n=80), np.eye(5))
+    problem = PartitionHSIC(gram(6, n=80), np.eye(5))
     found = local_search(problem, labeling(6, 5, n=80), tol=1e-3)
     left = found.partition.gains().max()
     assert found.converged
@@ -66,7 +66,7 @@ def test_gains_below_the_tolerance_are_left() -> None:
 def test_numberings_do_not_depend_on_the_unit_of_similarities() -> None:
     """All three clusters differ in rounding alone, relative to the largest similarity."""
     rounding = 1e-15 * np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [2.0, 3.0, 0.0]])
-    problem = Dependence(gram(0, n=6), 1e8 * (np.eye(3) + rounding))
+    problem = PartitionHSIC(gram(0, n=6), 1e8 * (np.eye(3) + rounding))
     labels = np.array([2, 2, 0, 0, 1, 1])
     assert_array_equal(numbered(Partition(problem, labels)).labels, [0, 0, 1, 1, 2, 2])
 
@@ -75,7 +75,7 @@ def test_numberings_do_not_depend_on_the_unit_of_similarities() -> None:
 def test_equivalent_numberings_become_one(kind: str) -> None:
     """The labels are the first of all equivalent ones in lexicographic order."""
     A, labels = similarities(4)[kind], labeling(0, 4)[::-1]
-    problem = Dependence(gram(0), A)
+    problem = PartitionHSIC(gram(0), A)
     symmetries = [
         np.array(p) for p in permutations(range(4)) if np.allclose(A[np.ix_(p, p)], A, atol=1e-12)
     ]
@@ -92,7 +92,7 @@ def test_numbering_of_many_equivalent_clusters(sizes: tuple[int, ...]) -> None:
     group = np.repeat(np.arange(len(sizes)), sizes)
     A = np.eye(len(group)) + (group[:, None] == group)
     order = np.random.default_rng(0).permutation(len(group))
-    found = numbered(Partition(Dependence(np.eye(len(group)), A), order)).labels
+    found = numbered(Partition(PartitionHSIC(np.eye(len(group)), A), order)).labels
     assert_array_equal(A[np.ix_(found, found)], A[np.ix_(order, order)])
     if len(set(sizes)) == 1:
         assert found[0] == 0
@@ -110,7 +110,7 @@ def test_seeds_leave_no_cluster_empty(k: int, distinct: int) -> None:
 )
 def test_more_initial_partitions_are_never_worse(method: str, distinct: int, kind: str) -> None:
     X = np.random.default_rng(2).normal(size=(distinct, 2))[np.arange(N_SAMPLES) % distinct]
-    problem = Dependence(center(X @ X.T), similarities(6)[kind])
+    problem = PartitionHSIC(center(X @ X.T), similarities(6)[kind])
     objectives = []
     for n_init in (1, 4, 12):
         found = best_local_search(problem, method, SearchSettings(n_init, np.random.RandomState(0)))
@@ -122,16 +122,16 @@ def test_more_initial_partitions_are_never_worse(method: str, distinct: int, kin
 def test_eigenvectors_solve_the_relaxation() -> None:
     """The maximum of tr(Y'KYA) over orthonormal Y is the sum of products of sorted eigenvalues."""
     K, A = gram(0), similarities(4)["chain"]
-    rows = spectral_embedding(Dependence(K, A), np.random.RandomState(0))
+    rows = spectral_embedding(PartitionHSIC(K, A), np.random.RandomState(0))
     pairs = np.linalg.eigvalsh(K)[::-1][:3] * np.linalg.eigvalsh(A)[::-1][:3]
     assert rows.shape == (N_SAMPLES, 3)
     assert_allclose((rows**2).sum(axis=0), pairs, rtol=1e-6)
-    rank_one = spectral_embedding(Dependence(K, np.ones((4, 4))), np.random.RandomState(0))
+    rank_one = spectral_embedding(PartitionHSIC(K, np.ones((4, 4))), np.random.RandomState(0))
     assert rank_one.shape == (N_SAMPLES, 1)
 
 
 def test_clusters_that_a_similarity_does_not_tell_apart_stay_apart() -> None:
     A = np.eye(4)
     A[:3, :3] = 1.0
-    partition = Partition(Dependence(gram(0, n=7), A), np.array([2, 2, 3, 0, 0, 1, 1]))
+    partition = Partition(PartitionHSIC(gram(0, n=7), A), np.array([2, 2, 3, 0, 0, 1, 1]))
     assert_array_equal(numbered(partition).labels, [0, 0, 3, 1, 1, 2, 2])

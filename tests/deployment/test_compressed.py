@@ -24,7 +24,6 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVR
 from sklearn.utils import check_array
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -41,7 +40,7 @@ from mercer._files.deployment.compressed import (
     CompressedClassifier,
     CompressedRegressor,
 )
-from mercer.kernels import Gaussian, Laplacian
+from mercer.kernels import Gaussian
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:With .* centers, the error grows"),
@@ -191,13 +190,6 @@ class TestEstimators:
             codes = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
             assert_array_equal(small.classes_[codes], chosen)
         assert not hasattr(compress(fitted("two classes", "Bayesian"), X), "predict_proba")
-
-    def test_predictors_of_other_libraries_are_functions_of_kernels(self) -> None:
-        learner = UniformCombination([Laplacian(3.0)])
-        model = TwoStageRegressor(learner, predictor=SVR(kernel="precomputed"))
-        model.fit(X, responses(X))
-        small = compress(model, MANY, n_components=80)
-        assert np.corrcoef(small.predict(NEW), model.predict(NEW))[0, 1] > 0.97
 
 
 class TestRefusals:

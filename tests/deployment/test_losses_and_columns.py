@@ -12,7 +12,6 @@ from mercer import (
     KernelOrdinalClassifier,
     KernelPoissonRegressor,
     KernelStackingClassifier,
-    TwoStageClassifier,
     TwoStageRegressor,
     UniformCombination,
     compress,
@@ -52,8 +51,7 @@ def in_runtime(model: Any, X: np.ndarray, **settings: Any) -> list[Any]:
 
 class TestGeneralizedMachines:
     def test_expected_counts(self) -> None:
-        machine = KernelPoissonRegressor("precomputed")
-        model = TwoStageRegressor(UniformCombination([KERNEL]), predictor=machine).fit(X, COUNTS)
+        model = KernelPoissonRegressor([KERNEL]).fit(X, COUNTS)
         expected = model.predict(NEW)
         small = compress(model, MANY, n_components=80)
         assert_allclose(small.predict(NEW), expected, rtol=0.1)
@@ -78,10 +76,8 @@ class TestGeneralizedMachines:
 
     def test_grades_are_refused(self) -> None:
         pytest.importorskip("skl2onnx")
-        machine = KernelOrdinalClassifier("precomputed")
-        model = TwoStageClassifier(UniformCombination([KERNEL]), predictor=machine)
-        model.fit(X, GRADES)
-        name = "TwoStageClassifier"
+        model = KernelOrdinalClassifier([KERNEL]).fit(X, GRADES)
+        name = "KernelOrdinalClassifier"
         with pytest.raises(TypeError, match=f"{name} cannot be compressed: its grades lie"):
             compress(model, X)
         with pytest.raises(TypeError, match=f"{name} has no operators in ONNX: its grades lie"):

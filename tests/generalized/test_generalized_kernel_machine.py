@@ -1,4 +1,4 @@
-"""Generalized kernel machines as second stages on a learned kernel."""
+"""What generalized kernel machines share."""
 
 from typing import Any
 
@@ -11,8 +11,6 @@ from mercer import (
     KernelLogisticRegression,
     KernelOrdinalClassifier,
     KernelPoissonRegressor,
-    TwoStageClassifier,
-    TwoStageRegressor,
     UniformCombination,
 )
 from mercer._gram import memory
@@ -20,74 +18,24 @@ from mercer.inspection import shapley_values
 from mercer.kernels import Gaussian, Laplacian
 
 X, LABELS = make_moons(120, noise=0.3, random_state=0)
-KERNELS = [Gaussian(1.0), Laplacian(2.0)]
+MACHINES = [KernelLogisticRegression(), KernelPoissonRegressor(), KernelOrdinalClassifier()]
 COUNTS = np.random.default_rng(0).poisson(np.exp(X[:, 0]))
 
 
-def test_it_is_the_machine_on_the_learned_kernel() -> None:
-    learner = UniformCombination(KERNELS)
-    model = TwoStageClassifier(learner, predictor=KernelLogisticRegression("precomputed"))
-    model.fit(X[:80], LABELS[:80])
-    gram = model.learner_.transform(X[:80])
-    alone = KernelLogisticRegression("precomputed").fit(gram, LABELS[:80])
-    rows = model.learner_.transform(X[80:])
-    assert_allclose(model.predict_proba(X[80:]), alone.predict_proba(rows))
-    assert model.predictor_.alpha_ == alone.alpha_
-    assert model.predict_set(X[80:]).shape == (40, 2)
-    assert model.held_out_classifier().samples_.shape == (80, 1)
-
-
-def test_counts_and_grades_have_a_learned_kernel() -> None:
-    counted = TwoStageRegressor(
-        UniformCombination(KERNELS, task="regression"),
-        predictor=KernelPoissonRegressor("precomputed"),
-    ).fit(X, COUNTS)
-    assert counted.predict(X).min() > 0.0
-    grades = np.digitize(X[:, 0], [-0.5, 0.5, 1.5])
-    graded = TwoStageClassifier(predictor=KernelOrdinalClassifier("precomputed")).fit(X, grades)
-    assert graded.score(X, grades) > 0.8
-
-
-def test_groups_and_weights_reach_the_machine() -> None:
-    groups, weights = np.arange(120) // 4, np.where(np.arange(120) % 5 == 0, 0.0, 2.0)
-    learner = UniformCombination(KERNELS)
-    model = TwoStageClassifier(learner, predictor=KernelLogisticRegression("precomputed"))
-    model.fit(X, LABELS, sample_weight=weights, groups=groups)
-    rows = np.flatnonzero(weights)
-    alone = KernelLogisticRegression("precomputed")
-    alone.fit(model.learner_.transform(X[rows]), LABELS[rows], weights[rows], groups[rows])
-    assert model.predictor_.loo_deviance_ == pytest.approx(alone.loo_deviance_)
-    assert model.held_out_classifier().samples_[:, 0].tolist() == rows.tolist()
-
-
-MACHINES = [KernelLogisticRegression(), KernelPoissonRegressor(), KernelOrdinalClassifier()]
-MODELS: dict[str, Any] = {
-    "classes": (
-        TwoStageClassifier(
-            UniformCombination(KERNELS), predictor=KernelLogisticRegression("precomputed")
-        ),
-        LABELS,
-        "decision_function",
-    ),
-    "counts": (
-        TwoStageRegressor(
-            UniformCombination(KERNELS, task="regression"),
-            predictor=KernelPoissonRegressor("precomputed"),
-        ),
-        COUNTS,
-        "predict",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_explanations_are_those_of_the_machine(name: str) -> None:
-    model, y, method = MODELS[name]
-    model.fit(X, y)
+@pytest.mark.parametrize(
+    ("machine", "y", "scale"),
+    [(KernelLogisticRegression, LABELS, "log-odds"), (KernelPoissonRegressor, COUNTS, "log rate")],
+)
+def test_explanations_are_those_of_a_machine_on_a_learned_kernel(
+    machine: Any, y: np.ndarray, scale: str
+) -> None:
+    task = "regression" if scale == "log rate" else "classification"
+    learner = UniformCombination([Gaussian(1.0), Laplacian(2.0)], task=task).fit(X, y)
+    model = machine([learner.kernel_]).fit(X, y)
+    counts = scale == "log rate"
+    values = np.log(model.predict(X)) if counts else model.decision_function(X)
     expansion = model.kernel_expansion()
-    values = getattr(model, method)(X)
-    values = np.log(values) if name == "counts" else values
-    assert expansion.scale == {"classes": "log-odds", "counts": "log rate"}[name]
+    assert expansion.scale == scale
     assert_allclose(expansion(X)[:, 0], values, atol=1e-9)
     found = shapley_values(model, X[:3], X[5:30], n_permutations="all")
     total = np.ravel(found.values.sum(axis=1) + found.base_value)

@@ -272,22 +272,6 @@ def test_contributions_add_up_on_the_scale_of_the_predictions(name: str) -> None
     np.testing.assert_allclose(scores, expected, atol=1e-8 if scale == "response" else 1e-9)
 
 
-def test_predictors_of_other_packages_are_functions() -> None:
-    from sklearn.kernel_ridge import KernelRidge
-    from sklearn.svm import SVC
-
-    learner = UniformCombination([Gaussian(2.0)])
-    ridge = TwoStageRegressor(learner, predictor=KernelRidge(kernel="precomputed"))
-    found = shapley_values(ridge.fit(X_RESPONSE, Y_RESPONSE), X_RESPONSE[:3])
-    np.testing.assert_allclose(found.predictions, ridge.predict(X_RESPONSE[:3]), atol=1e-10)
-    machine = TwoStageClassifier(learner, predictor=SVC(kernel="precomputed"))
-    for X, y in ((X_CANCER, Y_CANCER[:120]), (X_IRIS, Y_IRIS)):
-        scores = shapley_values(machine.fit(X, y), X[:3])
-        assert scores.scale == "decision value"
-        expected = machine.decision_function(X[:3])
-        np.testing.assert_allclose(scores.predictions, expected, atol=1e-10)
-
-
 class TestBadInput:
     model = ridge_on(Gaussian(2.0), X_RESPONSE, Y_RESPONSE)
 

@@ -8,7 +8,6 @@ import pytest
 from explanation_cases import responses, ridge_on
 from numpy.testing import assert_allclose
 from sklearn.exceptions import NotFittedError
-from sklearn.kernel_ridge import KernelRidge
 from sklearn.pipeline import make_pipeline
 
 from mercer import (
@@ -129,12 +128,9 @@ class TestBadInput:
     @pytest.mark.parametrize(
         "model",
         [
-            TwoStageRegressor(
-                UniformCombination([Gaussian(2.0)]), predictor=KernelRidge(kernel="precomputed")
-            ),
             TwoStageClassifier(UniformCombination([Gaussian(2.0)])),
         ],
-        ids=["predictor of another package", "votes"],
+        ids=["votes"],
     )
     def test_predictions_that_are_no_sums_over_rows(self, model: Any) -> None:
         with pytest.raises(TypeError, match="No part of the prediction is a sum over training"):

@@ -55,11 +55,6 @@ def test_two_stages_learn_nothing_from_noise() -> None:
     assert classifier.cv_results_["mean_test_score"].max() < 0.6
 
 
-def test_several_labels_are_refused() -> None:
-    with pytest.raises(ValueError, match="ForestKernel learns no kernel for several labels"):
-        TwoStageClassifier(fewer()).fit(X, np.column_stack([CLASSES, COINS]))
-
-
 def test_stacks_learn_nothing_from_noise() -> None:
     model = KernelStackingRegressor([fewer("extra-trees")]).fit(X, NOISE)
     assert 0.97 < model.candidates_[0].loo_error < 1.05

@@ -9,7 +9,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.svm import SVR
 
 import mercer
 from mercer import (
@@ -124,67 +123,6 @@ class TestFeatures:
         assert np.mean((model.predict(table[:1000]) - table[:1000, 0]) ** 2) < 0.01
 
 
-class TestRefit:
-    @pytest.mark.parametrize(
-        "model",
-        [
-            TwoStageRegressor(KERNEL, **FEATURES),
-            KernelStackingRegressor([Gaussian(2.0)], **FEATURES),
-            KernelStackingClassifier([Gaussian(2.0)], **FEATURES),
-        ],
-        ids=lambda model: type(model).__name__,
-    )
-    def test_it_is_needed_where_the_world_has_changed(self, model: Any) -> None:
-        y = LABELS if isinstance(model, KernelStackingClassifier) else Y
-        model = prepared(model, X[OLD], y[OLD])
-        changed = prepared(model, X[OLD], y[OLD])
-        model.update(X[NEW], y[NEW])
-        assert model.needs_refit_ is False
-        changed.update(X[NEW] + [2.0, 0.0, 0.0], y[NEW])
-        assert changed.needs_refit_ is True
-
-    def test_errors_add_up_over_updates(self) -> None:
-        model = prepared(TwoStageRegressor(KERNEL, **FEATURES), X[OLD], Y[OLD])
-        answers = [model.update(X[[row]], Y[[row]] + 1.5).needs_refit_ for row in range(N, N + 12)]
-        assert answers[0] is False
-        assert answers[-1] is True
-
-    @pytest.mark.parametrize("estimator", [TwoStageRegressor, KernelStackingRegressor])
-    def test_units_of_responses_do_not_matter(self, estimator: Any) -> None:
-        """Only the first response has changed."""
-        both = np.column_stack([Y, np.random.default_rng(1).normal(size=140)])
-        argument = KERNEL if estimator is TwoStageRegressor else [Gaussian(2.0)]
-        for units in ([1.0, 1.0], [1e-6, 1e6], [1e6, 1e6]):
-            model = prepared(estimator(argument, **FEATURES), X[OLD], units * both[OLD])
-            assert deepcopy(model).update(X[NEW], units * both[NEW]).needs_refit_ is False
-            assert model.update(X[NEW] * [-1.0, 1.0, 1.0], units * both[NEW]).needs_refit_ is True
-
-    @pytest.mark.parametrize("estimator", [TwoStageRegressor, KernelStackingRegressor])
-    def test_easy_rows_do_not_make_later_ones_worse(self, estimator: Any) -> None:
-        argument = KERNEL if estimator is TwoStageRegressor else [Gaussian(2.0)]
-        model = prepared(estimator(argument, **FEATURES), X[OLD], Y[OLD])
-        easy = np.tile(X[OLD], (2, 1))
-        assert model.update(easy, model.predict(easy) + 1e-3).needs_refit_ is False
-        later = np.tile(X[NEW], (5, 1))
-        assert model.update(later, np.tile(Y[NEW], 5)).needs_refit_ is False
-
-    def test_rows_of_weight_zero_ask_for_nothing(self) -> None:
-        model = prepared(TwoStageRegressor(KERNEL, **FEATURES), X[OLD], Y[OLD])
-        there = np.arange(60) < 30
-        model.update(X[NEW], np.where(there, Y[NEW], 1e3), sample_weight=there.astype(float))
-        assert model.needs_refit_ is False
-
-    def test_noise_seldom_asks_for_a_refit(self) -> None:
-        asked = 0
-        for seed in range(40):
-            rng = np.random.default_rng(seed)
-            table, y = rng.normal(size=(100, 2)), rng.normal(size=100)
-            model = TwoStageRegressor(KERNEL, alpha=[10.0], **FEATURES)
-            model = prepared(model, table[:60], y[:60])
-            asked += bool(model.update(table[60:], y[60:]).needs_refit_)
-        assert asked <= 3
-
-
 class TestBadInput:
     MODEL = TwoStageRegressor(KERNEL, alpha=0.1, **FEATURES)
 
@@ -224,7 +162,6 @@ class TestBadInput:
             (TwoStageRegressor(KERNEL, alpha=0.1), Y),
             (TwoStageClassifier(KERNEL, C=1.0), LABELS),
             (KernelStackingRegressor([Gaussian(2.0)]), Y),
-            (TwoStageRegressor(KERNEL, predictor=SVR(kernel="precomputed")), Y),
         ):
             model.fit(X, y)
             for method in (model.update, model.prepare_updates):
@@ -258,5 +195,3 @@ def test_saved_models_are_updated(tmp_path: Path) -> None:
         mercer.save(model.prepare_updates(X[OLD], y[OLD]), tmp_path / "model.skops")
         loaded = mercer.load(tmp_path / "model.skops").update(X[NEW], y[NEW])
         assert_array_equal(loaded.predict(FRESH), model.update(X[NEW], y[NEW]).predict(FRESH))
-        mercer.save(loaded, tmp_path / "model.skops")
-        assert mercer.load(tmp_path / "model.skops").needs_refit_ == model.needs_refit_

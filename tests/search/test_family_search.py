@@ -12,7 +12,7 @@ from search_cases import clusters, sensitivity
 
 from mercer._gram.samples import Samples
 from mercer._search.family_search import FixedSearch, GradientSearch, family_search
-from mercer._search.kernel_objectives import InnerProduct, Sensitivity
+from mercer._search.kernel_objectives import Sensitivity, TargetProduct
 from mercer._search.mesh_search import MeshSearch
 from mercer._search.parameter_search import WidthPenalty
 from mercer.kernels import (
@@ -62,7 +62,7 @@ def test_gradient_search_stays_within_bounds(family: Kernel, start: float | None
     X, (P, whole) = np.random.default_rng(0).normal(size=(30, 2)), sensitivity(30, 3)
     family = family.bind(X)
     at = None if start is None else np.full(family.theta.size, start)
-    found = GradientSearch(family, Samples(X), start=at).best(InnerProduct(P, Samples(X)))
+    found = GradientSearch(family, Samples(X), start=at).best(TargetProduct(P, Samples(X)))
     low, high = family.log_bounds(X).T
     assert (found.kernel.theta >= low - 1e-12).all()
     assert (found.kernel.theta <= high + 1e-12).all()
@@ -81,7 +81,7 @@ def test_a_refined_search_ends_at_the_end_of_the_interval_that_is_next_to_the_pe
 ) -> None:
     """The peak on the mesh is about 1e-6 below (second case) or above (first) the exact one."""
     X, (P, _) = np.random.default_rng(seed).normal(size=(30, 1)), sensitivity(30, seed)
-    objective = InnerProduct(P, Samples(X))
+    objective = TargetProduct(P, Samples(X))
 
     def best_in(low: float, high: float) -> float:
         limited = family(bounds=tuple(np.exp([low, high])))
@@ -124,7 +124,7 @@ def test_greedy_steps_balance_product_and_cost_about_the_best_common_width(form:
     for strength in (1e4, 1.0, 0.1):
         penalty = WidthPenalty(strength, form)
         search = family_search(family, Samples(X), start=far, width_penalty=penalty)
-        found = search.best(InnerProduct(P, search.samples))
+        found = search.best(TargetProduct(P, search.samples))
         theta = found.kernel.theta
         if strength > 1.0:
             assert_allclose(theta, best, atol=1e-2)

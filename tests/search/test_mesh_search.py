@@ -14,7 +14,7 @@ from search_cases import clusters, sensitivity
 from mercer._gram.distance_histograms import UniformMesh
 from mercer._gram.samples import Samples
 from mercer._search import mesh_search
-from mercer._search.kernel_objectives import InnerProduct, Sensitivity
+from mercer._search.kernel_objectives import Sensitivity, TargetProduct
 from mercer._search.mesh_search import (
     MeshSearch,
     _convex_bound,
@@ -62,7 +62,7 @@ def test_proven_gap_bounds_a_scan_of_the_exact_objective(family: Radial, seed: i
     n = 40
     X, (P, whole) = clusters(n, seed), sensitivity(n, seed + 100)
     search = MeshSearch(family, Samples(X), certificate=True)
-    found = search.best(InnerProduct(P, search.samples))
+    found = search.best(TargetProduct(P, search.samples))
     assert found.gap is not None
     values = exact_scan(family, X, whole, search.log_bounds)
     assert values.max() <= found.value + found.gap
@@ -155,7 +155,7 @@ def test_proven_gap_of_a_frequency(seed: int) -> None:
     P, whole = sensitivity(n, seed)
     family = Dirichlet(bounds=(0.05, 25.0))
     search, proven = (MeshSearch(family, Samples(X), certificate=c) for c in (False, True))
-    found, bounded = (each.best(InnerProduct(P, each.samples)) for each in (search, proven))
+    found, bounded = (each.best(TargetProduct(P, each.samples)) for each in (search, proven))
     values = exact_scan(family, X, whole, search.log_bounds)
     assert_allclose(bounded.value, np.sum(whole * bounded.kernel(X)), rtol=0.0, atol=2e-3)
     assert bounded.gap is not None
@@ -190,7 +190,7 @@ def test_bound_of_a_frequency_holds_on_any_weights(seed: int) -> None:
 def test_an_interval_of_one_point(family: Radial) -> None:
     X, (P, whole) = clusters(20, 0, d=1), sensitivity(20, 0)
     search = MeshSearch(family, Samples(X), certificate=True)
-    found = search.best(InnerProduct(P, search.samples))
+    found = search.best(TargetProduct(P, search.samples))
     assert_allclose(found.kernel.theta, np.log([2.0]), atol=1e-9)
     assert_allclose(found.value, np.sum(whole * found.kernel(X)), atol=1e-3)
 
@@ -212,7 +212,7 @@ def test_sensitivities_in_parts_are_searched_as_their_sum() -> None:
         )
         whole = 0.1 * F @ F.T + identity * (np.eye(n) - 1.0 / n)
         whole += sum(c * center(K) for c, K in zip(coefficients, grams, strict=False))
-        found = search.best(InnerProduct(P, search.samples))
+        found = search.best(TargetProduct(P, search.samples))
         size = 1e-5 * np.abs(whole).sum()
         exact = np.sum(whole * (found.kernel(X) - 1.0))
         assert_allclose(found.value, exact, rtol=0, atol=size)

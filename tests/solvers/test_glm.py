@@ -19,7 +19,7 @@ from mercer._solvers.glm_fit import GeneralizedMachine, fit_machine
 from mercer._solvers.glm_left_out import left_out_predictors
 from mercer._solvers.likelihoods import (
     Bernoulli,
-    Likelihood,
+    GLMLikelihood,
     OrderedLogit,
     Poisson,
     bounded_probabilities,
@@ -32,7 +32,7 @@ NAMES = ("classes", "counts", "grades")
 
 def likelihood(
     name: str, f: np.ndarray, rng: np.random.Generator, *, weighted: bool = False
-) -> Likelihood:
+) -> GLMLikelihood:
     """Targets drawn from a function's values."""
     n = len(f)
     weights = SampleWeights(rng.uniform(0.5, 2.0, n)) if weighted else UnitWeights(n)
@@ -48,7 +48,7 @@ def likelihood(
 
 def problem(
     name: str, n: int = 60, seed: int = 0, *, weighted: bool = False
-) -> tuple[np.ndarray, Likelihood]:
+) -> tuple[np.ndarray, GLMLikelihood]:
     """A centered Gram matrix, and targets that a function of the same features is behind."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
@@ -59,7 +59,7 @@ def problem(
 def refitted(
     gram: np.ndarray,
     machine: GeneralizedMachine,
-    given: Likelihood,
+    given: GLMLikelihood,
     resampling: Resampling | None = None,
 ) -> np.ndarray:
     """Linear predictors of samples under machines that are fitted without them."""
@@ -72,7 +72,7 @@ def refitted(
     return given.bounded(eta)
 
 
-def deviance(given: Likelihood, eta: np.ndarray) -> float:
+def deviance(given: GLMLikelihood, eta: np.ndarray) -> float:
     if isinstance(given, OrderedLogit):
         losses = log_losses(bounded_probabilities(given.means(eta), len(given)), given.y)
     else:
@@ -80,7 +80,7 @@ def deviance(given: Likelihood, eta: np.ndarray) -> float:
     return 2.0 * float(given.weights.mean(losses))
 
 
-def best(gram: np.ndarray, given: Likelihood) -> GLMFit:
+def best(gram: np.ndarray, given: GLMLikelihood) -> GLMFit:
     solver = GLM(gram, [given], as_resampling(None, len(gram)))
     return solver.best(lambda eta, rows: deviance(given.take(rows), eta[0]))
 
@@ -137,7 +137,7 @@ def test_the_only_sample_of_a_class_is_bounded_where_it_is_left_out() -> None:
 # --- fits --------------------------------------------------------------------------------------
 
 
-def violation(gram: np.ndarray, given: Likelihood, machine: GeneralizedMachine) -> float:
+def violation(gram: np.ndarray, given: GLMLikelihood, machine: GeneralizedMachine) -> float:
     """How far coefficients are from the slopes that they are at the optimum, relatively."""
     gradient = given.derivatives(machine.linear_predictors(gram)).gradient
     size = np.abs(gradient[:, 0]).max() + 1e-12
@@ -184,7 +184,7 @@ def test_indefinite_matrices_are_refused() -> None:
         fit_machine(gram - 0.5 * np.eye(len(gram)), given, 1e-3)
 
 
-def levels_of(given: Likelihood, rng: np.random.Generator) -> np.ndarray:
+def levels_of(given: GLMLikelihood, rng: np.random.Generator) -> np.ndarray:
     return given.start() + 0.3 * rng.normal() - 0.2 * np.arange(len(given.start()))
 
 
@@ -240,7 +240,7 @@ def test_levels_out_of_order_have_an_infinite_loss() -> None:
     ],
     ids=["zeros", "ones", "no counts", "a grade between"],
 )
-def test_absent_classes_are_not_estimable(absent: Likelihood) -> None:
+def test_absent_classes_are_not_estimable(absent: GLMLikelihood) -> None:
     assert not absent.is_estimable
 
 

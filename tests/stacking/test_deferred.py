@@ -28,7 +28,7 @@ from mercer import (
     load,
     save,
 )
-from mercer._estimators.stacking import left_out
+from mercer._estimators.stacking import left_out_predictions
 from mercer._estimators.stacking.candidates import learn_widths
 from mercer.kernels import Gaussian
 
@@ -62,7 +62,7 @@ def test_several_threads_read_them(small: Any) -> None:
 
 def test_they_are_computed_again_after_a_failure(small: Any) -> None:
     with (
-        patch.object(left_out, "left_out_predictions", side_effect=MemoryError),
+        patch.object(left_out_predictions, "left_out_predictions", side_effect=MemoryError),
         pytest.raises(MemoryError),
     ):
         _ = small.loo_score_
@@ -76,13 +76,13 @@ COPIES = pytest.mark.parametrize(
 
 @COPIES
 def test_copies_compute_them_when_they_are_read(small: Any, copied: Any) -> None:
-    with patch.object(left_out, "left_out_predictions", side_effect=AssertionError):
+    with patch.object(left_out_predictions, "left_out_predictions", side_effect=AssertionError):
         other = copied(small)
     assert not NAMES & set(dir(other))
     found = other.loo_predictions_
     assert not NAMES & set(dir(small)) or copied is copy.copy  # It shares them.
     np.testing.assert_array_equal(found, small.loo_predictions_)
-    with patch.object(left_out, "left_out_predictions", side_effect=AssertionError):
+    with patch.object(left_out_predictions, "left_out_predictions", side_effect=AssertionError):
         np.testing.assert_array_equal(copied(small).loo_predictions_, found)
 
 
@@ -97,7 +97,7 @@ def test_copies_do_not_depend_on_the_model() -> None:
 
 
 def test_displays_show_what_is_known(small: Any) -> None:
-    with patch.object(left_out, "left_out_predictions", side_effect=AssertionError):
+    with patch.object(left_out_predictions, "left_out_predictions", side_effect=AssertionError):
         shown = repr(small) + small._repr_html_() + make_pipeline(small)._repr_html_()
         assert "Left-out rows" not in shown
         assert not NAMES & {name for name, _ in getmembers(small)}
@@ -113,7 +113,7 @@ def read_in_another_thread(model: Any) -> Iterator[tuple[Future[float], Event]]:
     Other processes do not wait.
     """
     parent, begun, ended = os.getpid(), Event(), Event()
-    compute = left_out.left_out_predictions
+    compute = left_out_predictions.left_out_predictions
 
     def slow(*args: Any) -> Any:
         if os.getpid() == parent:
@@ -121,7 +121,7 @@ def read_in_another_thread(model: Any) -> Iterator[tuple[Future[float], Event]]:
             assert ended.wait(60)
         return compute(*args)
 
-    slowly = patch.object(left_out, "left_out_predictions", slow)
+    slowly = patch.object(left_out_predictions, "left_out_predictions", slow)
     with ThreadPoolExecutor(1) as pool, slowly:
         reading = pool.submit(lambda: model.loo_score_)
         assert begun.wait(60)
@@ -157,13 +157,13 @@ def test_pickles_hold_little_more_than_the_model(small: Any) -> None:
 def test_saved_models_have_them(small: Any, tmp_path: Path) -> None:
     save(make_pipeline(small), tmp_path / "model")
     loaded = load(tmp_path / "model")[-1]
-    with patch.object(left_out, "left_out_predictions", side_effect=AssertionError):
+    with patch.object(left_out_predictions, "left_out_predictions", side_effect=AssertionError):
         np.testing.assert_array_equal(loaded.loo_predictions_, small.loo_predictions_)
         assert loaded.loo_score_ == small.loo_score_
 
 
 def test_models_are_saved_without_them(small: Any, tmp_path: Path) -> None:
-    with patch.object(left_out, "left_out_predictions", side_effect=AssertionError):
+    with patch.object(left_out_predictions, "left_out_predictions", side_effect=AssertionError):
         save(small, tmp_path / "model", complete=False)
     loaded = load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict(X[90:]), small.predict(X[90:]))
@@ -226,7 +226,7 @@ def test_halves_take_the_kernels_that_were_learned_from_them() -> None:
             return KernelStackingRegressor().fit(skewed, RESPONSES[:80]).loo_predictions_
 
     shared, n_shared = predictions(), sorted(learned)
-    with patch.object(left_out, "kernels_learned_from", lambda *_: {}):
+    with patch.object(left_out_predictions, "kernels_learned_from", lambda *_: {}):
         alone = predictions()
     # Searches from kernels of quarters end elsewhere than the first searches on halves.
     assert np.corrcoef(shared, alone)[0, 1] > 0.995

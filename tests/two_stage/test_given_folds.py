@@ -7,13 +7,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import kernel_ridge
 from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, TimeSeriesSplit
-from sklearn.svm import SVC
 from two_stage_cases import isotropic, shuffled
 
 from mercer._data.folds import sample_rows
 from mercer._estimators.learners import ContinuousAlignment, UniformCombination
 from mercer._estimators.two_stage import (
-    TwoStageClassifier,
     TwoStageRegressor,
     kernel_choice,
     two_stage,
@@ -168,38 +166,10 @@ def test_forms_are_compared_in_given_folds(monkeypatch: pytest.MonkeyPatch) -> N
             assert_array_equal(part, rows)
 
 
-@pytest.mark.parametrize(
-    "model",
-    [TwoStageRegressor(alpha=1.0), TwoStageClassifier(predictor=SVC(kernel="precomputed"))],
-    ids=str,
-)
-def test_folds_choose_the_kernel_where_they_choose_no_penalty(model: Any) -> None:
+def test_folds_choose_the_kernel_where_they_choose_no_penalty() -> None:
     X, y, groups = grouped(40, 6, 1)
-    y = y if isinstance(model, TwoStageRegressor) else y > 0.0
+    model = TwoStageRegressor(alpha=1.0)
     alone = model.fit(X, y).candidates_
     by_group = model.set_params(cv=group_folds(X, y, groups)).fit(X, y).candidates_
     model.set_params(cv=None)
     assert by_group[0].loo_error > 2.0 * alone[0].loo_error
-
-
-def test_machines_of_labels_have_folds_of_all_rows_that_were_given() -> None:
-    X, y, groups = grouped(12, 5, 0)
-    Y = np.column_stack([y > 0.0, X[:, 0] > 0.0, y > 1.0]).astype(int)
-    kept = np.arange(60) % 3 > 0
-    learner = UniformCombination([Gaussian(1.0)])
-    weighted = TwoStageClassifier(learner, cv=group_folds(X, y, groups))
-    weighted.fit(X, Y, sample_weight=kept.astype(float))
-    part = [(train[kept[train]], test[kept[test]]) for train, test in group_folds(X, y, groups)]
-    inside = [tuple(np.searchsorted(np.flatnonzero(kept), rows) for rows in pair) for pair in part]
-    expected = TwoStageClassifier(learner, cv=inside).fit(X[kept], Y[kept])
-    assert_allclose(
-        weighted.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"], rtol=1e-12
-    )
-
-
-def test_machines_of_labels_have_their_kernel_chosen_in_given_folds() -> None:
-    X, y, groups = grouped(40, 6, 1)
-    Y = np.column_stack([y > 0.0, X[:, 0] > 0.0, y > 1.0]).astype(int)
-    splits = group_folds(X, y, groups)
-    alone, by_group = (TwoStageClassifier(C=1.0, cv=cv).fit(X, Y) for cv in (None, splits))
-    assert by_group.kernel_ != alone.kernel_

@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import left_out_kernel_ridge
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
-from sklearn.svm import SVC, SVR
 from two_stage_cases import centered, isotropic
 
 from mercer import ContinuousAlignment, TwoStageClassifier, TwoStageRegressor, UniformCombination
@@ -272,16 +271,11 @@ def test_a_regressor_is_that_of_its_learner(
     assert type(model.learner_) is type(form)
 
 
-def test_probabilities_and_predictors(choosing: Callable[[Any], None]) -> None:
+def test_probabilities(choosing: Callable[[Any], None]) -> None:
     choosing(ARD)
     X, y = table(3)
     model = TwoStageClassifier("auto").fit(X, y)
     assert_array_equal(model.predict_proba(X), by_its_own(model, X, y).predict_proba(X))
-    svc = TwoStageClassifier("auto", predictor=SVC(kernel="precomputed")).fit(X, y)
-    assert not hasattr(svc, "C_")
-    same_fit(svc, by_its_own(svc, X, y), X)
-    svr = TwoStageRegressor("auto", predictor=SVR(kernel="precomputed")).fit(*regression())
-    same_fit(svr, by_its_own(svr, *regression()), X)
 
 
 class Uneven(StratifiedKFold):

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, LeaveOneOut, StratifiedKFold, cross_val_score
-from sklearn.svm import SVC, NuSVC
+from sklearn.svm import SVC
 from two_stage_cases import centered, gaussian_stack, shuffled
 
 from mercer._estimators.learners import (
@@ -145,18 +145,6 @@ def test_a_class_that_folds_do_not_train_on_has_a_probability():
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
     assert (proba > 0.0).all()
     np.testing.assert_array_equal(proba.argmax(axis=1), model.predict(X))
-
-
-def test_other_predictors(binary):
-    X, y = binary
-    model = TwoStageClassifier(predictor=NuSVC(kernel="precomputed", nu=0.3)).fit(X, y)
-    assert isinstance(model.predictor_, NuSVC)
-    assert not hasattr(model, "C_")
-    expected = NuSVC(kernel="precomputed", nu=0.3).fit(model.kernel_(X), y)
-    np.testing.assert_allclose(
-        model.decision_function(X[:5]),
-        expected.decision_function(model.kernel_(X[:5], X)),
-    )
 
 
 @pytest.mark.filterwarnings("ignore:Some weights are negative")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import GridSearchCV, GroupKFold
-from sklearn.svm import SVC, SVR
+from sklearn.model_selection import GroupKFold
+from sklearn.svm import SVC
 
 from mercer import (
     ContinuousAlignment,
@@ -16,7 +16,7 @@ from mercer import (
     TwoStageRegressor,
     UniformCombination,
 )
-from mercer._estimators.two_stage import two_stage, two_stage_classifier
+from mercer._estimators.two_stage import two_stage
 from mercer.kernels import Gaussian
 
 X = np.random.default_rng(0).normal(size=(20, 2))
@@ -42,36 +42,25 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for name in ("isotropic_kernels", "choose_form"):
         monkeypatch.setattr(two_stage, name, refuse)
-    monkeypatch.setattr(two_stage_classifier, "isotropic_kernels", refuse)
 
 
 OF_CLASSES: list[tuple[dict[str, Any], str]] = [
-    ({"learner": SVC()}, r"got SVC\(\), which predicts .* predictor=SVC\(kernel='precomputed'\)"),
-    ({"learner": MKLClassifier()}, r"which predicts and learns no kernel.*predictor=SVC\("),
+    ({"learner": SVC()}, r"got SVC\(\), which predicts .* SVC\(kernel='precomputed'\)"),
+    ({"learner": MKLClassifier()}, r"which predicts and learns no kernel.*make_pipeline\("),
     ({"learner": Gaussian(2.0)}, r"a kernel: pass KernelOptimization\(Gaussian\(bandwidth=2.0\)\)"),
     ({"learner": [Gaussian(1.0)]}, r"AlignmentMaximization\(\[...\]\) learns weights"),
     ({"learner": ContinuousAlignment}, r"the class ContinuousAlignment: write ContinuousAlign"),
     ({"learner": 3}, "has no methods `fit` and `transform`"),
     ({"learner": "rbf"}, r"got 'rbf'. UniformCombination\(\['rbf'\]\)"),
     ({"learner": "best"}, r"learner must be 'auto', None or a .*; got 'best'"),
-    ({"predictor": SVC}, r"must be an estimator, such as SVC\(kernel='precomp"),
-    ({"predictor": SVC()}, "must take a precomputed kernel matrix"),
-    ({"predictor": GridSearchCV(SVC(), {"C": [1]})}, "must take a precomputed kernel matrix"),
-    ({"predictor": SVR(kernel="precomputed")}, "must be a classification estimator"),
     ({"C": "best"}, "C must be 'auto'"),
     ({"cv": "many"}, "Expected `cv` as an integer, a cross-validation object"),
     ({"cv": 15}, r"cv=15 folds need .* largest class has \d+: pass cv="),
     ({"cv": HALVES, "approximation": "nystroem"}, "cv has no effect on Nyström"),
-    ({"cv": 5, "predictor": SVM}, "cv .* if a predictor is given"),
-    ({"C": 1.0, "predictor": SVM}, "C .* if a predictor is given"),
-    ({"predictor": SVM, "approximation": "nystroem"}, "needs"),
     ({"C": 2.0, "scoring": "f1"}, r"scoring .* if C is a number: .* or pass C=\[2.0\]"),
 ]
 OF_RESPONSES: list[tuple[dict[str, Any], str]] = [
-    ({"learner": Ridge()}, r"got Ridge\(\).*predictor=SVR\(kernel='precomputed'\)"),
-    ({"predictor": "svr"}, r"must be an estimator, such as SVR\(kernel='precomp"),
-    ({"predictor": SVR()}, "must take a precomputed kernel matrix"),
-    ({"predictor": SVM}, "must be a regression estimator"),
+    ({"learner": Ridge()}, r"got Ridge\(\), which predicts"),
     ({"alpha": -1.0}, "alpha must be 'auto'"),
     ({"approximation": "fast"}, "approximation must be one of"),
     ({"cv": 1}, "cv must be at least 2 folds; got cv=1"),
@@ -80,7 +69,6 @@ OF_RESPONSES: list[tuple[dict[str, Any], str]] = [
     ({"cv": np.arange(20) % 5}, "cv must list pairs of training and held-out samples"),
     ({"cv": [(np.arange(9), [])]}, "Each fold of cv must train on some samples and hold out some"),
     ({"cv": [(np.arange(9), [20])]}, "index 20 is out of bounds"),
-    ({"alpha": 1.0, "predictor": SVR(kernel="precomputed")}, "alpha .* if a predictor is"),
     ({"alpha": 1.0, "cv": HALVES}, r"cv .* if alpha is a number: .* or pass alpha=\[1.0\]"),
     ({"scoring": "balance"}, "'balance' is not a valid scoring value"),
     ({"scoring": "accuracy"}, "'accuracy' does not suit this target"),
@@ -105,20 +93,10 @@ def test_settings_of_regressors_are_refused(settings: dict[str, Any], message: s
     refused(TwoStageRegressor(**settings), X[:, 0], message)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"scoring": "f1"}, "scoring has no effect if samples have several labels"),
-        ({"class_weight": "balanced"}, "class_weight needs one label"),
-    ],
-)
-def test_settings_for_one_label_are_refused(settings: dict[str, Any], message: str) -> None:
-    refused(TwoStageClassifier(**settings), np.column_stack([CLASSES, 1 - CLASSES]), message)
-
-
 def test_targets_are_looked_at_before_any_work() -> None:
     for y, message in (
         (X[:, 0], "Unknown label type"),
+        (np.column_stack([CLASSES, 1 - CLASSES]), "y should be a 1d array"),
         (np.ones(20), "number of classes has to be greater than one; got 1 class"),
         (CLASSES[1:], "Found input variables with inconsistent numbers of samples"),
         (None, "requires y to be passed, but the target y is None"),

@@ -66,7 +66,7 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = Tr
     """
     from skops.io import dumps
 
-    from mercer._estimators.stacking.left_out import LeftOutPredictions, without_fits
+    from mercer._estimators.stacking.left_out_predictions import LeftOutPredictions, without_fits
 
     check_bool("complete", complete)
     for found in [one for _, one in objects_in(model)]:

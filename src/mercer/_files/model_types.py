@@ -50,7 +50,7 @@ _CLASSES = frozenset(
     {
         "mercer._data.weights.SampleWeights",
         "mercer._data.weights.UnitWeights",
-        "mercer._estimators.stacking.left_out.LeftOutPredictions",
+        "mercer._estimators.stacking.left_out_predictions.LeftOutPredictions",
         "mercer._estimators.stacking.table_views.TableViews",
         "mercer_command.logarithms.LogarithmicStack",
         "mercer_command.table_model.TableModel",

@@ -273,7 +273,6 @@ class PredictionSetMixin(ClassesMixin):
         if not hasattr(self, "_held_out"):
             raise ValueError(
                 f"{needed_by} probabilities of held-out samples, which this fit does not have: it "
-                "has a given predictor, several labels, or too few samples, or was saved without "
-                "them."
+                "has several labels or too few samples, or was saved without them."
             )
         return self._held_out

@@ -1,13 +1,12 @@
-"""Updates of fitted predictors with new rows, and a test of whether these are predicted worse."""
+"""Updates of ridge regressions on Nyström features with new rows."""
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import mannwhitneyu
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
@@ -21,11 +20,6 @@ from mercer._data.types import Array, ClassWeight, Features, PerSample, Table
 from mercer._data.validation import check_target_values, check_weights
 from mercer._data.weights import UnitWeights, as_weights, with_class_weights
 from mercer._gram.devices import on_device
-from mercer._model_selection.prediction_sets import HeldOutProbabilities
-
-LEVEL = 0.01
-"""Level of the rank test of whether new rows have larger errors than left-out rows of the fit. If
-they do not, each test rejects with at most this probability."""
 
 SUMS_NEEDED = (
     "The rows of a fit on Nyström features are not kept: call prepare_updates with them first."
@@ -40,25 +34,11 @@ NOT_SUMS = (
 
 
 class UpdatesMixin:
-    """Methods that add new rows to ridge regressions on Nyström features.
+    """Methods that add new rows to ridge regressions on Nyström features."""
 
-    Attributes
-    ----------
-    needs_refit_ : bool or None
-        Whether the new rows, before they were added, were predicted worse than left-out rows of
-        the fit; None if the fit kept no predictions for left-out rows. Set by `update`.
-    """
-
-    needs_refit_: bool | None
     class_weight: ClassWeight
     classes_: Array
-    _conditions: ClassVar[dict[str, str]] = {
-        "needs_refit_": "rows were added with update(X, y) after the fit"
-    }
-    _losses_of_fit: Array | None
-    _units_of_fit: Array
-    _losses_of_updates: Array
-    _left_out_residuals: Callable[[], Array | None]
+    predict: Callable[[Features], Array]
     _sums: Any = None
 
     @on_device
@@ -79,8 +59,7 @@ class UpdatesMixin:
         -------
         self : object
             The updated estimator. It predicts exactly as a fit to the old and new rows with the
-            same kernels, centers, penalties and stacking weights would. `needs_refit_` is true if a
-            new fit is advisable.
+            same kernels, centers, penalties and stacking weights would.
 
         Raises
         ------
@@ -98,17 +77,8 @@ class UpdatesMixin:
         centers, estimators such as trees, transformations of the table, penalties and stacking
         weights are not updated, nor are the calibration of probabilities, intervals, prediction
         sets and `loo_predictions_`. A fit to the Gram matrix of all rows cannot be updated: fit it
-        again.
-
-        `needs_refit_` is the result of a rank test at a level of 1 % [1]_. The test compares the
-        absolute errors, or the log-losses, of the new rows of all updates with the errors of
-        left-out rows of the fit. There is no `partial_fit`, because it would have to start without
-        a fit, and kernels are learned from rows.
-
-        References
-        ----------
-        .. [1] H. B. Mann, D. R. Whitney (1947). On a test of whether one of two random variables is
-           stochastically larger than the other. Annals of Mathematical Statistics 18.
+        again. There is no `partial_fit`, because it would have to start without a fit, and kernels
+        are learned from rows.
 
         Examples
         --------
@@ -117,8 +87,8 @@ class UpdatesMixin:
         >>> X, y = make_friedman1(300, noise=1.0, random_state=0)
         >>> model = TwoStageRegressor(approximation="nystroem", n_components=50)
         >>> model = model.fit(X[:200], y[:200]).prepare_updates(X[:200], y[:200])
-        >>> model.update(X[200:], y[200:]).needs_refit_
-        False
+        >>> model.update(X[200:], y[200:]).predict(X[200:]).shape
+        (100,)
         """
         check_is_fitted(self)
         if isinstance(getattr(self, "class_weight", None), str):
@@ -129,15 +99,7 @@ class UpdatesMixin:
         if self._sums is None:
             raise ValueError(SUMS_NEEDED)
         rows = self._new_rows(X, y, sample_weight)
-        units, known = self._of_fit()
-        new = self._losses(X, y, units)[rows.numbers]
         self._add_rows(rows)
-        self._losses_of_fit, self._units_of_fit = known, units
-        self._losses_of_updates = np.append(getattr(self, "_losses_of_updates", ()), new)
-        self.needs_refit_ = None
-        if known is not None:
-            found = mannwhitneyu(self._losses_of_updates, known, alternative="greater")
-            self.needs_refit_ = bool(found.pvalue < LEVEL)
         return self
 
     @on_device
@@ -195,6 +157,8 @@ class UpdatesMixin:
         if classifies:
             _check_known(target, self.classes_)
             sample_weight = with_class_weights(sample_weight, class_weight, target)
+        elif (shape := self.predict(X).shape) != target.shape:
+            raise ValueError(f"y must have shape {shape}; got {target.shape}.")
         n = len(target)
         found = Sample(table, target, UnitWeights(n), n_given=n)
         if sample_weight is not None:
@@ -209,36 +173,6 @@ class UpdatesMixin:
             _check_known(found.y, fitted_classes(self))
         return found
 
-    def _losses(self, X: Table, y: npt.ArrayLike, units: Array) -> Array:
-        """Return the sizes of the residuals of responses, or the log-losses of labels."""
-        model: BaseEstimator = self
-        if is_classifier(self):
-            codes = np.searchsorted(self.classes_, np.asarray(y).ravel())
-            return _logarithmic(model.predict_proba(X), codes)
-        predicted, given = model.predict(X), np.asarray(y, dtype=float)
-        if predicted.shape != given.shape:
-            raise ValueError(f"y must have shape {predicted.shape}; got {given.shape}.")
-        return _sizes(given - predicted, units)
-
-    def _of_fit(self) -> tuple[Array, Array | None]:
-        """Return the units of the responses, and the losses of left-out rows of the fit, if any.
-
-        The unit of a response is the median absolute residual.
-        """
-        if hasattr(self, "_units_of_fit"):
-            return self._units_of_fit, self._losses_of_fit
-        none = np.ones(1)
-        if is_classifier(self):
-            held_out = getattr(self, "_held_out", None)
-            if not isinstance(held_out, HeldOutProbabilities):
-                return none, None
-            return none, _logarithmic(held_out.probabilities, held_out.codes)
-        if (residuals := self._left_out_residuals()) is None:
-            return none, None
-        units = np.median(np.abs(residuals.reshape(len(residuals), -1)), axis=0)
-        units = np.where(units > 0.0, units, 1.0)
-        return units, _sizes(residuals, units)
-
 
 def _check_known(labels: Array, classes: Array) -> None:
     """Raise an error if a label is not among the classes."""
@@ -248,13 +182,3 @@ def _check_known(labels: Array, classes: Array) -> None:
             f"y contains previously unseen labels: {unseen.tolist()}. Fit again to all rows to "
             "learn new classes."
         )
-
-
-def _logarithmic(probabilities: Array, codes: Array) -> Array:
-    own = probabilities[np.arange(len(codes)), codes]
-    return np.asarray(-np.log(np.maximum(own, np.finfo(float).tiny)))
-
-
-def _sizes(residuals: Array, units: Array) -> Array:
-    """Return the absolute residuals in the units of the responses, averaged over the responses."""
-    return np.asarray((np.abs(residuals.reshape(len(residuals), -1)) / units).mean(axis=1))

@@ -18,8 +18,8 @@ from mercer._search.family_search import (
     is_searched_globally,
     isotropic_starts,
 )
-from mercer._search.kernel_objectives import InnerProduct, Sensitivity
-from mercer._search.parameter_search import UNPENALIZED, Candidate, FamilySearch, WidthPenalty
+from mercer._search.kernel_objectives import Sensitivity, TargetProduct
+from mercer._search.parameter_search import UNPENALIZED, BestKernel, FamilySearch, WidthPenalty
 from mercer._search.records import MixingStep
 from mercer._search.weights.mkl import LearnedWeights, learn_weights
 from mercer._search.weights.weight_sets import Simplex
@@ -135,7 +135,7 @@ class ConvexCombination(Stage):
         absolute = float(((self.samples.constant @ np.abs(factor)) ** 2).sum())
         return Sensitivity(factor, np.ones(factor.shape[1]), norm=norm, absolute=absolute)
 
-    def joined(self, found: Sequence[tuple[FamilySearch, Candidate]]) -> Self:
+    def joined(self, found: Sequence[tuple[FamilySearch, BestKernel]]) -> Self:
         """Add the kernel with the largest c'Kc; see :meth:`Stage.joined`."""
         candidate = max((candidate for _, candidate in found), key=lambda best: best.value)
         proven = self._excess([best.value + (best.gap or 0.0) for _, best in found])
@@ -170,7 +170,7 @@ class ConvexCombination(Stage):
         searches : sequence of FamilySearch
             One search for each family.
         """
-        objective = InnerProduct(self.sensitivity(), self.samples)
+        objective = TargetProduct(self.sensitivity(), self.samples)
         best = [search.best(objective) for search in searches]
         return replace(self, excess=self._excess([b.value + (b.gap or 0.0) for b in best]))
 

@@ -11,12 +11,12 @@ from scipy.optimize import brentq
 from mercer._data.types import Array
 from mercer._gram.samples import Samples, has_one_width
 from mercer._gram.tiles import serial_algebra
-from mercer._search.kernel_objectives import InnerProduct, Objective, Sensitivity
+from mercer._search.kernel_objectives import Objective, Sensitivity, TargetProduct
 from mercer._search.mesh_search import MeshSearch
 from mercer._search.parameter_search import (
     UNPENALIZED,
+    BestKernel,
     BoundPenalty,
-    Candidate,
     FamilySearch,
     WidthPenalty,
     maximize_parameters,
@@ -46,9 +46,9 @@ class FixedSearch(FamilySearch):
     family: Kernel
     samples: Samples
 
-    def best(self, objective: InnerProduct) -> Candidate:
+    def best(self, objective: TargetProduct) -> BestKernel:
         """Return the kernel itself; see :meth:`FamilySearch.best`."""
-        return Candidate(self.family, objective.value(self.family), 0.0)
+        return BestKernel(self.family, objective.value(self.family), 0.0)
 
 
 @dataclass
@@ -79,7 +79,7 @@ class GradientSearch(FamilySearch):
     tol: float = STEP_TOLERANCE
     max_iter: int = 1000
 
-    def best(self, objective: InnerProduct) -> Candidate:
+    def best(self, objective: TargetProduct) -> BestKernel:
         """Return the kernel with the best parameters found; see :meth:`FamilySearch.best`.
 
         Notes
@@ -101,7 +101,7 @@ class GradientSearch(FamilySearch):
             width_penalty=self._bound_penalty(starts[-1], objective, objective.P.gram_norm),
         )
         kernel = family.with_theta(found.theta)
-        return Candidate(kernel, found.value + found.cost, None, found.cost)
+        return BestKernel(kernel, found.value + found.cost, None, found.cost)
 
     def _bound_penalty(self, common: Array, objective: Objective, unit: float) -> BoundPenalty:
         """Bind the penalty; a relative penalty refers to the kernel with the given common width."""
@@ -125,7 +125,7 @@ class RefinedSearch(FamilySearch):
         self.coarse = coarse
         self.family, self.samples = coarse.family, coarse.samples
 
-    def best(self, objective: InnerProduct) -> Candidate:
+    def best(self, objective: TargetProduct) -> BestKernel:
         """Return the best kernel, exact up to rounding errors; see :meth:`FamilySearch.best`.
 
         Notes
@@ -145,7 +145,7 @@ class RefinedSearch(FamilySearch):
         values = [objective.value(kernel) for kernel in kernels]
         best = int(np.argmax(values))
         gap = None if found.gap is None else max(found.gap + found.value - values[best], 0.0)
-        return Candidate(kernels[best], values[best], gap)
+        return BestKernel(kernels[best], values[best], gap)
 
 
 def _zero_of_slope(
@@ -299,12 +299,12 @@ class Stage(ABC):
         """Return P, whose inner product <P, K> is largest for the best kernel K to add."""
 
     @abstractmethod
-    def joined(self, found: Sequence[tuple[FamilySearch, Candidate]]) -> Self:
+    def joined(self, found: Sequence[tuple[FamilySearch, BestKernel]]) -> Self:
         """Add the best kernel of all families, or mark the combination as final.
 
         Parameters
         ----------
-        found : sequence of (FamilySearch, Candidate)
+        found : sequence of (FamilySearch, BestKernel)
             The best kernel of each family.
         """
 
@@ -339,7 +339,7 @@ def grow(
     """
     while not stage.is_final:
         n_steps = len(stage.history)
-        objective = InnerProduct(stage.sensitivity(), stage.samples)
+        objective = TargetProduct(stage.sensitivity(), stage.samples)
         found = [(search, search.best(objective)) for search in searches]
         stage = stage.joined(found)
         if len(stage.history) > n_steps and on_step is not None:

@@ -18,7 +18,7 @@ from mercer._search.family_search import (
     isotropic_starts,
 )
 from mercer._search.kernel_objectives import Sensitivity
-from mercer._search.parameter_search import UNPENALIZED, Candidate, FamilySearch, WidthPenalty
+from mercer._search.parameter_search import UNPENALIZED, BestKernel, FamilySearch, WidthPenalty
 from mercer._search.records import LearnedKernel, Step
 from mercer._search.targets import Target
 from mercer._search.weights.alignment_weights import nonnegative_weights, normalized
@@ -297,7 +297,7 @@ class _Aligned(Stage):
     history: tuple[Step, ...] = ()
     is_final: bool = False
 
-    def joined(self, found: Sequence[tuple[FamilySearch, Candidate]]) -> Self:
+    def joined(self, found: Sequence[tuple[FamilySearch, BestKernel]]) -> Self:
         growth = self.growth
         candidate, kernels, extended = self._extended(found)
         weights = growth.weights(self.weights, extended)
@@ -368,8 +368,8 @@ class _Aligned(Stage):
         )
 
     def _extended(
-        self, found: Sequence[tuple[FamilySearch, Candidate]]
-    ) -> tuple[Candidate, list[Kernel], Moments]:
+        self, found: Sequence[tuple[FamilySearch, BestKernel]]
+    ) -> tuple[BestKernel, list[Kernel], Moments]:
         """Return the best kernel of all families, and the dictionary with it and its moments."""
         movable = self.growth.corrective and len(found) == 1
         if not self.growth.normalize_families:

@@ -328,7 +328,7 @@ class Sensitivity:
         return part
 
 
-class InnerProduct(Objective):
+class TargetProduct(Objective):
     """The inner product <P, K> with a given centered sensitivity P.
 
     Parameters

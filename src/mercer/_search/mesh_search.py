@@ -17,8 +17,8 @@ from mercer._gram.distance_histograms import (
 )
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile
-from mercer._search.kernel_objectives import InnerProduct
-from mercer._search.parameter_search import Candidate, FamilySearch
+from mercer._search.kernel_objectives import TargetProduct
+from mercer._search.parameter_search import BestKernel, FamilySearch
 from mercer._search.width_search import N_WIDTHS, Profile, highest_peak, local_maxima
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._radial import Radial, RadialFunction
@@ -64,7 +64,7 @@ class MeshSearch(FamilySearch):
         self.certificate = certificate
         self.log_bounds = family.log_bounds(samples.repeated)[0]
 
-    def best(self, objective: InnerProduct) -> Candidate:
+    def best(self, objective: TargetProduct) -> BestKernel:
         """Return the kernel with the best width or frequency; see :meth:`FamilySearch.best`.
 
         Notes
@@ -87,7 +87,7 @@ class MeshSearch(FamilySearch):
             P = objective.P
             absolute = min(P.absolute, samples.total * P.norm)
             gap = peak.gap + 2.0 * absolute * mesh.chord_error(radial, self.log_bounds)
-        return Candidate(self.family.with_theta(np.array([peak.theta])), peak.value, gap)
+        return BestKernel(self.family.with_theta(np.array([peak.theta])), peak.value, gap)
 
     @cached_property
     def mesh(self) -> Mesh:

@@ -12,7 +12,7 @@ from scipy.optimize import OptimizeResult, minimize
 
 from mercer._data.types import Array
 from mercer._gram.samples import Samples
-from mercer._search.kernel_objectives import InnerProduct, Objective, Sensitivity
+from mercer._search.kernel_objectives import Objective, Sensitivity, TargetProduct
 from mercer.kernels._kernel import Kernel
 
 Function = Callable[[Array], tuple[float, Array]]
@@ -20,7 +20,7 @@ Function = Callable[[Array], tuple[float, Array]]
 
 
 @dataclass(frozen=True)
-class Candidate:
+class BestKernel:
     """The best kernel found by a search.
 
     Attributes
@@ -59,12 +59,12 @@ class FamilySearch(ABC):
     samples: Samples
 
     @abstractmethod
-    def best(self, objective: InnerProduct) -> Candidate:
+    def best(self, objective: TargetProduct) -> BestKernel:
         """Return the best kernel for a sensitivity P.
 
         Parameters
         ----------
-        objective : InnerProduct
+        objective : TargetProduct
             <P, K> on the samples.
         """
 

@@ -351,8 +351,6 @@ def _scores(estimator: BaseEstimator) -> list[str]:
     elif hasattr(estimator, "cv_results_"):
         best = float(np.nanmax(estimator.cv_results_["mean_test_score"]))
         found.append(f"Held-out rows, by which the penalty was chosen: {metric} {best:.3f}")
-    if getattr(estimator, "needs_refit_", None):
-        found.append("Rows of updates are predicted worse than left-out rows: fit it anew.")
     return found
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from mercer._data.types import Array
 from mercer._gram.distance_histograms import DistanceHistogram, width_mesh
 from mercer._gram.samples import Samples
-from mercer._search.kernel_objectives import InnerProduct, Objective, Sensitivity
-from mercer._search.parameter_search import Candidate, FamilySearch, Optimum, maximize
+from mercer._search.kernel_objectives import Objective, Sensitivity, TargetProduct
+from mercer._search.parameter_search import BestKernel, FamilySearch, Optimum, maximize
 from mercer._search.weights.alignment_weights import best_nonnegative
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._radial import RadialFunction
@@ -70,12 +70,12 @@ class HistogramSearch(FamilySearch):
         self._values = self._at(self._grid)
         self._norms = self._centered_norms(self._values)
 
-    def best(self, objective: InnerProduct) -> Candidate:
+    def best(self, objective: TargetProduct) -> BestKernel:
         """Return the kernel whose width has the largest <P, K>; see :meth:`FamilySearch.best`.
 
         Parameters
         ----------
-        objective : InnerProduct
+        objective : TargetProduct
             P must be a combination of the target factor `Y` and kernels of the family.
         """
         if self.certified is not None:
@@ -85,7 +85,7 @@ class HistogramSearch(FamilySearch):
         theta, value = highest_peak(
             lambda thetas: self._at(thetas) @ weights, self._grid, values, local_maxima(values)
         )
-        return Candidate(self.family.with_theta(np.array([theta])), value, None)
+        return BestKernel(self.family.with_theta(np.array([theta])), value, None)
 
     def polish(self, kernels: Sequence[Kernel], P: Sensitivity) -> list[Kernel]:
         """Optimize the widths of all kernels jointly for the alignment of their best combination.

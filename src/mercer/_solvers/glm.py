@@ -14,7 +14,7 @@ from mercer._data.types import Array
 from mercer._solvers.glm_fit import GeneralizedMachine, fit_machine
 from mercer._solvers.glm_left_out import left_out_predictors
 from mercer._solvers.left_out import MOST_ALPHA, descended
-from mercer._solvers.likelihoods import Likelihood
+from mercer._solvers.likelihoods import GLMLikelihood
 
 _RATIO = 10.0**0.5
 """Ratio of successive penalties that are tried."""
@@ -62,7 +62,7 @@ class GLM:
     ----------
     gram : ndarray of shape (n_samples, n_samples)
         Centered Gram matrix of unit mean diagonal; zeros if the kernel is constant.
-    likelihoods : sequence of Likelihood
+    likelihoods : sequence of GLMLikelihood
         One for each machine.
     resampling : Resampling
         Which samples are left out together.
@@ -71,7 +71,7 @@ class GLM:
     """
 
     gram: Array
-    likelihoods: Sequence[Likelihood]
+    likelihoods: Sequence[GLMLikelihood]
     resampling: Resampling
     fitted: dict[float, list[GeneralizedMachine]] = field(default_factory=dict, init=False)
 

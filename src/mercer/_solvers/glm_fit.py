@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer._data.types import Array
 from mercer._data.validation import ROUNDING, warn
 from mercer._gram.factors import definite_factor, scaled_system
-from mercer._solvers.likelihoods import Derivatives, Likelihood
+from mercer._solvers.likelihoods import Derivatives, GLMLikelihood
 
 _TOLERANCE = 1e-8
 """The search ends with a step that is expected to lower the objective by at most this fraction.
@@ -132,7 +132,7 @@ class GeneralizedMachine:
 
 
 def fit_machine(
-    gram: Array, likelihood: Likelihood, alpha: float, start: GeneralizedMachine | None = None
+    gram: Array, likelihood: GLMLikelihood, alpha: float, start: GeneralizedMachine | None = None
 ) -> GeneralizedMachine:
     """Fit a generalized kernel machine by Newton's method.
 
@@ -140,7 +140,7 @@ def fit_machine(
     ----------
     gram : ndarray of shape (n_samples, n_samples)
         Centered Gram matrix.
-    likelihood : Likelihood
+    likelihood : GLMLikelihood
     alpha : float
         Penalty, positive.
     start : GeneralizedMachine, default=None

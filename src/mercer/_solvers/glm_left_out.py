@@ -10,7 +10,7 @@ from mercer._data.types import Array
 from mercer._data.validation import ROUNDING
 from mercer._gram.factors import inverted
 from mercer._solvers.glm_fit import GeneralizedMachine, fit_machine, newton_step
-from mercer._solvers.likelihoods import Derivatives, Likelihood
+from mercer._solvers.likelihoods import Derivatives, GLMLikelihood
 
 _AT_ONCE = 128
 """About this many left-out samples are processed at a time."""
@@ -19,7 +19,7 @@ _AT_ONCE = 128
 def left_out_predictors(
     gram: Array,
     machine: GeneralizedMachine,
-    likelihood: Likelihood,
+    likelihood: GLMLikelihood,
     resampling: Resampling | None = None,
     *,
     corrected: bool = False,
@@ -32,7 +32,7 @@ def left_out_predictors(
         Centered Gram matrix.
     machine : GeneralizedMachine
         The machine fitted to all samples. Machines that leave out samples have the same penalty.
-    likelihood : Likelihood
+    likelihood : GLMLikelihood
     resampling : Resampling, default=None
         Which samples are left out together; by default each is left out alone.
     corrected : bool, default=False
@@ -96,7 +96,7 @@ class _Influence:
 
     Attributes
     ----------
-    likelihood : Likelihood
+    likelihood : GLMLikelihood
     eta : ndarray of shape (n_samples, n_levels)
         Linear predictors.
     local : Derivatives
@@ -105,7 +105,7 @@ class _Influence:
         V, for the values followed by the levels.
     """
 
-    likelihood: Likelihood
+    likelihood: GLMLikelihood
     eta: Array
     local: Derivatives
     inverse: Array
@@ -175,7 +175,7 @@ class _Influence:
         return np.asarray((eta[parts] + changes)[:, :, None])
 
 
-def _influence(gram: Array, machine: GeneralizedMachine, likelihood: Likelihood) -> _Influence:
+def _influence(gram: Array, machine: GeneralizedMachine, likelihood: GLMLikelihood) -> _Influence:
     eta = machine.linear_predictors(gram)
     local = likelihood.derivatives(eta)
     local = replace(local, hessian=local.hessian.copy())
@@ -227,7 +227,7 @@ def _fixed_point(
 
 
 def _refitted(
-    gram: Array, machine: GeneralizedMachine, likelihood: Likelihood, removed: Indices
+    gram: Array, machine: GeneralizedMachine, likelihood: GLMLikelihood, removed: Indices
 ) -> Array:
     """Return linear predictors of some samples from a machine refitted to the others."""
     rest = np.setdiff1d(np.arange(len(gram)), removed)

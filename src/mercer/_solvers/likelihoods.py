@@ -90,7 +90,7 @@ class Derivatives:
 
 
 @dataclass(frozen=True)
-class Likelihood(ABC):
+class GLMLikelihood(ABC):
     """A log-concave likelihood of targets.
 
     Attributes
@@ -183,7 +183,7 @@ class Likelihood(ABC):
 
 
 @dataclass(frozen=True)
-class Bernoulli(Likelihood):
+class Bernoulli(GLMLikelihood):
     """Two classes, y in {0, 1}, with log-odds eta.
 
     Examples
@@ -194,34 +194,34 @@ class Bernoulli(Likelihood):
     """
 
     def start(self) -> Array:
-        """See :class:`Likelihood`."""
+        """See :class:`GLMLikelihood`."""
         mean = self.weights.mean(self.y[:, None])
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(mean) - np.log1p(-mean))
 
     def losses(self, eta: Array) -> Array:
-        """Return log(1 + exp(eta)) - y eta; see :class:`Likelihood`."""
+        """Return log(1 + exp(eta)) - y eta; see :class:`GLMLikelihood`."""
         odds = eta[:, 0]
         return np.logaddexp(0.0, odds) - self.y * odds
 
     def derivatives(self, eta: Array) -> Derivatives:
-        """See :class:`Likelihood`."""
+        """See :class:`GLMLikelihood`."""
         odds, w = eta[..., 0], self.weights.values
         p = expit(odds)
         return Derivatives.of_sums(w * (p - self.y), w * (p * expit(-odds)))
 
     def means(self, eta: Array) -> Array:
-        """Return probabilities of class 1; see :class:`Likelihood`."""
+        """Return probabilities of class 1; see :class:`GLMLikelihood`."""
         return np.asarray(expit(eta[:, 0]))
 
     def bounded(self, eta: Array) -> Array:
-        """See :class:`Likelihood`."""
+        """See :class:`GLMLikelihood`."""
         largest = np.log(len(self) + 1.0)
         return np.asarray(np.clip(eta, -largest, largest))
 
 
 @dataclass(frozen=True)
-class Poisson(Likelihood):
+class Poisson(GLMLikelihood):
     """Counts with expectation exp(eta + offset).
 
     Attributes
@@ -240,11 +240,11 @@ class Poisson(Likelihood):
     offset: Array = field(kw_only=True)
 
     def take(self, rows: Rows) -> Self:
-        """See :class:`Likelihood`."""
+        """See :class:`GLMLikelihood`."""
         return replace(super().take(rows), offset=self.offset[rows])
 
     def start(self) -> Array:
-        """See :class:`Likelihood`."""
+        """See :class:`GLMLikelihood`."""
         # Exposures are divided by the largest one, so that none overflows.
         unit = self.offset.max()
         exposures = np.exp(self.offset - unit)
@@ -254,34 +254,34 @@ class Poisson(Likelihood):
 
     @property
     def kinds(self) -> NDArray[np.intp]:
-        """Zero for positive counts, -1 for others; see :class:`Likelihood`."""
+        """Zero for positive counts, -1 for others; see :class:`GLMLikelihood`."""
         return np.where(self.y > 0.0, 0, -1)
 
     def losses(self, eta: Array) -> Array:
-        """Return half the unit deviance, m - y - y log(m / y); see :class:`Likelihood`."""
+        """Return half the unit deviance, m - y - y log(m / y); see :class:`GLMLikelihood`."""
         means = self.means(eta)
         with np.errstate(invalid="ignore"):
             return np.where(np.isfinite(means), kl_div(self.y, means), np.inf)
 
     def derivatives(self, eta: Array) -> Derivatives:
-        """See :class:`Likelihood`."""
+        """See :class:`GLMLikelihood`."""
         means, w = self.means(eta), self.weights.values
         return Derivatives.of_sums(w * (means - self.y), w * means)
 
     def means(self, eta: Array) -> Array:
-        """Return expected counts of the samples; see :class:`Likelihood`."""
+        """Return expected counts of the samples; see :class:`GLMLikelihood`."""
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(eta[..., 0] + self.offset))
 
     def bounded(self, eta: Array) -> Array:
-        """Clip expectations to [1 / (2 n), 1 + sum(y)] for n samples; see :class:`Likelihood`."""
+        """Clip expectations to [1 / (2 n), 1 + sum(y)]; see :class:`GLMLikelihood`."""
         low, high = -np.log(2.0 * len(self)), np.log1p(self.y.sum())
         offset = self.offset[:, None]
         return np.asarray(np.clip(eta, low - offset, high - offset))
 
 
 @dataclass(frozen=True)
-class OrderedLogit(Likelihood):
+class OrderedLogit(GLMLikelihood):
     """Ordered grades, y in {0, ..., k}, with P(y > j) = 1 / (1 + exp(-eta_j)).
 
     Linear predictors are in descending order. With a = eta_y (for y < k) and b = eta_(y - 1)
@@ -309,7 +309,7 @@ class OrderedLogit(Likelihood):
     n_grades: int = field(kw_only=True)
 
     def start(self) -> Array:
-        """See :class:`Likelihood`."""
+        """See :class:`GLMLikelihood`."""
         totals = np.bincount(self.y, self.weights.values, minlength=self.n_grades)
         above, below = np.cumsum(totals[::-1])[::-1][1:], np.cumsum(totals)[:-1]
         with np.errstate(divide="ignore"):
@@ -323,14 +323,14 @@ class OrderedLogit(Likelihood):
         return a, b, b - a
 
     def losses(self, eta: Array) -> Array:
-        """Return losses by the formula of the class; see :class:`Likelihood`."""
+        """Return losses by the formula of the class; see :class:`GLMLikelihood`."""
         a, b, gaps = self._ends(eta)
         with np.errstate(divide="ignore", invalid="ignore"):
             found = np.logaddexp(0.0, a) + np.logaddexp(0.0, -b) - np.log(-np.expm1(-gaps))
         return np.where(gaps > 0.0, found, np.inf)
 
     def derivatives(self, eta: Array) -> Derivatives:
-        """See :class:`Likelihood`."""
+        """See :class:`GLMLikelihood`."""
         a, b, gaps = self._ends(eta)
         up, down = expit(a), expit(-b)
         of_a, of_b = up * expit(-a), down * expit(b)
@@ -355,5 +355,5 @@ class OrderedLogit(Likelihood):
         )
 
     def means(self, eta: Array) -> Array:
-        """Return grade probabilities, (n_samples, n_grades); see :class:`Likelihood`."""
+        """Return grade probabilities, (n_samples, n_grades); see :class:`GLMLikelihood`."""
         return grade_probabilities(eta)

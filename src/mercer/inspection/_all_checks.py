@@ -6,9 +6,9 @@ import numpy as np
 from scipy import stats
 
 from mercer._data.types import Array
-from mercer._model_selection.updates import LEVEL
 from mercer.inspection._checks import (
     LEAST_CORRELATION,
+    LEVEL,
     Check,
     copied_rows,
     is_later,

@@ -9,8 +9,10 @@ from sklearn.ensemble import ExtraTreesClassifier
 from mercer._data.copies import copies
 from mercer._data.types import Array
 from mercer._data.validation import ROUNDING
-from mercer._model_selection.updates import LEVEL
 from mercer.inspection._columns import Column, column_bins
+
+LEVEL = 0.01
+"""Level of the tests of the checks: of tables without faults, at most this share is reported."""
 
 LEAST_CORRELATION = 0.1
 """Smaller correlations are not reported, even if they are significant because of many rows."""

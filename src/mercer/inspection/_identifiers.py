@@ -8,9 +8,8 @@ from sklearn.preprocessing import SplineTransformer
 
 from mercer._data.types import Array
 from mercer._data.validation import ROUNDING
-from mercer._model_selection.updates import LEVEL
 from mercer.inspection._baselines import relative_loss
-from mercer.inspection._checks import LEAST_CORRELATION, Check, lag_one
+from mercer.inspection._checks import LEAST_CORRELATION, LEVEL, Check, lag_one
 from mercer.inspection._columns import Column
 from mercer.inspection._held_out import Task
 from mercer.inspection._intervals import Estimate

@@ -10,8 +10,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from mercer._data.types import Array, Features, Splitter
-from mercer._model_selection.updates import LEVEL
-from mercer.inspection._checks import Check
+from mercer.inspection._checks import LEVEL, Check
 from mercer.inspection._columns import Column
 from mercer.inspection._held_out import Task
 

@@ -16,7 +16,7 @@ Names: TypeAlias = Sequence[object] | None
 
 
 @dataclass(frozen=True)
-class Factor:
+class FormulaFactor:
     """A factor of a term of a kernel: a kernel on some of the columns.
 
     Attributes
@@ -49,7 +49,7 @@ class Factor:
         return columns if isinstance(columns, str) else listed(columns or (), 6)
 
 
-Terms: TypeAlias = list[tuple[float, tuple[Factor, ...]]]
+Terms: TypeAlias = list[tuple[float, tuple[FormulaFactor, ...]]]
 """The terms of a kernel: weights, and the factors that are multiplied."""
 
 
@@ -88,7 +88,7 @@ def on_columns(terms: Terms, columns: Sequence[object] | str) -> Terms:
 
     Parameters
     ----------
-    terms : list of (float, tuple of Factor)
+    terms : list of (float, tuple of FormulaFactor)
     columns : sequence of names, or str
         The columns of factors that are not on columns of their own.
     """
@@ -103,7 +103,7 @@ def product_terms(parts: Sequence[Terms]) -> Terms | None:
 
     Parameters
     ----------
-    parts : sequence of list of (float, tuple of Factor)
+    parts : sequence of list of (float, tuple of FormulaFactor)
         The terms of each kernel.
     """
     if any(len(terms) != 1 for terms in parts):
@@ -117,7 +117,7 @@ def formula_table(terms: Terms) -> str:
 
     Parameters
     ----------
-    terms : list of (float, tuple of Factor)
+    terms : list of (float, tuple of FormulaFactor)
     """
     order = sorted(terms, key=lambda term: -abs(term[0]))[:_MOST]
     rows = []

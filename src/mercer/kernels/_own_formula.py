@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from mercer._data.types import Array, Features
-from mercer.kernels._formula_table import Factor, Names, Terms, formula_table
+from mercer.kernels._formula_table import FormulaFactor, Names, Terms, formula_table
 
 
 class OwnFormula(BaseEstimator):
@@ -27,7 +27,7 @@ class OwnFormula(BaseEstimator):
     def _shown_terms(self, names: Names) -> Terms:
         """Return the terms of the formula on columns of the given names."""
         has_widths = np.size(getattr(self, "bandwidth", 1.0)) > 1
-        return [(1.0, (Factor(self, names if has_widths else None),))]
+        return [(1.0, (FormulaFactor(self, names if has_widths else None),))]
 
     @classmethod
     @cache

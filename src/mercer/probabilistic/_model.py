@@ -23,9 +23,9 @@ from mercer.probabilistic._likelihoods import (
 )
 from mercer.probabilistic._majorizer import LatentPosterior
 from mercer.probabilistic._objectives import (
+    BayesianObjective,
     JointMAP,
     LaplaceApproximation,
-    Objective,
     PenalizedRisk,
     Problem,
     VariationalBound,
@@ -119,7 +119,7 @@ def as_objective(
     norm: float = 1.0,
     scales: float | Array = 1.0,
     learns_noise: bool = False,
-) -> Objective:
+) -> BayesianObjective:
     """Return the objective with a given name.
 
     Parameters
@@ -301,7 +301,7 @@ class _WeightedDictionary:
         self.plain = plain.scaled(self.scales)
         # Learned Gaussian noise is treated as the weight of one more kernel, the identity.
         self.noise_is_weight = settings.exact and settings.learns_noise
-        objective: Objective
+        objective: BayesianObjective
         grams: BaseGrams = self.plain
         if self.noise_is_weight:
             # This much noise keeps the Gram matrix plus noise positive definite.

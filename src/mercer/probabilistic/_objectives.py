@@ -36,7 +36,7 @@ from mercer.probabilistic._likelihoods import Deviance, Likelihood
 from mercer.probabilistic._majorizer import Majorizer, Point
 
 
-class Objective(ABC):
+class BayesianObjective(ABC):
     """A function of latent values and weights that is minimized.
 
     Attributes
@@ -103,12 +103,12 @@ class Problem:
 
     Attributes
     ----------
-    objective : Objective
+    objective : BayesianObjective
     grams : BaseGrams
     Y : ndarray of shape (n_samples, n_problems)
     """
 
-    objective: Objective
+    objective: BayesianObjective
     grams: BaseGrams
     Y: Array
 
@@ -139,7 +139,7 @@ class Problem:
         return Point(weights, alpha, K, self.grams.kernel_products(alpha).as_array(), jitter)
 
     def majorize_at(self, point: Point, previous: Majorizer | None) -> Majorizer:
-        """Return the majorizer at a point; see :meth:`Objective.majorize_at`.
+        """Return the majorizer at a point; see :meth:`BayesianObjective.majorize_at`.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class PenalizedRisk(Objective):
+class PenalizedRisk(BayesianObjective):
     """Multiple kernel learning, u'K^-1 u + sum D(u) + sum weight_penalty weights^norm.
 
     The objective is jointly convex in the latent values and the weights.
@@ -169,7 +169,7 @@ class PenalizedRisk(Objective):
     convex = True
 
     def majorize_at(self, problem: Problem, point: Point, previous: Majorizer | None) -> Majorizer:
-        """Return the objective itself; see :meth:`Objective.majorize_at`."""
+        """Return the objective itself; see :meth:`BayesianObjective.majorize_at`."""
         cost = float((self.weight_penalty * point.weights**self.norm).sum())
         value = self._penalized_deviance(problem, point) + cost
         slopes = np.zeros_like(point.weights)
@@ -216,7 +216,7 @@ class PenalizedRisk(Objective):
 
 
 @dataclass(frozen=True)
-class JointMAP(Objective):
+class JointMAP(BayesianObjective):
     """Joint maximum a posteriori, u'K_e^-1 u + sum D(u) + ln|K_e| with K_e = K + jitter I.
 
     If the loss is `Interpolation` and the jitter is the variance of Gaussian noise, the objective
@@ -275,7 +275,7 @@ class JointMAP(Objective):
 
 
 @dataclass(frozen=True)
-class VariationalBound(Objective):
+class VariationalBound(BayesianObjective):
     """Variational bound on the marginal likelihood, by Gaussians of free widths.
 
     Parameters
@@ -330,7 +330,7 @@ class VariationalBound(Objective):
 
 
 @dataclass(frozen=True)
-class LaplaceApproximation(Objective):
+class LaplaceApproximation(BayesianObjective):
     """Laplace's approximation of -2 ln of the marginal likelihood, about the mode.
 
     Parameters

@@ -28,7 +28,7 @@ from mercer._estimators.clustering.local_search import (
     best_local_search,
     numbered,
 )
-from mercer._estimators.clustering.partitions import Assignment, Dependence
+from mercer._estimators.clustering.partitions import Assignment, PartitionHSIC
 from mercer._estimators.fits import reported_steps, with_callbacks
 from mercer._estimators.kernel_estimator import (
     KernelEstimator,
@@ -367,7 +367,7 @@ class HSICClustering(KernelClusterer):
     def _cluster(self, data: TrainingData, A: Array, settings: SearchSettings) -> Clusters:
         kernel = data.kernel(Gaussian("median") if self.kernel is None else self.kernel)
         K = _centered_gram(data.samples(keep=False), kernel)
-        found = best_local_search(Dependence(K, A, bool(self.normalize)), self.method, settings)
+        found = best_local_search(PartitionHSIC(K, A, bool(self.normalize)), self.method, settings)
         return Clusters(kernel, found, found.partition.alignment(float(np.linalg.norm(K))))
 
     def _n_fitted_kernels(self) -> int:

@@ -18,7 +18,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from mercer._data.types import Array
 from mercer._data.validation import ROUNDING
-from mercer._estimators.clustering.partitions import Dependence, Partition
+from mercer._estimators.clustering.partitions import Partition, PartitionHSIC
 from mercer._gram.tiles import serial_algebra
 
 
@@ -64,7 +64,7 @@ class SearchSettings:
 
 
 def local_search(
-    problem: Dependence,
+    problem: PartitionHSIC,
     labels: Array,
     *,
     tol: float = 0.0,
@@ -74,7 +74,7 @@ def local_search(
 
     Parameters
     ----------
-    problem : Dependence
+    problem : PartitionHSIC
     labels : ndarray of shape (n_samples,)
         The initial partition; no cluster is empty.
     tol : float, default=0.0
@@ -220,13 +220,13 @@ def _first_symmetry(A: Array, order: Array, max_steps: int = 10_000) -> Array:
 
 
 def best_local_search(
-    problem: Dependence, method: Literal["greedy", "spectral"], settings: SearchSettings
+    problem: PartitionHSIC, method: Literal["greedy", "spectral"], settings: SearchSettings
 ) -> LocalSearch:
     """Run local searches from several initial partitions, and return the best.
 
     Parameters
     ----------
-    problem : Dependence
+    problem : PartitionHSIC
     method : {"greedy", "spectral"}
         Whether initial partitions come from k-means++ in feature space, or from k-means on the
         leading eigenvectors.
@@ -302,12 +302,12 @@ def _candidates(
     return np.where(drawn < nearest.size, drawn, nearest.argmax())
 
 
-def spectral_embedding(problem: Dependence, random_state: RandomState) -> Array:
+def spectral_embedding(problem: PartitionHSIC, random_state: RandomState) -> Array:
     """Embed the samples by the leading eigenvectors of the kernel.
 
     Parameters
     ----------
-    problem : Dependence
+    problem : PartitionHSIC
     random_state : RandomState
 
     Returns
@@ -332,14 +332,14 @@ def spectral_embedding(problem: Dependence, random_state: RandomState) -> Array:
     return vectors * np.sqrt(values * similarity[:n_components])
 
 
-def _by_seeds(problem: Dependence, n_init: int, random_state: RandomState) -> Iterator[Array]:
+def _by_seeds(problem: PartitionHSIC, n_init: int, random_state: RandomState) -> Iterator[Array]:
     """Yield initial labels that k-means++ finds."""
     for _ in range(n_init):
         yield kmeans_plusplus_labels(problem.K, problem.n_clusters, random_state)
 
 
 def _by_eigenvectors(
-    problem: Dependence, n_init: int, random_state: RandomState
+    problem: PartitionHSIC, n_init: int, random_state: RandomState
 ) -> Iterator[Array]:
     """Yield initial labels that k-means finds in the spectral embedding."""
     rows = spectral_embedding(problem, random_state)

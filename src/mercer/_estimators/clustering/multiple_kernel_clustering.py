@@ -19,7 +19,7 @@ from mercer._estimators.clustering.local_search import (
     best_local_search,
     local_search,
 )
-from mercer._estimators.clustering.partitions import Dependence, Partition
+from mercer._estimators.clustering.partitions import Partition, PartitionHSIC
 from mercer._estimators.kernel_estimator import TrainingData
 from mercer._gram.kernel_products import BaseGrams, base_grams
 from mercer._gram.moments import moments, norms_of
@@ -92,12 +92,12 @@ class PenalizedAlignment:
         """Divide weights by the denominator of the objective."""
         return weights / np.sqrt(weights @ self.regularized @ weights)
 
-    def clustering_problem(self, weights: Array) -> Dependence:
+    def clustering_problem(self, weights: Array) -> PartitionHSIC:
         """Return the problem of finding a partition for normalized weights.
 
         Its objective is the same. It holds the only n x n matrix in memory.
         """
-        return Dependence(self.grams.weighted_sum(weights), self.A)
+        return PartitionHSIC(self.grams.weighted_sum(weights), self.A)
 
     def best_weights(self, partition: Partition) -> tuple[Array, float]:
         """Return the best normalized weights for a partition, and their objective."""

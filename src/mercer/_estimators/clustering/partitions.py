@@ -13,7 +13,7 @@ from mercer._data.types import Array
 
 
 @dataclass(frozen=True)
-class Dependence:
+class PartitionHSIC:
     """HSIC between a kernel and the clusters of a partition, <K_c, Y A Y'>, to be maximized.
 
     The columns of Y are the indicators of the clusters, divided by the square roots of their sizes
@@ -73,14 +73,14 @@ class Partition:
 
     Parameters
     ----------
-    problem : Dependence
+    problem : PartitionHSIC
     labels : ndarray of shape (n_samples,)
     sums : ndarray of shape (n_clusters, n_samples), default=None
         The attribute `sums` if it is already known. If None, it is computed.
 
     Attributes
     ----------
-    problem : Dependence
+    problem : PartitionHSIC
     labels : ndarray of shape (n_samples,)
     sizes : ndarray of shape (n_clusters,)
     sums : ndarray of shape (n_clusters, n_samples)
@@ -91,7 +91,7 @@ class Partition:
         <K_c, Y A Y'>; minus infinity if a cluster is empty.
     """
 
-    def __init__(self, problem: Dependence, labels: Array, sums: Array | None = None) -> None:
+    def __init__(self, problem: PartitionHSIC, labels: Array, sums: Array | None = None) -> None:
         self.problem = problem
         self.labels = labels
         self.sizes = np.bincount(labels, minlength=problem.n_clusters)
@@ -264,7 +264,7 @@ class Assignment:
         return (sums - means * self.sizes - self.shifts) @ self.coefficients - self.constants
 
 
-def _indicators(clusters: Array, rows: Array, problem: Dependence) -> sp.csr_array:
+def _indicators(clusters: Array, rows: Array, problem: PartitionHSIC) -> sp.csr_array:
     """Return the sparse (n_clusters, n_samples) matrix with ones at the given entries."""
     shape = (problem.n_clusters, len(problem.K))
     return sp.csr_array((np.ones(rows.size), (clusters, rows)), shape=shape)

@@ -8,7 +8,6 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.copies import with_copies
@@ -24,7 +23,6 @@ from mercer._estimators.kernel_estimator import (
     training_data,
 )
 from mercer._estimators.two_stage.kernel_choice import isotropic_kernels
-from mercer._estimators.two_stage.two_stage import of_kernel, second_stage_expansion
 from mercer._gram.dense import UnitScale, to_unit_scale, unit_gram, unit_rows
 from mercer._gram.expansion import KernelExpansion, Scale, of_rows_as_they_are
 from mercer._gram.memory import check_rows_memory
@@ -33,7 +31,7 @@ from mercer._gram.tiles import serial_algebra
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._solvers.glm import GLM, GLMFit
 from mercer._solvers.grids import as_grid
-from mercer._solvers.likelihoods import Likelihood, log_losses
+from mercer._solvers.likelihoods import GLMLikelihood, log_losses
 from mercer.kernels import Gaussian, Kernel, WeightedSum
 from mercer.kernels._column_names import with_names
 from mercer.kernels._conversion import KernelDictionary
@@ -92,7 +90,7 @@ class GeneralizedKernelMachine(KernelEstimator):
     def _fit_machines(
         self,
         data: TrainingData,
-        likelihoods: Sequence[Likelihood],
+        likelihoods: Sequence[GLMLikelihood],
         predicted: Callable[[Sequence[Array], Indices], Array],
         losses: Callable[[Array, Indices], Array],
     ) -> Array:
@@ -103,7 +101,7 @@ class GeneralizedKernelMachine(KernelEstimator):
         data : TrainingData
             The samples. If widths are searched, ridge regression is fitted to their labels or
             responses.
-        likelihoods : sequence of Likelihood
+        likelihoods : sequence of GLMLikelihood
             One for each machine.
         predicted : callable
             A function that maps the leave-one-out linear predictors of all machines, and the
@@ -154,7 +152,7 @@ class GeneralizedKernelMachine(KernelEstimator):
         X: Features,
         data: TrainingData,
         codes: NDArray[np.intp],
-        likelihoods: Sequence[Likelihood],
+        likelihoods: Sequence[GLMLikelihood],
         probabilities: Callable[[Sequence[Array], Indices], Array],
     ) -> Self:
         """Fit machines to classes; see :meth:`_fit_machines`.
@@ -166,7 +164,7 @@ class GeneralizedKernelMachine(KernelEstimator):
         data : TrainingData
         codes : ndarray of int of shape (n_samples,)
             Class indices of the samples.
-        likelihoods : sequence of Likelihood
+        likelihoods : sequence of GLMLikelihood
         probabilities : callable
         """
         data = with_copies(data)
@@ -230,27 +228,16 @@ class GeneralizedKernelMachine(KernelEstimator):
         """Return the scale of the outputs, the constant of each output, and their names."""
         raise NotImplementedError
 
-    def _linear(self) -> tuple[Array, Array]:
-        """Return the coefficients of the samples of positive weight, and the constants."""
-        rows = self.rows_
-        dual = self.dual_coef_[rows].reshape(len(rows), -1)
-        coefficients, constant = of_rows_as_they_are(self._unit, dual)
-        return coefficients, constant + self._form()[1]
-
     def _expansion(self) -> KernelExpansion:
-        some, constant = self._linear()
+        rows, (scale, level, outputs) = self.rows_, self._form()
+        dual = self.dual_coef_[rows].reshape(len(rows), -1)
+        some, constant = of_rows_as_they_are(self._unit, dual)
         coefficients = np.zeros((len(self.dual_coef_), some.shape[1]))
         # The learned kernel is divided by the mean diagonal.
-        coefficients[self.rows_] = self._unit.scale * some
-        (scale, _, outputs), samples = self._form(), partial(new_samples, self)
-        found = expansion_at_samples(self, coefficients, constant, scale, samples=samples)
+        coefficients[rows] = self._unit.scale * some
+        samples = partial(new_samples, self)
+        found = expansion_at_samples(self, coefficients, constant + level, scale, samples=samples)
         return replace(found, outputs=outputs)
-
-
-@second_stage_expansion.register
-def _(predictor: GeneralizedKernelMachine, model: BaseEstimator) -> KernelExpansion:
-    scale, _, outputs = predictor._form()
-    return replace(of_kernel(model, *predictor._linear(), scale), outputs=outputs)
 
 
 def _centered_gram(kernel: Kernel, data: TrainingData) -> tuple[Array, UnitScale]:

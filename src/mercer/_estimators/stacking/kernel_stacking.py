@@ -51,7 +51,11 @@ from mercer._estimators.stacking.combination import Combination
 from mercer._estimators.stacking.default_estimators import default_estimators
 from mercer._estimators.stacking.drawn_views import DrawnViews
 from mercer._estimators.stacking.evaluation import Selection, ViewedSample
-from mercer._estimators.stacking.left_out import LeftOut, LeftOutFits, LeftOutPredictions
+from mercer._estimators.stacking.left_out_predictions import (
+    LeftOut,
+    LeftOutInputs,
+    LeftOutPredictions,
+)
 from mercer._estimators.stacking.members import Member, fall_back_of
 from mercer._estimators.stacking.selection import SelectionRule
 from mercer._estimators.stacking.table_views import SeveralViews, TableViews, ViewName
@@ -272,7 +276,7 @@ class KernelStacking(
         self._set_training(*table.stored(rows))
         is_drawn = isinstance(data, DrawnSample)
         predict = self.predict_proba if classifies else self.predict
-        fits = LeftOutFits(
+        fits = LeftOutInputs(
             rule,
             candidates,
             table,

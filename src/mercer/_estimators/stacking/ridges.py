@@ -277,7 +277,7 @@ def _left_out_alone(
         return fit.alpha, np.array(fit.best_predictions)
     gram, _ = table.gram(kernel, candidate.view)
     settings: Any = {"least": least, "weights": weights, "resampling": resampling}
-    if len(Y) >= _ROWS_DOWNHILL and resampling.one_at_a_time and not unseen:
+    if len(Y) >= _ROWS_DOWNHILL:
         fit = losses_downhill(gram, Y, ALPHAS, n_first=len(gram) // 4, **settings)
     else:
         fit = leave_one_out(gram, Y, **settings)

@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from numbers import Real
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import KernelCenterer
-from sklearn.svm import SVC
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
@@ -35,8 +34,6 @@ from mercer._gram.tiles import serial_algebra
 from mercer._model_selection.calibration import (
     Calibration,
     fit_temperature,
-    fit_temperatures,
-    label_probabilities,
 )
 from mercer._model_selection.intervals import repeated_masses
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
@@ -113,17 +110,18 @@ def for_task(learner: KernelLearner, task: str) -> KernelLearner:
     return learner.set_params(task=task) if "task" in learner.get_params(deep=False) else learner
 
 
-def rows_of(learner: BaseEstimator, X: Table, *, less_offset: bool = True) -> Array:
+def rows_of(learner: BaseEstimator, X: Table) -> Array:
     """Evaluate the kernel of a fitted learner between samples and the training set.
+
+    The kernel's offset, a constant, is subtracted if the learner is one of mercer's. Predictors on
+    the centered matrix do not depend on it, and values of wide kernels are precise without it.
 
     Parameters
     ----------
     learner : estimator
     X : array-like, sparse matrix, data frame or stack
-    less_offset : bool, default=True
-        Whether the kernel's offset is subtracted, if the learner is one of mercer's.
     """
-    if less_offset and isinstance(learner, KernelLearner):
+    if isinstance(learner, KernelLearner):
         return learner._rows_less_offset(X)
     return np.asarray(learner.transform(X))
 
@@ -165,12 +163,9 @@ class LearnedGram:
     learner : estimator
         Fitted learner.
     gram : ndarray of shape (n_samples, n_samples)
-        The Gram matrix of all samples, at unit scale.
+        The Gram matrix of all samples at unit scale, less the kernel's offset.
     sample : Sample
     task : {"classification", "regression"}
-    less_offset : bool
-        Whether a constant, the kernel's offset, is subtracted from the matrix. Predictors on the
-        centered matrix do not depend on it, and values of wide kernels are then precise.
     alpha : float, default=None
         The best penalty of ridge regression on the same kernel and some of the samples.
     """
@@ -179,7 +174,6 @@ class LearnedGram:
     gram: Array
     sample: Sample
     task: Task
-    less_offset: bool
     alpha: float | None = None
 
     def __post_init__(self) -> None:
@@ -249,15 +243,12 @@ class LearnedGram:
             among = output_kernel_of_part(self.learner.output_kernel, self.sample.y, part.y)
             params = {**params, "output_kernel": among}
         learner = clone(self.learner).set_params(**params)
-        inside = learn_gram(learner, part, self.task, less_offset=self.less_offset)
-        table = self.sample.across(test, train)
-        rows = rows_of(inside.learner, table, less_offset=self.less_offset)
+        inside = learn_gram(learner, part, self.task)
+        rows = rows_of(inside.learner, self.sample.across(test, train))
         return inside.centered, inside.centering.apply(np.asarray(rows))
 
 
-def learn_gram(
-    learner: KernelLearner, sample: Sample, task: Task, *, less_offset: bool = True
-) -> LearnedGram:
+def learn_gram(learner: KernelLearner, sample: Sample, task: Task) -> LearnedGram:
     """Fit a copy of a learner, and return it with its Gram matrix.
 
     Parameters
@@ -265,8 +256,6 @@ def learn_gram(
     learner : estimator
     sample : Sample
     task : {"classification", "regression"}
-    less_offset : bool, default=True
-        See :class:`LearnedGram`.
     """
     learner = for_task(learner, task)
     if hasattr(learner, "set_output"):
@@ -275,20 +264,15 @@ def learn_gram(
     single = getattr(sample.X, "dtype", None) == np.float32 and np.ndim(sample.X) == 2
     table = sample.X.astype(np.float64) if single else sample.X
     learner = fitted(learner, sample.X, sample)
-    gram = np.array(rows_of(learner, table, less_offset=less_offset), dtype=float, order="C")
+    gram = np.array(rows_of(learner, table), dtype=float, order="C")
     if np.any(learner.weights_ < 0.0):
         unweighted = UnitScale(gram.mean(axis=0), 1.0)
         check_definite(np.linalg.eigvalsh(unweighted.apply(gram)))
-    return LearnedGram(learner, gram, sample, task, less_offset)
+    return LearnedGram(learner, gram, sample, task)
 
 
 def gram_of(
-    candidate: CandidateKernel,
-    data: TrainingData,
-    target: Target,
-    task: Task,
-    *,
-    less_offset: bool = True,
+    candidate: CandidateKernel, data: TrainingData, target: Target, task: Task
 ) -> LearnedGram:
     """Return the Gram matrix of one kernel with the record of the kernel.
 
@@ -298,8 +282,6 @@ def gram_of(
     data : TrainingData
     target : Target
     task : {"classification", "regression"}
-    less_offset : bool, default=True
-        See :class:`LearnedGram`.
     """
     kernel = candidate.kernel
     gram = gram_less_offset(kernel, data.X.astype(np.float64, copy=False))
@@ -307,9 +289,7 @@ def gram_of(
     found = uniform_kernel(kernel, centered, unit.scale, target)
     learner = UniformCombination([kernel], task=task)._store(replace(data, stored=data.X), found)
     gram /= unit.scale
-    if not less_offset:
-        gram += learner.kernel_.offset
-    return LearnedGram(learner, gram, data, task, less_offset, candidate.alpha)
+    return LearnedGram(learner, gram, data, task, candidate.alpha)
 
 
 # --- results ------------------------------------------------------------------------------------
@@ -356,7 +336,7 @@ def of_residuals(sample: Sample, rows: NDArray[np.intp], residuals: Array) -> He
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class SecondStage:
     """A second stage that was fitted to a learned kernel.
 
     Attributes
@@ -365,8 +345,7 @@ class Evaluation:
         Fitted learner.
     predictor : object
         The second stage, fitted to the Gram matrix of the learner, or to features of its kernel.
-    penalty : float, default=None
-        None for a given predictor.
+    penalty : float
     results : dict of str to ndarray, default=None
         Scores of the penalties that were tried, with the keys of scikit-learn's `cv_results_`.
     score : float, default=None
@@ -380,7 +359,7 @@ class Evaluation:
 
     learner: KernelLearner
     predictor: BaseEstimator
-    penalty: float | None = None
+    penalty: float
     results: dict[str, Array] | None = None
     score: float | None = None
     held_out: HeldOut = HeldOut()
@@ -388,12 +367,12 @@ class Evaluation:
     candidates: Sequence[CandidateKernel] = ()
 
 
-def best(evaluations: Iterable[Evaluation]) -> Evaluation:
+def best(evaluations: Iterable[SecondStage]) -> SecondStage:
     """Return the evaluation with the best score, or the first one if there are no scores or ties.
 
     Parameters
     ----------
-    evaluations : iterable of Evaluation
+    evaluations : iterable of SecondStage
         Evaluations, beginning with the kernel that has the lowest error in ridge regression. If the
         first has no score, the others are not evaluated.
     """
@@ -469,9 +448,6 @@ class ExactStage(ABC):
         Training and held-out samples with which the penalty is chosen.
     """
 
-    less_offset: ClassVar[bool] = True
-    """Whether the kernel's offset is subtracted from the Gram matrix."""
-
     sample: Sample
     task: Task
     splits: list[Split]
@@ -483,35 +459,12 @@ class ExactStage(ABC):
         if isinstance(first, CandidateKernel):
             assert isinstance(self.sample, TrainingData)
             assert target is not None
-            return gram_of(first, self.sample, target, self.task, less_offset=self.less_offset)
-        return learn_gram(first, self.sample, self.task, less_offset=self.less_offset)
+            return gram_of(first, self.sample, target, self.task)
+        return learn_gram(first, self.sample, self.task)
 
     @abstractmethod
-    def evaluate(self, learned: LearnedGram) -> Evaluation:
+    def evaluate(self, learned: LearnedGram) -> SecondStage:
         """Choose a penalty, and fit the predictor."""
-
-
-@dataclass(frozen=True)
-class GivenStage(ExactStage):
-    """A given predictor, which is fitted to the uncentered Gram matrix.
-
-    Attributes
-    ----------
-    predictor : estimator
-    """
-
-    less_offset: ClassVar[bool] = False
-
-    predictor: BaseEstimator
-
-    def evaluate(self, learned: LearnedGram) -> Evaluation:
-        """See :class:`ExactStage`."""
-        predictor = fitted(clone(self.predictor), learned.gram, self.sample)
-        held_out = getattr(predictor, "_held_out", None)
-        if not isinstance(held_out, HeldOutProbabilities):
-            return Evaluation(learned.learner, predictor)
-        held_out = replace(held_out, numbers=self.sample.numbers)
-        return Evaluation(learned.learner, predictor, held_out=HeldOut(held_out))
 
 
 @dataclass(frozen=True)
@@ -532,13 +485,13 @@ class RidgeStage(ExactStage):
     scoring: Scoring
     chooses_kernel: bool
 
-    def evaluate(self, learned: LearnedGram) -> Evaluation:
+    def evaluate(self, learned: LearnedGram) -> SecondStage:
         """See :class:`ExactStage`; of equally good values of alpha, the largest is chosen."""
         sample, means = self.sample, learned.centering.means
         if self.scoring is None and isinstance(self.alpha, Real):
             alpha = float(self.alpha)
             ridge = fit_ridge(learned.centered, sample.y, alpha, sample.weights, means)
-            return Evaluation(learned.learner, ridge, alpha)
+            return SecondStage(learned.learner, ridge, alpha)
         targets = sample.y.reshape(len(sample), -1)
         deviation = response_deviation(targets, sample.weights)
         unit = np.where(deviation > 0, deviation, 1.0)
@@ -560,7 +513,7 @@ class RidgeStage(ExactStage):
         else:
             ridge = ridge_of(unit * tried.dual(alpha), sample.y, alpha, sample.weights, means)
         score = None if self.scoring is None else float(scores[at])
-        return Evaluation(learned.learner, ridge, alpha, results, score, kept)
+        return SecondStage(learned.learner, ridge, alpha, results, score, kept)
 
     def _tried(self, learned: LearnedGram, targets: Array) -> TriedPenalties:
         """Try penalties in folds, or by leaving out samples or groups one at a time."""
@@ -724,11 +677,11 @@ class MachineStage(ExactStage):
     scoring: Scoring
 
     @early_stops_ignored()
-    def evaluate(self, learned: LearnedGram) -> Evaluation:
+    def evaluate(self, learned: LearnedGram) -> SecondStage:
         """See :class:`ExactStage`; of equally good values of C, the smallest is chosen."""
         sample = self.sample
         centerer = KernelCenterer().set_output(transform="default").fit(learned.gram)
-        found = Evaluation(learned.learner, None, float(self._grid[0]))
+        found = SecondStage(learned.learner, None, float(self._grid[0]))
         if self.splits:
             found = self._searched(learned)
         assert found.penalty is not None
@@ -740,7 +693,7 @@ class MachineStage(ExactStage):
     def _grid(self) -> Array:
         return as_grid("C", self.C, FIRST_TRIED)
 
-    def _searched(self, learned: LearnedGram) -> Evaluation:
+    def _searched(self, learned: LearnedGram) -> SecondStage:
         """Choose C by accuracies or scores in folds, and calibrate out-of-fold decision values."""
         sample, splits = self.sample, self.splits
         codes, anew = np.searchsorted(self.classes, sample.y), learned.is_learned_in_folds
@@ -767,7 +720,7 @@ class MachineStage(ExactStage):
             results, kept = choice.results, replace(kept, correct=choice.correct)
             score = choice.accuracy if scores is None else float(np.nanmax(means))
             warn_at_edge("C", grid, means, unbounded=choice.unbounded)
-        return Evaluation(learned.learner, None, choice.C, results, score, kept, temperature)
+        return SecondStage(learned.learner, None, choice.C, results, score, kept, temperature)
 
     def _scores(self, codes: NDArray[np.intp], paths: Sequence[SVMPath]) -> Array:
         """Score the probabilities for each C, which are calibrated as in a fit with this C."""
@@ -782,116 +735,3 @@ class MachineStage(ExactStage):
             found.append(np.split(probabilities, starts))
         predictions, scorer = list(zip(*found, strict=True)), prediction_scorer(self.scoring)
         return fold_scores(scorer, self.sample, predictions, held_out, self.classes)
-
-
-# --- several labels ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class LabelMachines:
-    """Fitted machines, one for each label.
-
-    Attributes
-    ----------
-    machines : list of (SVC or float)
-        The machine of each label, or a constant decision value for a label that all training
-        samples have, or that none of them has.
-    temperatures : list of Calibration
-        Calibrations of the decision values of the labels.
-    """
-
-    machines: list[SVC | float]
-    temperatures: list[Calibration]
-
-    def decision_function(self, rows: Array) -> Array:
-        """Return decision values of shape (n_rows, n_labels), positive for predicted labels.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows, n_samples)
-            Kernel between new samples and the training samples.
-        """
-        return np.column_stack(
-            [
-                np.full(len(rows), machine)
-                if isinstance(machine, float)
-                else machine.decision_function(rows)
-                for machine in self.machines
-            ]
-        )
-
-    def predict(self, rows: Array) -> NDArray[np.int_]:
-        """Return indicators of the predicted labels, of shape (n_rows, n_labels)."""
-        return (self.decision_function(rows) > 0.0).astype(int)
-
-    def predict_proba(self, rows: Array) -> Array:
-        """Return the probability of each label, with shape (n_rows, n_labels)."""
-        return label_probabilities(self.temperatures, self.decision_function(rows))
-
-
-@dataclass(frozen=True)
-class LabelStage(ExactStage):
-    """A support vector machine for each label, all with the C of highest mean accuracy in folds.
-
-    Attributes
-    ----------
-    C : "auto", float or sequence of float
-
-    Notes
-    -----
-    One support vector machine is fitted for each label, value of C and fold.
-    """
-
-    less_offset: ClassVar[bool] = False
-
-    C: Penalties
-
-    @early_stops_ignored()
-    def evaluate(self, learned: LearnedGram) -> Evaluation:
-        """See :class:`ExactStage`."""
-        Y, weights, gram = self.sample.y, self.sample.weights, learned.gram
-
-        def paths_of(batch: Splits, grid: Array, chosen: NDArray[np.bool_] | None) -> list[SVMPath]:
-            path = partial(_label_path, grid=grid)
-            return learned.along_folds(path, batch, Y, anew=False)
-
-        choice = choose_c(paths_of, self.splits, as_grid("C", self.C, FIRST_TRIED), auto=False)
-        held_out = np.concatenate([Y[test] for _, test in self.splits])
-        temperatures = fit_temperatures(choice.decisions, held_out, choice.weights)
-        machines = [
-            _decision(labels[0])
-            if np.all(labels == labels[0])
-            else fit_svm(choice.C, gram, labels, weights)
-            for labels in Y.T
-        ]
-        predictor = LabelMachines(machines, temperatures)
-        return Evaluation(learned.learner, predictor, choice.C, choice.results)
-
-
-def _decision(label: int) -> float:
-    """Return the decision value for a label that all samples have (1), or that none has (0)."""
-    return 1.0 if label else -1.0
-
-
-def _label_path(
-    gram: Array,
-    Y: NDArray[np.int_],
-    rows: Array,
-    held_out: NDArray[np.int_],
-    weights: tuple[SampleWeights, SampleWeights],
-    *,
-    grid: Array,
-) -> SVMPath:
-    """Fit machines for all labels along a grid of C, and average their accuracies over labels."""
-    right, decisions = [], []
-    for labels, expected in zip(Y.T, held_out.T, strict=True):
-        if np.all(labels == labels[0]):
-            right.append(np.tile(expected == labels[0], (len(grid), 1)))
-            decisions.append(np.full((len(grid), len(rows)), _decision(labels[0])))
-            continue
-        path = svm_path(gram, labels, rows, expected, weights, grid=grid, n_classes=2)
-        right.append(path.correct)
-        decisions.append(np.array([found[:, 1] for found in path.decisions if found is not None]))
-    every = np.ones(len(grid), dtype=bool)
-    values = list(np.stack(decisions, axis=2))
-    return SVMPath(np.mean(right, axis=0), every, ~every, False, values, weights[1])

@@ -19,8 +19,8 @@ from mercer._estimators.kernel_estimator import TrainingData
 from mercer._estimators.kernel_learner import KernelLearner, weighted_kernels
 from mercer._estimators.learners import UniformCombination
 from mercer._estimators.two_stage.exact_stages import (
-    Evaluation,
     HeldOut,
+    SecondStage,
     fitted,
     for_task,
     of_residuals,
@@ -94,7 +94,7 @@ class FeatureStage:
         learner = UniformCombination(kernels, task=self.task)
         return learner._store(data, weighted_kernels(kernels, np.ones(1), found))
 
-    def evaluate(self, learner: KernelLearner) -> Evaluation:
+    def evaluate(self, learner: KernelLearner) -> SecondStage:
         """Fit to all rows, with widths adapted to their number and a penalty chosen in five folds.
 
         Parameters
@@ -122,7 +122,7 @@ class FeatureStage:
             candidates[best] = replace(
                 candidates[best], description=kernel.describe(), kernel=kernel
             )
-        found = Evaluation(learner, predictor, choice.alpha, results, held_out=held_out)
+        found = SecondStage(learner, predictor, choice.alpha, results, held_out=held_out)
         return replace(found, candidates=candidates)
 
     @property

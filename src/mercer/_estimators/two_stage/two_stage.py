@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, check_array, get_tags
 from sklearn.utils.multiclass import check_classification_targets
@@ -45,9 +45,8 @@ from mercer._estimators.kernel_estimator import TrainingData, new_samples
 from mercer._estimators.kernel_learner import KernelLearner
 from mercer._estimators.learners import ContinuousAlignment
 from mercer._estimators.two_stage.exact_stages import (
-    Evaluation,
     ExactStage,
-    LabelMachines,
+    SecondStage,
     best,
     rows_of,
 )
@@ -64,11 +63,10 @@ from mercer._gram.expansion import (
     THE_TABLE,
     KernelExpansion,
     Scale,
-    class_expansion,
     of_rows_as_they_are,
 )
 from mercer._gram.sample_expansion import expansion_at_samples, expansion_of_function
-from mercer._model_selection.calibration import calibrated_expansion, label_factors
+from mercer._model_selection.calibration import calibrated_expansion
 from mercer._model_selection.scoring import checked_scorer
 from mercer._model_selection.updates import NOT_SUMS, UpdatesMixin
 from mercer._nystroem.second_stage import NystroemModel, row_sums
@@ -90,7 +88,6 @@ class TwoStage(
     """Base class of the two-stage estimators, with both stages, predictions, tags and checks."""
 
     _task: ClassVar[Literal["classification", "regression"]]
-    _fits_task: ClassVar[Callable[[BaseEstimator], bool]]
     _penalty: ClassVar[str]
     _target_checks: ClassVar[dict[str, Any]] = {}
     """Arguments for the target in scikit-learn's `validate_data`."""
@@ -98,7 +95,6 @@ class TwoStage(
     """Whether learners are compared by their exact second stages."""
 
     learner: BaseEstimator | str | None
-    predictor: BaseEstimator | None
     cv: CrossValidator
     scoring: Scoring
     approximation: str
@@ -195,23 +191,19 @@ class TwoStage(
         return tags
 
     def _kernel_rows(self, X: Features) -> Array:
-        """Evaluate the kernel at new samples, less its offset unless a predictor is given."""
+        """Evaluate the kernel at new samples, less its offset."""
         # The learner checks input that is not a table, and stacks, whose layout depends on it.
         is_table = len(getattr(X, "shape", ())) == 2
         if is_table and not get_tags(self).input_tags.three_d_array:
             with table_advice(self):
                 validate_data(self, X, reset=False, skip_check_array=True)
-        centers = self.predictor is None and not isinstance(self.predictor_, LabelMachines)
-        rows = rows_of(self.learner_, self._kept_columns(X), less_offset=centers)
-        return np.asarray(rows, dtype=float)
+        return np.asarray(rows_of(self.learner_, self._kept_columns(X)), dtype=float)
 
     def _check_settings(self) -> None:
         """Raise an error if a setting is invalid, before the fit."""
         check_learner(self.learner)
         check_folds(self.cv)
         check_approximation(self.approximation, n_components=self.n_components)
-        if self.predictor is not None:
-            check_predictor(self.predictor, self._task, type(self)._fits_task)
 
     def _fit_stages(
         self, X: Table, y: PerSample, sample_weight: PerSample, groups: PerSample
@@ -240,7 +232,7 @@ class TwoStage(
             report()
         return self._store(found, found.candidates or candidates)
 
-    def _store(self, found: Evaluation, candidates: Sequence[CandidateKernel]) -> Self:
+    def _store(self, found: SecondStage, candidates: Sequence[CandidateKernel]) -> Self:
         """Set the fitted attributes from the best evaluation."""
         learner, held_out = found.learner, found.held_out
         if not hasattr(learner, "n_features_in_"):
@@ -272,17 +264,17 @@ class TwoStage(
         Raises
         ------
         ValueError
-            If an approximation is requested, but `predictor` or the learner needs Gram matrices.
+            If an approximation is requested, but the learner takes Gram matrices.
         MemoryError
             If an exact fit needs more memory than is available.
         """
-        exact_only = self.predictor is not None or get_tags(self).input_tags.three_d_array
-        if exact_only and self.approximation == "nystroem":
+        precomputed = get_tags(self).input_tags.three_d_array
+        if precomputed and self.approximation == "nystroem":
             raise ValueError(
-                'approximation="nystroem" needs samples by features; with precomputed kernels, or '
-                'a predictor on these, pass approximation="exact".'
+                'approximation="nystroem" needs samples by features; with precomputed kernels, '
+                'pass approximation="exact".'
             )
-        approximation = "exact" if exact_only else self.approximation
+        approximation = "exact" if precomputed else self.approximation
         return fits_exactly(self, X, sample_weight, approximation)
 
     @abstractmethod
@@ -394,14 +386,14 @@ def chosen(learner: object) -> bool:
 
 
 @singledispatch
-def second_stage_expansion(predictor: BaseEstimator, model: BaseEstimator) -> KernelExpansion:
+def second_stage_expansion(predictor: Pipeline, model: BaseEstimator) -> KernelExpansion:
     """Write the prediction of a second stage as an expansion.
 
     Parameters
     ----------
     predictor : object
         A second stage that was fitted to a Gram matrix, or to Nyström features. If its type is not
-        known, it is treated as a function of kernel values.
+        registered, it is a support vector machine on the centered kernel.
     model : TwoStage
         The fitted estimator to which the predictor belongs.
 
@@ -411,18 +403,17 @@ def second_stage_expansion(predictor: BaseEstimator, model: BaseEstimator) -> Ke
         An expansion of the responses in regression. In classification, an expansion of log-odds or
         scores of classes if there are probabilities, or else of decision values.
     """
-    if not is_classifier(predictor):
-        return _of_function(predictor.predict, model, 1, "response")
-    if hasattr(predictor, "decision_function"):
-        n_classes = len(fitted_classes(model))
-        n_values = 1 if n_classes == 2 else n_classes
-        return _of_function(predictor.decision_function, model, n_values, "decision value")
-
-    def logarithms(rows: Array) -> Array:
-        return np.log(np.maximum(predictor.predict_proba(rows), np.finfo(float).tiny))
-
-    found = _of_function(logarithms, model, len(fitted_classes(model)), "logit")
-    return class_expansion(found, fitted_classes(model))
+    center, machine = predictor
+    if len(fitted_classes(model)) == 2:
+        dual, intercept = machine_coefficients(machine, len(center.K_fit_rows_))
+        unit = UnitScale(center.K_fit_rows_, 1.0)
+        coefficients, constant = of_rows_as_they_are(unit, dual[:, None])
+        found = of_kernel(model, coefficients, constant + intercept, "decision value")
+    else:
+        found = _of_votes(predictor.decision_function, model)
+    if hasattr(model, "temperature_"):
+        return calibrated_expansion(found, model.temperature_, fitted_classes(model))
+    return found
 
 
 @second_stage_expansion.register
@@ -441,40 +432,6 @@ def _(predictor: NystroemModel, model: BaseEstimator) -> KernelExpansion:
     if predictor.calibration is None:
         return found.decoded(predictor.encoding)
     return calibrated_expansion(found, predictor.calibration, fitted_classes(model))
-
-
-@second_stage_expansion.register
-def _(predictor: LabelMachines, model: BaseEstimator) -> KernelExpansion:
-    """Return the expansion of the log-odds of each label."""
-    n = _n_fitted(model)
-    parts = [
-        (np.zeros(n), machine) if isinstance(machine, float) else machine_coefficients(machine, n)
-        for machine in predictor.machines
-    ]
-    factors = label_factors(predictor.temperatures)
-    coefficients = np.column_stack([part for part, _ in parts]) * factors
-    intercept = np.array([level for _, level in parts]) * factors
-    return of_kernel(model, coefficients, intercept, "log-odds")
-
-
-@second_stage_expansion.register
-def _(predictor: Pipeline, model: BaseEstimator) -> KernelExpansion:
-    """Return the expansion of a support vector machine on the centered kernel."""
-    if list(predictor.named_steps) != ["center", "svc"]:
-        return second_stage_expansion.dispatch(object)(predictor, model)
-    center, machine = predictor
-    if len(fitted_classes(model)) == 2:
-        dual, intercept = machine_coefficients(machine, len(center.K_fit_rows_))
-        unit = UnitScale(center.K_fit_rows_, 1.0)
-        coefficients, constant = of_rows_as_they_are(unit, dual[:, None])
-        found = of_kernel(model, coefficients, constant + intercept, "decision value")
-    else:
-        votes = predictor.decision_function
-        n_classes = len(fitted_classes(model))
-        found = _of_function(votes, model, n_classes, "decision value", "votes of machines")
-    if hasattr(model, "temperature_"):
-        return calibrated_expansion(found, model.temperature_, fitted_classes(model))
-    return found
 
 
 def _n_fitted(model: BaseEstimator) -> int:
@@ -515,25 +472,18 @@ def _rounding(coefficients: Array) -> float:
     return float(np.finfo(float).eps * np.abs(coefficients).max(initial=0.0))
 
 
-def _of_function(
-    function: Callable[[Array], Array],
-    model: BaseEstimator,
-    n_values: int,
-    scale: Scale,
-    name: str = "a function",
-) -> KernelExpansion:
-    """Return an expansion of a function of the learned kernel at the training samples."""
-
-    def evaluated(rows: Array) -> Array:
-        return np.asarray(function(rows))
-
-    if n_values == 1:
-        n_values = evaluated(np.zeros((1, _n_fitted(model)))).reshape(1, -1).shape[1]
+def _of_votes(votes: Callable[[Array], Array], model: BaseEstimator) -> KernelExpansion:
+    """Return an expansion of the votes of machines, which are no sum of kernel values."""
+    classes = tuple(map(str, fitted_classes(model)))
     found = expansion_of_function(
-        model.learner_, evaluated, n_values, scale, name=name, samples=model._samples_of_learner
+        model.learner_,
+        votes,
+        len(classes),
+        "decision value",
+        name="votes of machines",
+        samples=model._samples_of_learner,
     )
-    names = tuple(map(str, fitted_classes(model))) if is_classifier(model) else ()
-    return replace(found, outputs=names[1:] if len(names) == 2 else names)
+    return replace(found, outputs=classes)
 
 
 # --- checks of settings -------------------------------------------------------------------------
@@ -590,17 +540,13 @@ def _instead(learner: object) -> str:
             return message.format(learner)
     if not hasattr(learner, "predict"):
         return f"{learner!r}, which has no methods `fit` and `transform`."
-    makes = "SVR" if is_regressor(learner) and not is_classifier(learner) else "SVC"
-    if "kernel" in getattr(learner, "get_params", dict)():
-        makes = type(learner).__name__
     return (
-        f"{learner!r}, which predicts and learns no kernel. A predictor is the second stage: a "
-        "classifier or regressor of precomputed kernels, such as "
-        f"predictor={makes}(kernel='precomputed')."
+        f"{learner!r}, which predicts and learns no kernel. A predictor follows a learner in a "
+        "pipeline: make_pipeline(ContinuousAlignment(), SVC(kernel='precomputed'))."
     )
 
 
-def check_in_use(estimator: BaseEstimator, penalty: str, *, exact: bool, n_labels: int = 1) -> None:
+def check_in_use(estimator: BaseEstimator, penalty: str, *, exact: bool) -> None:
     """Raise an error if a setting would have no effect on the fit.
 
     Parameters
@@ -609,8 +555,6 @@ def check_in_use(estimator: BaseEstimator, penalty: str, *, exact: bool, n_label
     penalty : {"C", "alpha"}
     exact : bool
         Whether the second stage is fitted exactly rather than on Nyström features.
-    n_labels : int, default=1
-        Number of labels per sample.
 
     Raises
     ------
@@ -629,50 +573,9 @@ def check_in_use(estimator: BaseEstimator, penalty: str, *, exact: bool, n_label
             "on Nyström features, whose penalty is chosen in five folds: pass "
             "approximation='exact', or leave {0} at its default"
         )
-    elif estimator.predictor is not None:
-        unused = {"cv": folds and given, penalty: is_set, "scoring": scores}
-        why = "if a predictor is given: set it in the predictor, and leave {0} at its default"
-    elif n_labels > 1:
-        unused = {"scoring": scores}
-        why = "if samples have several labels: leave {0} at its default"
     else:
         unused = {"cv": penalty == "alpha" and number and folds and given}
         unused["scoring"] = scores and number and given
         why = f"if {penalty} is a number: leave {{0}} at its default, or pass {penalty}=[{{1!r}}]"
     for name in (name for name, is_unused in unused.items() if is_unused):
         raise ValueError(f"{name} has no effect {why.format(name, value)}.")
-
-
-def check_predictor(
-    predictor: object, task: str, fits_task: Callable[[BaseEstimator], bool]
-) -> None:
-    """Raise an error if `predictor` cannot predict from a Gram matrix.
-
-    Parameters
-    ----------
-    predictor : object
-    task : {"classification", "regression"}
-    fits_task : callable
-        A function that returns whether an estimator is a classifier or regressor, as the task
-        requires.
-
-    Raises
-    ------
-    ValueError
-        If `predictor` is an estimator for another task, or does not take precomputed kernels.
-    TypeError
-        If `predictor` is not an estimator.
-    """
-    example = "SVC" if task == "classification" else "SVR"
-    if isinstance(predictor, type) or not hasattr(predictor, "fit"):
-        given = predictor.__name__ if isinstance(predictor, type) else repr(predictor)
-        raise TypeError(
-            f"predictor must be an estimator, such as {example}(kernel='precomputed'); got {given}."
-        )
-    if not fits_task(predictor):
-        raise ValueError(f"predictor must be a {task} estimator; got {predictor!r}.")
-    if not get_tags(predictor).input_tags.pairwise:
-        raise ValueError(
-            "predictor must take a precomputed kernel matrix, as SVC(kernel='precomputed') "
-            f"does; got {predictor!r}."
-        )

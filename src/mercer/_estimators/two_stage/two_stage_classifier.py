@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._data.classes import all_labels
-from mercer._data.cross_validation import folds_of, folds_of_classes
-from mercer._data.folds import Split
-from mercer._data.labels import label_indicators, refuse_class_weight
+from mercer._data.cross_validation import folds_of_classes
 from mercer._data.types import (
     Array,
     ClassWeight,
@@ -29,20 +25,17 @@ from mercer._data.types import (
     RandomState,
     Scoring,
     Table,
-    available_if,
 )
 from mercer._data.weights import with_class_weights
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.two_stage.exact_stages import (
-    Evaluation,
     ExactStage,
-    GivenStage,
-    LabelStage,
     MachineStage,
+    SecondStage,
 )
 from mercer._estimators.two_stage.feature_stage import FeatureStage
-from mercer._estimators.two_stage.kernel_choice import CandidateKernel, isotropic_kernels
-from mercer._estimators.two_stage.two_stage import FirstStage, TwoStage, check_in_use, chosen
+from mercer._estimators.two_stage.kernel_choice import CandidateKernel
+from mercer._estimators.two_stage.two_stage import FirstStage, TwoStage
 from mercer._gram.devices import on_device
 from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
 from mercer._search.targets import Target, output_kernel_of_part
@@ -64,10 +57,6 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         width, a Gaussian or a product Laplacian, by leave-one-out errors (see Notes). "auto" also
         tries kernels that weight features differently, by one width per feature or by projections
         of the features.
-    predictor : estimator, default=None
-        A classifier of precomputed kernels to use instead of the support vector machine, such as
-        ``NuSVC(kernel="precomputed")`` or a grid search over one. It is fitted to the uncentered
-        Gram matrix. It cannot be combined with `C`, or with `cv` if a learner is given.
     C : "auto", float or sequence of float, default="auto"
         Penalty on margin violations, for a kernel at unit scale (see Notes). "auto" compares five
         values from 1/2 to 128 by cross-validation, and further values if the best one is at an end.
@@ -81,13 +70,12 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         five folds, and for leave-one-out errors in the choice of the kernel. Kernels with more than
         10 learned parameters, such as kernels with one width per feature, are learned again in each
         fold, because otherwise labels of the held-out samples would leak into them. For other
-        kernels, and for several labels, all folds use the same Gram matrix. An error is raised on
-        Nyström features, or if `cv` would have no effect.
+        kernels, all folds use the same Gram matrix. An error is raised on Nyström features, or if
+        `cv` would have no effect.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn or its name, such as "neg_log_loss" or "roc_auc". It replaces the
         accuracy in the choice of C and of the kernel, and is applied to held-out probabilities (see
-        Notes). An error is raised with a `predictor` or several labels, or if the scorer would have
-        no effect.
+        Notes). An error is raised if the scorer would have no effect.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, by label, which multiplies the weights of its samples. "balanced"
         gives all classes the same total weight.
@@ -95,7 +83,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         Whether the second stage is fitted to all samples exactly, or approximately on Nyström
         features: kernel values at a limited number of centers, in one pass over blocks of rows. On
         Nyström features, the kernel is learned from 3,000 samples. "auto" is exact for up to 3,000
-        samples, and with `predictor` or precomputed kernels.
+        samples, and with precomputed kernels.
     n_components : int or "auto", default="auto"
         Number of centers of the Nyström features. "auto" takes all samples if their kernel values
         in single precision fit in scikit-learn's `working_memory` (16,384 samples in 1 GB) or, for
@@ -138,7 +126,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     predictor_ : estimator
         The second stage, fitted to the learned Gram matrix.
     temperature_ : Calibration
-        The map from decision values to probabilities; not set if `predictor` is given.
+        The map from decision values to probabilities.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -147,6 +135,8 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     See Also
     --------
     TwoStageRegressor : Kernel ridge regression on a learned kernel.
+    sklearn.multioutput.MultiOutputClassifier : A classifier, with its own kernel, for each of
+        several labels.
 
     Notes
     -----
@@ -183,25 +173,19 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     """
 
     _task: ClassVar[Literal["classification", "regression"]] = "classification"
-    _fits_task = staticmethod(is_classifier)
     _penalty = "C"
     _compares_machines = True
     _conditions: ClassVar[dict[str, str]] = {
-        "C_": "no predictor is given, and the fit is exact",
+        "C_": "the fit is exact",
         "alpha_": "the fit is on Nyström features (approximation='nystroem')",
-        "candidates_": "learner=None chooses the kernel, for one label per sample",
+        "candidates_": "learner=None chooses the kernel",
         "cv_results_": "C is searched (C='auto', or a sequence), or a scorer is given as scoring",
-        "cv_correct_": "C is searched (C='auto', or a sequence) in an exact fit to one label per "
-        "sample",
-        "temperature_": "no predictor is given, samples have one label, and two samples of some "
-        "class were held out",
-        "decision_function": "the given predictor has one, or none is given",
-        "predict_proba": "the given predictor has one, or none is given",
+        "cv_correct_": "C is searched (C='auto', or a sequence) in an exact fit",
+        "temperature_": "the fit is exact, and two samples of some class were held out",
     }
 
     learner: BaseEstimator | str | None = None
     _: KW_ONLY
-    predictor: BaseEstimator | None = None
     C: Penalties = "auto"
     cv: CrossValidator = None
     scoring: Scoring = None
@@ -226,8 +210,8 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         X : array-like, sparse matrix, data frame or ParquetSource of shape (n_samples, n_features)
             For a learner of precomputed kernels, a stack of shape (n_samples, n_samples,
             n_kernels).
-        y : array-like of shape (n_samples,) or (n_samples, n_labels)
-            Class labels, or indicators of several labels.
+        y : array-like of shape (n_samples,)
+            Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples. A weight of zero leaves the sample out. Weights multiply C, and
             enter the accuracies by which C is chosen. On Nyström features, they multiply squared
@@ -245,9 +229,8 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         Raises
         ------
         ValueError
-            If `y` contains a single class or is continuous, or a setting is out of its range. If
-            `predictor` is not a classifier of precomputed kernels, or the learner does not accept
-            `X`.
+            If `y` contains a single class or is continuous, a setting is out of its range, or the
+            learner does not accept `X`.
         """
         return self._fit_stages(X, y, sample_weight, groups)
 
@@ -255,8 +238,6 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         self, X: Table, y: PerSample, sample_weight: PerSample, groups: PerSample
     ) -> ExactStage:
         as_grid("C", self.C, FIRST_TRIED)
-        if (labels := label_indicators(y)) is not None:
-            return self._label_stage(X, labels, sample_weight, groups)
         y = validate_data(self, y=y)
         check_classification_targets(y)
         weights = with_class_weights(sample_weight, self.class_weight, y)
@@ -265,28 +246,10 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         self._set_classes(all_labels(sample), classes)
         if len(classes) < 2:
             raise ValueError("The number of classes has to be greater than one; got 1 class")
-        splits: list[Split] = []
-        if self.predictor is None or self.cv is not None:
-            score = not isinstance(self.C, Real) or self.scoring is not None
-            splits = folds_of_classes(self.cv, sample, given, codes, score=score)
-        if self.predictor is not None:
-            return GivenStage(sample, self._task, splits, self.predictor)
+        score = not isinstance(self.C, Real) or self.scoring is not None
+        splits = folds_of_classes(self.cv, sample, given, codes, score=score)
         settings = self.C, classes, self.scoring
         return MachineStage(sample, self._task, splits, *settings)
-
-    def _label_stage(
-        self, X: Table, Y: NDArray[np.int_], sample_weight: PerSample, groups: PerSample
-    ) -> ExactStage:
-        """Return the second stage for samples with several labels each."""
-        check_in_use(self, "C", exact=True, n_labels=Y.shape[1])
-        refuse_class_weight(self.class_weight)
-        given, sample = self._samples(X, Y, sample_weight, groups)
-        sample = self._numbers(sample) if chosen(self.learner) else sample
-        self._set_classes(np.arange(Y.shape[1]), np.arange(Y.shape[1]))
-        splits = [] if self.cv is None else folds_of(self.cv, sample, given)
-        if self.predictor is not None:
-            return GivenStage(sample, self._task, splits, self.predictor)
-        return LabelStage(sample, self._task, splits or folds_of(None, sample, sample), self.C)
 
     def _feature_stage(
         self, X: Table, y: PerSample, sample_weight: PerSample, groups: PerSample
@@ -295,7 +258,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         self._set_classes(all_labels(found.sample), np.asarray(found.target.classes))
         return found
 
-    def _store(self, found: Evaluation, candidates: Sequence[CandidateKernel]) -> Self:
+    def _store(self, found: SecondStage, candidates: Sequence[CandidateKernel]) -> Self:
         super()._store(found, candidates)
         if isinstance(held_out := found.held_out.given, HeldOutProbabilities):
             self._held_out = held_out.of_all(self._seen)
@@ -304,32 +267,9 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     def _first_stages(
         self, stage: ExactStage | FeatureStage
     ) -> tuple[list[FirstStage], list[CandidateKernel], Target | None]:
-        """Return kernels or learners to compare; see :meth:`TwoStage._first_stages`.
-
-        For several labels, there is only one. By default, it is the isotropic kernel with the
-        lowest held-out error on the label indicators.
-        """
-        Y = stage.sample.y
-        if Y.ndim == 1:
-            firsts, candidates, target = super()._first_stages(stage)
-            firsts = [self._of_fitted_classes(first) for first in firsts]
-            return firsts, candidates, target
-        if chosen(self.learner):
-            varying = Y[:, np.ptp(Y, axis=0) > 0]
-            if not varying.shape[1]:
-                raise ValueError("Every label belongs to all samples, or to none.")
-            data = self._numbers(stage.sample)
-            found = isotropic_kernels(replace(data, y=varying), self._given_folds(stage))
-            return found[:1], [], data.target(self._task, "multilabel")
-        learner: BaseEstimator = self.learner
-        if getattr(learner, "output_kernel", "") is not None:
-            return [learner], [], None
-        if "output_kernel" not in learner.get_params(deep=False):
-            name = type(learner).__name__
-            raise ValueError(
-                f"{name} learns no kernel for several labels: it has no output_kernel."
-            )
-        return [clone(learner).set_params(output_kernel="multilabel")], [], None
+        """Return kernels or learners to compare; see :meth:`TwoStage._first_stages`."""
+        firsts, candidates, target = super()._first_stages(stage)
+        return [self._of_fitted_classes(first) for first in firsts], candidates, target
 
     def _of_fitted_classes(self, learner: FirstStage) -> FirstStage:
         """Return a learner whose similarities of classes are those of the fitted classes."""
@@ -341,7 +281,6 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         among = output_kernel_of_part(learner.output_kernel, *classes)
         return clone(learner).set_params(output_kernel=among)
 
-    @available_if(lambda self: self._second_stage_has("decision_function"))
     @on_device
     def decision_function(self, X: Features) -> Array:
         """Return the decision values of the second stage.
@@ -358,10 +297,9 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         """
         return self._decision_values(self._second_stage(X, "decision_function"))
 
-    @available_if(lambda self: self._second_stage_has("predict_proba"))
     @on_device
     def predict_proba(self, X: Features) -> Array:
-        """Predict class probabilities; a given `predictor` must support them.
+        """Predict class probabilities.
 
         Parameters
         ----------
@@ -379,7 +317,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
             If no class had two training samples.
         """
         check_is_fitted(self)
-        if self.predictor is not None or not isinstance(self.predictor_, Pipeline):
+        if not isinstance(self.predictor_, Pipeline):
             return self._probabilities(self._second_stage(X, "predict_proba"))
         values = self._second_stage(X, "decision_function")
         if values.ndim == 1:
@@ -387,15 +325,3 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         if not hasattr(self, "temperature_"):
             raise ValueError("There are no probabilities: no class had two training samples.")
         return self._probabilities(self.temperature_.probabilities(values))
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        outputs = getattr(self.learner, "output_kernel", None)
-        named = isinstance(outputs, str) and outputs == "multilabel"
-        tags.classifier_tags.multi_label = outputs is None or named
-        return tags
-
-    def _second_stage_has(self, method: str) -> bool:
-        if self.predictor is None:
-            return True
-        return hasattr(getattr(self, "predictor_", self.predictor), method)

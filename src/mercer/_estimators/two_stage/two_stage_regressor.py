@@ -6,8 +6,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, is_regressor
-from sklearn.utils import Tags, get_tags
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._data.cross_validation import folds_of
@@ -20,14 +20,12 @@ from mercer._data.types import (
     RandomState,
     Scoring,
     Table,
-    available_if,
 )
 from mercer._data.validation import check_choice, check_coverage, check_target_values
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.kernel_estimator import new_samples
 from mercer._estimators.two_stage.exact_stages import (
     ExactStage,
-    GivenStage,
     LeftOutChoice,
     RidgeStage,
 )
@@ -53,10 +51,6 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         width, a Gaussian or a product Laplacian, by leave-one-out errors (see Notes). "auto" also
         tries kernels that weight features differently, by one width per feature or by projections
         of the features.
-    predictor : estimator, default=None
-        A regressor of precomputed kernels to use instead of kernel ridge regression, such as
-        ``SVR(kernel="precomputed")``. It is fitted to the uncentered Gram matrix. It cannot be
-        combined with `alpha`, or with `cv` if a learner is given.
     alpha : "auto", float or sequence of float, default="auto"
         Penalty of the ridge regression, for a kernel at unit scale (see Notes). "auto" tries values
         from 1e-6 to 1e5, in steps of half a power of ten. If alpha is chosen by leave-one-out
@@ -78,13 +72,12 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     scoring : str, callable or None, default=None
         A scorer of scikit-learn or its name, such as "neg_mean_absolute_error". It replaces the
         squared error in the choice of alpha and of the kernel, and is applied to predictions of
-        held-out samples (see Notes). An error is raised with a `predictor`, or if the scorer would
-        have no effect.
+        held-out samples (see Notes). An error is raised if the scorer would have no effect.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Whether the second stage is fitted to all samples exactly, or approximately on Nyström
         features: kernel values at a limited number of centers, in one pass over blocks of rows. On
         Nyström features, the kernel is learned from 3,000 samples. "auto" is exact for up to 3,000
-        samples, and with `predictor` or precomputed kernels.
+        samples, and with precomputed kernels.
     n_components : int or "auto", default="auto"
         Number of centers of the Nyström features. "auto" takes all samples if their kernel values
         in single precision fit in scikit-learn's `working_memory` (16,384 samples in 1 GB) or, for
@@ -165,22 +158,18 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     """
 
     _task = "regression"
-    _fits_task = staticmethod(is_regressor)
     _penalty = "alpha"
     _target_checks: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
     _conditions: ClassVar[dict[str, str]] = {
-        "alpha_": "no predictor is given",
         "candidates_": "learner=None chooses the kernel",
         "cv_results_": "alpha is searched (alpha='auto', or a sequence), or a scorer is given as "
         "scoring",
         "cv_residuals_": "alpha is searched (alpha='auto', or a sequence), or a scorer is given as "
         "scoring",
-        "predict_interval": "no predictor is given",
     }
 
     learner: BaseEstimator | str | None = None
     _: KW_ONLY
-    predictor: BaseEstimator | None = None
     alpha: Penalties = "auto"
     cv: CrossValidator = None
     scoring: Scoring = None
@@ -191,11 +180,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = (
-            not hasattr(self.predictor, "__sklearn_tags__")
-            or isinstance(self.predictor, type)
-            or get_tags(self.predictor).target_tags.multi_output
-        )
+        tags.target_tags.multi_output = True
         return tags
 
     @with_callbacks
@@ -232,9 +217,8 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         Raises
         ------
         ValueError
-            If a setting is out of its range, or a weight is negative. If `predictor` is not a
-            regressor of precomputed kernels, or the learner does not accept `X` or `y`. If the
-            learned kernel is not positive semi-definite.
+            If a setting is out of its range, or a weight is negative. If the learner does not
+            accept `X` or `y`. If the learned kernel is not positive semi-definite.
         """
         return self._fit_stages(X, y, sample_weight, groups)
 
@@ -246,8 +230,6 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         y = validate_data(self, y=y, **self._target_checks).astype(float, copy=False)
         given, sample = self._samples(X, y, sample_weight, groups)
         splits = [] if self.cv is None else folds_of(self.cv, sample, given)
-        if self.predictor is not None:
-            return GivenStage(sample, self._task, splits, self.predictor)
         return RidgeStage(
             sample,
             self._task,
@@ -257,7 +239,6 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             chooses_kernel=self.learner is None,
         )
 
-    @available_if(lambda self: self.predictor is None)
     @on_device
     def predict_interval(
         self, X: Features, coverage: float = 0.9, scale: str | None = "auto"

@@ -58,7 +58,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class LeftOutFits:
+class LeftOutInputs:
     """A fit of a stack, and the data with which it is repeated without parts of the samples.
 
     Attributes
@@ -206,12 +206,12 @@ class LeftOutPredictions:
 
     Parameters
     ----------
-    fits : LeftOutFits or None
+    fits : LeftOutInputs or None
     """
 
     _lock: RLock
 
-    def __init__(self, fits: LeftOutFits | None) -> None:
+    def __init__(self, fits: LeftOutInputs | None) -> None:
         add_lock(self)
         self._fits, self._found = fits, cast(LeftOut | None, None)
 
