@@ -53,8 +53,7 @@ class TestOtherVersions:
             patch.setattr(model_files, "_LABEL", model_files._FIRST_LABEL)
             patch.setattr(model_files, "_made_by", lambda: b"mercer 0.2.0; ")
             model_files.add_checksum(changed)
-        told = refusal(changed)
-        assert "only the version that saved it reads it (saved by mercer 0.2.0, this is" in told
+        assert "mercer 0.2.0 saved it; load it with that version, or fit" in refusal(changed)
 
     def test_a_failure_names_both_versions(
         self, saved: Path, changed: Path, monkeypatch: pytest.MonkeyPatch

@@ -216,8 +216,8 @@ def _made_by() -> bytes:
     return f"mercer {sys.modules['mercer'].__version__}; ".encode()
 
 
-def _other_version(file: BinaryIO) -> str:
-    """Return a remark for messages if another version saved the file; empty for this version.
+def _version_in(file: BinaryIO) -> str:
+    """Return the version that saved a file.
 
     Raises
     ------
@@ -227,9 +227,13 @@ def _other_version(file: BinaryIO) -> str:
     comment = end_of(file)[1][22 : -len(_LABEL) - _N_DIGITS]
     if not re.fullmatch(rb"mercer [\w.+!-]{1,40}; ", comment, re.ASCII):
         raise ValueError("it does not say which version of mercer saved it")
-    found, own = comment.decode("ascii"), _made_by().decode()
-    shown = found.rstrip("; ")
-    return "" if found == own else f" (saved by {shown}, this is {own.rstrip('; ')})"
+    return comment.decode("ascii").rstrip("; ")
+
+
+def _other_version(file: BinaryIO) -> str:
+    """Return a remark for messages if another version saved the file; empty for this version."""
+    found, own = _version_in(file), _made_by().decode().rstrip("; ")
+    return "" if found == own else f" (saved by {found}, this is {own})"
 
 
 def check_checksum(file: BinaryIO) -> None:
@@ -249,8 +253,8 @@ def check_checksum(file: BinaryIO) -> None:
     file.seek(max(0, size - _N_DIGITS - len(_LABEL)))
     label, found = file.read(len(_LABEL)), file.read()
     if label == _FIRST_LABEL:
-        told = "only the version that saved it reads it"
-        raise ValueError(f"{told}{_other_version(file)}; fit the model again")
+        version = _version_in(file)
+        raise ValueError(f"{version} saved it; load it with that version, or fit the model again")
     if label != _LABEL:
         told = "it does not end with the checksum of a saved model"
         if is_zipfile(file):
