@@ -9,12 +9,14 @@ from sklearn.base import is_classifier
 
 from mercer._files.deployment.onnx_export import onnx_inputs
 
+onnx = pytest.importorskip("onnx")
 skl2onnx = pytest.importorskip("skl2onnx")
 runtime = pytest.importorskip("onnxruntime")
 
 
 def run(graph: Any, table: Any) -> dict[str, np.ndarray]:
-    """Outputs of a graph, by name."""
+    """Outputs of a valid graph, by name."""
+    onnx.checker.check_model(graph, full_check=True)
     session = runtime.InferenceSession(
         graph.SerializeToString(), providers=["CPUExecutionProvider"]
     )

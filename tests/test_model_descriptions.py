@@ -128,7 +128,7 @@ class TestNames:
             ("ObjectNode", "sklearn.feature_extraction.text.CountVectorizer"),
             ("ObjectNode", "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"),
             ("ObjectNode", "mercer_command.commands.fit_command.run"),
-            ("ObjectNode", "mercer._blocks.parquet_files.ParquetFiles"),
+            ("ObjectNode", "mercer._blocks.parquet_source.ParquetSource"),
             ("ObjectNode", "mercer._files.model_files.Path"),
             ("ObjectNode", "mercer._files.model_files.save"),
             ("ObjectNode", "mercer.none.Such"),

@@ -1,4 +1,9 @@
-"""What notebooks show of estimators and transformers, and formulas of kernels as text."""
+"""What notebooks and terminals show of estimators, kernels and results."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,22 +14,18 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.pipeline import make_pipeline
 
 import mercer
-from mercer import (
-    KernelStackingClassifier,
-    KernelStackingRegressor,
-    TwoStageClassifier,
-    TwoStageRegressor,
-    UniformCombination,
+from mercer import TwoStageRegressor, UniformCombination
+from mercer.inspection import (
+    kernel_terms,
+    partial_dependence,
+    report,
+    shapley_interactions,
+    shapley_values,
+    sobol_indices,
+    training_contributions,
 )
-from mercer.kernels import (
-    CallableKernel,
-    Gaussian,
-    Laplacian,
-    Linear,
-    OnColumns,
-    Product,
-    WeightedSum,
-)
+from mercer.kernels import Gaussian, Linear, OnColumns, Product, WeightedSum
+from mercer.metrics import alignment_bounds
 from mercer.preprocessing import LetterCodes, SoftClippingScaler, TextScores, table_encoder
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -32,62 +33,7 @@ pytestmark = pytest.mark.usefixtures("few_folds")
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
 Y = X[:, 0] + 0.1 * RNG.normal(size=60)
-
-
-def card_of(model: BaseEstimator) -> str:
-    """The card beneath the diagram, whose elements are closed."""
-    found = model._repr_html_()
-    assert type(model).__name__ in found
-    card = found[found.index('<div class="mercer-card"') :]
-    return " ".join(Balanced(card).words)
-
-
-def test_cards_hold_the_kernel_the_score_and_the_relevance() -> None:
-    labels = Y > 0.0
-    stack = KernelStackingRegressor([Gaussian(2.0), Laplacian(3.0)]).fit(X, Y)
-    assert "Left-out rows" not in card_of(stack)
-    assert stack.loo_score_ > 0.9  # It is computed when it is first read.
-    told = card_of(stack)
-    assert "Left-out rows: R² 0.9" in told
-    assert "Gaussian, width 2" in told
-    assert "Relevance is equal for all features: the kernels treat them alike." in told
-    scored = KernelStackingClassifier([Gaussian(2.0)], scoring="roc_auc").fit(X, labels)
-    assert scored.loo_score_ > 0.9
-    assert "roc_auc 0.9" in card_of(scored)
-    model = TwoStageRegressor(UniformCombination([Gaussian(2.0)])).fit(X, Y)
-    assert "penalty was chosen: R² 0.9" in card_of(model)
-    features = {"approximation": "nystroem", "n_components": 10}
-    model = TwoStageRegressor(UniformCombination([Gaussian(2.0)]), **features).fit(X, Y)
-    model.prepare_updates(X, Y).update(X, Y + 100.0)
-    assert "fit it anew" in card_of(model)
-    assert "accuracy" in card_of(TwoStageClassifier(UniformCombination([Linear()])).fit(X, labels))
-
-
-def test_cards_say_why_there_is_no_relevance() -> None:
-    known, own = OnColumns(Gaussian(2.0), [0]), OnColumns(CallableKernel(lambda A, B: A @ B.T), [1])
-    told = "Relevance of {} is not known: a kernel has an unknown formula."
-    found = card_of(UniformCombination([known, lambda A, B: A @ B.T]).fit(X, Y))
-    assert told.format("the features") in found
-    assert told.format("1 of the features") in card_of(UniformCombination([known, own]).fit(X, Y))
-    widths = card_of(UniformCombination([known, OnColumns(Gaussian(2.0), [1])]).fit(X, Y))
-    assert "Relevance x0" in widths
-    assert "50.0%" in widths
-    grams = np.stack([Gaussian(2.0)(X), Gaussian(4.0)(X)], axis=2)
-    precomputed = card_of(UniformCombination("precomputed").fit(grams, Y))
-    assert "kernel 1" in precomputed
-    assert "Relevance" not in precomputed
-
-
-def test_many_kernels_and_features_are_cut_and_names_are_escaped() -> None:
-    table = pd.DataFrame(RNG.normal(size=(60, 12)), columns=[f"<b>{z}&" for z in range(12)])
-    kernels = [OnColumns(Gaussian(float(z + 1)), [z]) for z in range(12)]
-    model = UniformCombination(kernels).fit(table, Y)
-    html = model._repr_html_()
-    card = html[html.index('<div class="mercer-card"') :]
-    assert "<b>" not in card
-    assert "and 4 more" in card
-    assert card.count("<tr") == 18
-    assert "&lt;b&gt;0&amp;" in card
+TABLE = pd.DataFrame(X, columns=["<b>a", "b & c", "c\u202e"])
 
 
 N = 24
@@ -95,10 +41,9 @@ N = 24
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_estimators_have_a_diagram_and_a_card_once_they_are_fitted(name: str) -> None:
+def test_estimators_have_a_diagram(name: str) -> None:
     estimator, counts = ESTIMATORS[name](), np.random.default_rng(1).poisson(2.0, N)
     table = pd.DataFrame(X[:N], columns=["a", "b", "c"])
-    assert "mercer-card" not in estimator._repr_html_()
     assert name in make_pipeline(table_encoder(), estimator)._repr_html_()
     fitted = estimator.fit(table, counts > 1 if is_classifier(estimator) else counts)
     assert name in fitted._repr_html_()
@@ -119,6 +64,92 @@ def test_transformers_have_a_diagram(transformer: BaseEstimator, columns: list[s
     for shown in (transformer, make_pipeline(transformer)):
         assert type(transformer).__name__ in shown._repr_html_()
         assert "fitted" in shown.fit(table[columns], np.arange(N) % 3)._repr_html_()
+
+
+def test_kernels_have_a_diagram_of_their_parameters() -> None:
+    kernel = Gaussian(2.0) + 0.5 * OnColumns(Linear(), ["<b>a"])
+    for shown in (kernel, UniformCombination([kernel]).fit(TABLE, Y).kernel_):
+        html = shown._repr_html_()
+        assert type(shown).__name__ in html
+        assert "<b>a" not in html
+
+
+RESULTS: dict[str, Callable[[Any], Any]] = {
+    "Shapley values": lambda model: shapley_values(model, TABLE[:4]),
+    "interactions": lambda model: shapley_interactions(model, TABLE[:2]),
+    "Sobol": sobol_indices,
+    "training rows": lambda model: training_contributions(model, TABLE[:2], TABLE),
+    "curve": lambda model: partial_dependence(model, TABLE, "<b>a"),
+    "surface": lambda model: partial_dependence(model, TABLE, ("<b>a", "c\u202e")),
+    "expansion": lambda model: model.kernel_expansion(),
+    "terms": kernel_terms,
+    "report": lambda model: report(model, TABLE, Y),
+    "section": lambda model: report(model, TABLE, Y).sections()[0],
+    "contribution": lambda model: shapley_values(model, TABLE[:1]).largest()[0],
+    "bounds": lambda model: alignment_bounds(Gaussian(), Y, X=TABLE),
+}
+
+
+@pytest.fixture(scope="module")
+def model() -> TwoStageRegressor:
+    return TwoStageRegressor(UniformCombination([Gaussian(2.0)])).fit(TABLE, Y)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_are_short_texts_and_data_frames(name: str, model: TwoStageRegressor) -> None:
+    found = RESULTS[name](model)
+    text = repr(found)
+    assert text.startswith(f"{type(found).__name__}(")
+    assert len(text) < 800
+    assert "array([" not in text
+    if name in ("expansion", "contribution", "bounds", "training rows"):
+        assert not hasattr(found, "_repr_html_")
+        return
+    html = found._repr_html_()
+    Balanced(html.replace("<hr>", "").replace("<br>", ""))
+    assert "<table" in html
+    assert "<b>" not in html
+    assert "\u202e" not in html + text
+
+
+@pytest.mark.parametrize("name", ["Shapley values", "interactions", "Sobol", "curve", "terms"])
+def test_results_are_texts_where_pandas_is_absent(
+    name: str, model: TwoStageRegressor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = RESULTS[name](model)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert found._repr_html_() is None
+    with pytest.raises(ImportError, match="pip install pandas"):
+        found.to_frame()
+
+
+def test_frames_hold_the_numbers(model: TwoStageRegressor) -> None:
+    pairs = shapley_interactions(model, TABLE[:5])
+    frame = pairs.to_frame()
+    assert [tuple(row) for row in frame.itertuples(index=False)] == pairs.strongest(3)
+    assert replace(pairs, values=pairs.values[:0]).to_frame().empty
+    shares = sobol_indices(model)
+    np.testing.assert_array_equal(shares.to_frame()["alone"], shares.first_order)
+    assert list(shares.to_frame().index) == list(TABLE)
+    both = replace(
+        shares,
+        first_order=np.eye(2),
+        total_order=np.eye(2),
+        variance=np.array([1.0, 3.0]),
+        feature_names=["a", "b"],
+    )
+    np.testing.assert_allclose(both.to_frame(), [[0.25, 0.25], [0.75, 0.75]])
+    terms = kernel_terms(UniformCombination([Gaussian(9.0), Gaussian(1.0)]).fit(TABLE, Y))
+    frame = terms.to_frame()
+    assert list(frame["kernel"]) == ["Gaussian, width 1", "Gaussian, width 9"]
+    np.testing.assert_array_equal(frame["share"], np.sort(terms.shares)[::-1])
+
+
+def test_terms_of_a_pipeline_have_the_names_of_its_columns() -> None:
+    learner = UniformCombination([OnColumns(Gaussian(), [0]), OnColumns(Gaussian(3.0), [1])])
+    terms = kernel_terms(make_pipeline(table_encoder(), learner).fit(TABLE, Y))
+    assert terms.feature_names == list(TABLE)
+    assert kernel_terms(learner.fit(TABLE.to_numpy(), Y)).feature_names is None
 
 
 @pytest.mark.parametrize(

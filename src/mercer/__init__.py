@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
     from mercer._estimators.stacking import KernelStackingClassifier, KernelStackingRegressor
     from mercer._estimators.two_stage import TwoStageClassifier, TwoStageRegressor
-    from mercer._files.deployment import compress, to_onnx
+    from mercer._files.deployment import compress, register_onnx_converters, to_onnx
     from mercer._files.model_files import load, save
     from mercer.inspection import (
         AlignmentPathDisplay,
@@ -87,6 +87,7 @@ __all__ = [
     "hsic",
     "infer_task",
     "load",
+    "register_onnx_converters",
     "save",
     "to_onnx",
 ]
@@ -94,7 +95,7 @@ __all__ = [
 _MODULES = {
     "mercer._blocks.parquet_source": "ParquetSource",
     "mercer._estimators.clustering": "HSICClustering MultipleKernelClustering",
-    "mercer._files.deployment": "compress to_onnx",
+    "mercer._files.deployment": "compress register_onnx_converters to_onnx",
     "mercer._estimators.feature_selection": "BAHSIC HSICLasso",
     "mercer._estimators.generalized": (
         "KernelLogisticRegression KernelOrdinalClassifier KernelPoissonRegressor"

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from mercer.inspection import (
-    ImportanceDisplay,
     ShapleyInteractions,
     ShapleyValues,
     shapley_interactions,
@@ -20,8 +19,10 @@ from mercer.inspection import (
 )
 from mercer.preprocessing import is_text
 from mercer_command.columns import DATES
+from mercer_command.drawings import contribution_label, draw_contributions
 from mercer_command.importances import ColumnImportance
 from mercer_command.messages import shown
+from mercer_command.output import ACCENT, WARM
 from mercer_command.table_model import TableModel
 from mercer_command.values import Array
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 N_WORDS = 3
 """Number of contributions that explain a row in words."""
 
-_BATCH = 50
+_BATCH = 150
 """Number of rows that are explained between two reports of progress."""
 
 OTHERS = "other columns"
@@ -106,8 +107,12 @@ class Reasons:
         row : int
         ax : matplotlib Axes
         """
-        ImportanceDisplay(self.values, row, unit=self.unit).plot(ax=ax, max_columns=6)
-        ax.set_title("")  # The row and the prediction are above the picture.
+        found, largest = self.values.of_row(row), self.values.largest(row, 6)
+        names = [shown(one.cell, longest=36) for one in largest]
+        amounts = np.array([one.amount for one in largest])
+        label = contribution_label(found.scale, found.output_names, self.unit)
+        colors = np.where(amounts > 0.0, WARM, ACCENT)
+        draw_contributions(ax, names, amounts, label, color=colors)
 
     def frame(self, n_largest: int) -> pd.DataFrame:
         """Return the largest contributions to each prediction in words, one per column.

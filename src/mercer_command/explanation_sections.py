@@ -144,7 +144,6 @@ def _pairs(trial: Trial) -> list[Part]:
     return [
         Table(["Strongest pairs", "Together"], rows, {1}),
         Text(told + _meaning(found.scale, "the pair")),
-        *figures.pair_figures(trial, found),
     ]
 
 

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from mercer import inspection
-from mercer_command.contributions import Reasons, unit_of_target
+from mercer_command.contributions import Reasons, mean_sizes
+from mercer_command.drawings import contribution_label, draw_contributions, draw_dependence
 from mercer_command.messages import shown
 from mercer_command.models import Trial
 from mercer_command.names import HIGH_IS_GOOD, SHARES
@@ -140,33 +141,24 @@ def contribution_figures(found: Reasons) -> list[Part]:
     ----------
     found : Reasons
     """
-    n_columns = len(found.values.feature_names)
-    if n_columns < 2:
+    sizes = mean_sizes(found.values)
+    if len(sizes) < 2:
         return []
-    names = [shown(name, longest=26) for name in found.values.feature_names]
-    draw = inspection.ImportanceDisplay(
-        replace(found.values, feature_names=names), unit=found.unit
-    ).plot
-    height = max(2.2, 0.26 * min(n_columns, MOST_MARKS) + 1.1)
-    caption = "How far columns move predictions, on average."
-    return [Figure(lambda ax: draw(ax=ax, max_columns=MOST_MARKS), caption, height)]
+    order = np.argsort(-sizes, kind="stable")[:MOST_MARKS]
+    names = [shown(found.values.feature_names[z], longest=26) for z in order]
 
+    outputs = found.values.output_names
+    # Several classes are one by one compared with the others.
+    label = contribution_label(
+        found.values.scale, outputs if len(outputs) == 1 else (), found.unit, are_means=True
+    )
 
-def pair_figures(trial: Trial, found: inspection.ShapleyInteractions) -> list[Part]:
-    """Draw the interactions of three or more columns, unless there are several classes.
+    def draw(ax: Axes) -> None:
+        draw_contributions(ax, names, sizes[order], label, color=ACCENT)
+        ax.set_title("Columns that matter")
 
-    Parameters
-    ----------
-    trial : Trial
-    found : ShapleyInteractions
-    """
-    if len(found.output_names) > 1 or len(found.feature_names) < 3:
-        return []
-    named = replace(found, feature_names=[shown(n, longest=16) for n in found.feature_names])
-    unit = unit_of_target(trial.name, trial.model["reader"].target[1])
-    draw = inspection.InteractionsDisplay(named, unit=unit).plot
-    caption = "What pairs of columns do together."
-    return [Figure(lambda ax: draw(ax=ax, max_columns=6), caption, 3.8)]
+    height = max(2.2, 0.26 * len(order) + 1.1)
+    return [Figure(draw, "How far columns move predictions, on average.", height)]
 
 
 def kernel_figures(trial: Trial) -> list[Part]:
@@ -234,11 +226,11 @@ def dependence_section(trial: Trial) -> list[Section]:
     heights = np.concatenate([one.average.ravel() for one in found])
     low, high = float(heights.min()), float(heights.max())
     height = (high - low) or abs(high) or 1.0
-    # Leave space below the curves for the distribution of the data.
-    limits = low - 0.2 * height, high + 0.04 * height
+    # Leave space below the curves for the deciles.
+    limits = low - 0.12 * height, high + 0.04 * height
     told = (
         "Partial dependence: mean predictions, as one column varies and the others stay as they "
-        "are. Gray bars show how often values occur. The vertical axes are the same."
+        "are. Gray marks are the deciles of the column. The vertical axes are the same."
     )
     if trial.kind == "ordinal":
         told += " The higher the latent mean, the more probable are high grades."
@@ -297,19 +289,22 @@ def _draw_dependence(
     ax: Axes,
 ) -> None:
     """Draw mean predictions against the values of a column."""
-    inspection.PartialDependenceDisplay([found]).plot(ax=ax)
-    ax.set_ylim(*limits)
+    [grid], [kind] = found.grid_values, found.kinds
+    names = [shown(label, longest=20) for label in grid] if kind == "category" else []
+    draw_dependence(ax, found, names)
+    what = {"response": "Prediction", "logit": "Score"}.get(found.scale, found.scale.capitalize())
+    if len(found.average) == 1 and found.output_names:
+        what += f" of {found.output_names[0]}"
+    ax.set(xlabel=found.features[0], ylabel=what, ylim=limits)
     plain_numbers(ax.yaxis)
-    if found.kinds == ("number",):
-        [grid] = found.grid_values
+    if kind == "number":
         plain_numbers(ax.xaxis, whole=bool((grid == np.round(grid)).all()))
-    if ax.get_legend() is not None:  # Inside the axes, the legend would hide curves.
-        ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
-    if found.kinds == ("category",):
-        # Letters are wider in browsers than in the font that matplotlib's layout uses.
-        texts = [shown(label.get_text(), longest=20) for label in ax.get_xticklabels()]
-        ax.set_xticks(ax.get_xticks(), texts)
+    elif kind == "date":
+        label_dates(ax.xaxis)
+    else:  # Letters are wider in browsers than in the font that matplotlib's layout uses.
         ax.xaxis.labelpad = 14.0
+    if len(found.average) > 1:  # Inside the axes, the legend would hide curves.
+        ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     if trial.has_dates:
         label_dates(ax.yaxis)
     if found.scale == "probability":

@@ -14,7 +14,6 @@ from numpy.testing import assert_allclose
 
 from mercer import ParquetSource
 from mercer._blocks.blocks import Block
-from mercer._blocks.dask_passes import running_client
 from mercer._blocks.dask_source import DaskSource
 from mercer._blocks.tables import block_source
 
@@ -69,7 +68,7 @@ class TestCluster:
     def test_a_given_client_is_used(self, client, expected) -> None:
         before = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
         with dask.config.set(scheduler="synchronous"):
-            found = DaskSource(*parts(), None, None, client).reduce(NormalSums())
+            found = DaskSource(*parts(), None, client).reduce(NormalSums())
         assert_equal_sums(found, expected)
         after = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
         assert after > before
@@ -127,9 +126,9 @@ class TestFailures:
 
     def test_a_closed_client_is_refused_before_any_work(self, cluster) -> None:
         with distributed.Client(cluster, set_as_default=False) as client:
-            assert running_client(client) is client
-        with pytest.raises(RuntimeError, match=r"client is closed.*Make a new one"):
-            DaskSource(*parts(), None, None, client).reduce(NormalSums())
+            assert DaskSource(*parts(), None, client).count_rows() == 60
+        with pytest.raises(RuntimeError, match=r"client is closed\. Connect a new client"):
+            DaskSource(*parts(), None, client).reduce(NormalSums())
 
     def test_a_cluster_is_closed_meanwhile(self) -> None:
         with (
@@ -138,7 +137,7 @@ class TestFailures:
             ) as cluster,
             distributed.Client(cluster, set_as_default=False) as client,
         ):
-            source = DaskSource(*parts(), None, None, client)
+            source = DaskSource(*parts(), None, client)
             source.on_rows = lambda n_rows: cluster.close()
             with pytest.raises(RuntimeError, match=r"cluster was lost .* Connect a new client"):
                 source.reduce(NormalSums())

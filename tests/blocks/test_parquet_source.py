@@ -2,6 +2,7 @@
 
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,13 +10,7 @@ from block_cases import NormalSums, sample_blocks, table
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import ParquetSource
-from mercer._blocks.parquet_files import (
-    arrow_numbers,
-    as_frame,
-    find_parquet,
-    is_arrow_number,
-    target_array,
-)
+from mercer._blocks.parquet_source import parquet_dataset
 from mercer._blocks.tables import block_source
 from mercer.preprocessing import table_encoder
 
@@ -57,7 +52,7 @@ class TestRows:
         path, X, y = numbers
         kept = np.setdiff1d(np.arange(120), left_out)
         source = ParquetSource(path, target="y", block_rows=7).without_rows(np.array(left_out))
-        assert source.n_rows == source.count_rows() == len(kept)
+        assert source.count_rows() == len(kept)
         for whole in ([source], source.pieces(20), source.pieces(60)[0].pieces(16)):
             blocks = [block for part in whole for block in part]
             n_rows = sum(block.n_rows for block in blocks)
@@ -127,12 +122,12 @@ class TestRows:
         X = np.concatenate([block.X for block in ParquetSource(tmp_path)])
         assert X.tolist() == [[1.0, 1.0], [2.0, 0.0], [0.5, 0.0]]
 
-    @pytest.mark.parametrize("other", [np.float16, np.int8])
-    def test_single_precision_is_kept_if_all_columns_have_it(self, other, tmp_path) -> None:
+    @pytest.mark.parametrize("other", [np.float16, np.int8, np.int32])
+    def test_single_precision_is_kept_if_it_holds_all_columns(self, other, tmp_path) -> None:
         table = pa.table({"a": np.zeros(2, np.float32), "b": np.zeros(2, other)})
         pq.write_table(table, tmp_path / "x.parquet")
         (block,) = ParquetSource(tmp_path)
-        assert block.X.dtype == (np.float32 if other is np.float16 else np.float64)
+        assert block.X.dtype == (np.float64 if other is np.int32 else np.float32)
 
     def test_empty_files_and_files_of_one_row(self, tmp_path) -> None:
         for part, n_rows in enumerate([0, 1, 5, 0]):
@@ -140,7 +135,7 @@ class TestRows:
             frame.to_parquet(tmp_path / f"{part}.parquet")
         source = ParquetSource(tmp_path, "y")
         assert source.reduce(NormalSums())[0] == 6
-        assert source.count_rows() == source.n_rows == 6
+        assert source.count_rows() == 6
 
     def test_groups_without_known_targets_give_no_block(self, tmp_path) -> None:
         y = pa.array([1.0, float("nan"), *[None] * 4, 2.0, 3.0, None], from_pandas=False)
@@ -176,7 +171,6 @@ class TestEncoders:
         blocks = list(encoded)
         assert_allclose(np.concatenate([block.X for block in blocks]), expected, rtol=1e-12)
         assert encoded.n_features == expected.shape[1]
-        assert encoded.dtype == expected.dtype
         X, _ = sample_blocks(encoded, 100, random_state=0, stratify=True)
         assert_array_equal(X, encoder.transform(sample))
 
@@ -207,7 +201,7 @@ def test_files_are_in_the_order_of_numbers_in_their_names(tmp_path) -> None:
         file = tmp_path / f"{name}.parquet"
         file.parent.mkdir(exist_ok=True)
         pd.DataFrame({"x": [1.0]}).to_parquet(file)
-    found = [str(group.file.relative_to(tmp_path)) for group in find_parquet(tmp_path).groups]
+    found = [str(Path(file).relative_to(tmp_path)) for file in parquet_dataset(tmp_path).files]
     expected = ["A", "a/part.1", "a/part.2", "a/part.2b", "a/part.10", "b/part.0"]
     assert found == [f"{name}.parquet" for name in expected]
 
@@ -216,7 +210,7 @@ def test_hidden_files_and_others_are_no_part_of_the_table(tmp_path) -> None:
     pd.DataFrame({"x": [1.0]}).to_parquet(tmp_path / "x.pq")
     for name in ("_metadata.parquet", ".x.parquet", "notes.txt"):
         (tmp_path / name).write_text("no table")
-    assert find_parquet(tmp_path).n_rows == 1
+    assert ParquetSource(tmp_path).count_rows() == 1
 
 
 def test_a_footer_that_announces_other_rows_is_refused(tmp_path) -> None:
@@ -227,27 +221,27 @@ def test_a_footer_that_announces_other_rows_is_refused(tmp_path) -> None:
     # Numbers of rows are stored as twice their value, in groups of seven bits.
     content[footer:] = content[footer:].replace(b"\xf0\x01", b"\xfe\x7f")
     path.write_bytes(content)
-    files = find_parquet(path)
-    assert files.n_rows == 8191
+    source = ParquetSource(path)
+    assert source.count_rows() == 8191
     with pytest.raises(ValueError, match=r"damaged: 8,191 rows are announced, and 120 are there"):
-        list(files.batches(["x"], 50))
+        list(source)
 
 
 def test_a_name_that_occurs_twice(tmp_path) -> None:
     table = pa.table([[1.0], [2.0]], names=["x", "x"])
     pq.write_table(table, tmp_path / "x.parquet")
     with pytest.raises(ValueError, match="same name: x"):
-        find_parquet(tmp_path)
+        parquet_dataset(tmp_path)
 
 
 def test_nothing_there_or_another_format(tmp_path) -> None:
     with pytest.raises(FileNotFoundError, match="no file or folder"):
-        find_parquet(tmp_path / "absent.parquet")
+        parquet_dataset(tmp_path / "absent.parquet")
     with pytest.raises(FileNotFoundError, match="no Parquet file in the folder"):
-        find_parquet(tmp_path)
+        parquet_dataset(tmp_path)
     (tmp_path / "x.parquet").write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match=r"x\.parquet is not a Parquet file"):
-        find_parquet(tmp_path)
+        parquet_dataset(tmp_path)
 
 
 class TestFoldersThatGiveColumns:
@@ -264,10 +258,8 @@ class TestFoldersThatGiveColumns:
 
     def test_values_are_those_of_the_table(self, frame, tmp_path) -> None:
         frame.to_parquet(tmp_path, partition_cols=["year", "place"])
-        files = find_parquet(tmp_path)
-        assert files.schema.field("year").type == pa.int64()
-        assert files.schema.field("place").type == pa.string()
-        read = pa.Table.from_batches(files.batches(["place", "x", "year"], 7)).to_pandas()
+        source = ParquetSource(tmp_path, columns=["place", "x", "year"])
+        read = pd.concat(source.map_frames(lambda frame: frame), ignore_index=True)
         assert list(read) == ["place", "x", "year"]
         expected = frame.sort_values("x", ignore_index=True)[list(read)]
         pd.testing.assert_frame_equal(
@@ -278,65 +270,100 @@ class TestFoldersThatGiveColumns:
         for name in ("kind=1", "kind=b"):
             (tmp_path / name).mkdir()
             pd.DataFrame({"x": [1.0]}).to_parquet(tmp_path / name / "x.parquet")
-        assert find_parquet(tmp_path / "kind=1").schema.names == ["x"]
-        (first, second) = find_parquet(tmp_path).batches(["kind"], 5)
-        assert first.column(0).to_pylist() + second.column(0).to_pylist() == ["1", "b"]
+        assert ParquetSource(tmp_path / "kind=1").column_names == ("x",)
+        frames = ParquetSource(tmp_path, columns=["kind"]).map_frames(lambda frame: frame)
+        assert pd.concat(frames)["kind"].tolist() == ["1", "b"]
 
 
 NUMBERS = {
-    "whole": pa.array([1, None, 3], pa.int32()),
-    "fractional": pa.array([0.5, 1.5, None], pa.float32()),
-    "truth": pa.array([True, None, False]),
-    "decimal": pa.array([Decimal("1.25"), None, Decimal("2.50")]),
-    "nothing": pa.nulls(3),
+    "whole": pa.array([1, 2, 3], pa.int32()),
+    "fractional": pa.array([0.5, 1.5, 2.5], pa.float32()),
+    "truth": pa.array([True, False, True]),
+    "decimal": pa.array([Decimal("1.25"), Decimal("0.75"), Decimal("2.50")]),
 }
-NAN = np.nan
 
 
-def test_missing_numbers_become_nan() -> None:
-    assert all(is_arrow_number(column.type) for column in NUMBERS.values())
-    batch = pa.RecordBatch.from_pydict(NUMBERS)
-    expected = [[1, 0.5, 1, 1.25, NAN], [NAN, 1.5, NAN, NAN, NAN], [3, NAN, 0, 2.5, NAN]]
-    assert_array_equal(arrow_numbers(batch, np.dtype(float)), expected)
-    twice = arrow_numbers(pa.Table.from_batches([batch, batch]), np.dtype(float))
-    assert_array_equal(twice, expected + expected)
+def test_columns_of_all_kinds_of_numbers_are_read(tmp_path) -> None:
+    pq.write_table(pa.table(NUMBERS), tmp_path / "a.parquet")
+    (block,) = ParquetSource(tmp_path)
+    assert block.X.tolist() == [[1, 0.5, 1, 1.25], [2, 1.5, 0, 0.75], [3, 2.5, 1, 2.5]]
+
+
+@pytest.mark.parametrize("name", [*NUMBERS, "nothing"])
+def test_missing_numbers_are_refused(name, tmp_path) -> None:
+    known = NUMBERS.get(name, pa.nulls(0))
+    cells = pa.array([*known.to_pylist(), None], known.type)
+    pq.write_table(pa.table({"a": cells}), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match="X contains NaN"):
+        list(ParquetSource(tmp_path))
 
 
 def test_files_of_different_columns_or_types(tmp_path) -> None:
     pd.DataFrame({"a": [1], "b": [1]}).to_parquet(tmp_path / "p.parquet")
     pd.DataFrame({"a": [1], "e": [1]}).to_parquet(tmp_path / "q.parquet")
     with pytest.raises(ValueError, match=r"q\.parquet and p\.parquet .* columns: b, e\."):
-        find_parquet(tmp_path)
+        parquet_dataset(tmp_path)
     pd.DataFrame({"a": ["x"], "b": [1]}).to_parquet(tmp_path / "q.parquet")
     with pytest.raises(ValueError, match="different types"):
-        find_parquet(tmp_path)
+        parquet_dataset(tmp_path)
 
 
-def test_targets() -> None:
-    known = {name: column.drop_null() for name, column in NUMBERS.items()}
-    known["category"] = pa.array(["a", "b"]).dictionary_encode()
-    expected = {"category": ["a", "b"], "truth": [True, False], "decimal": [1.25, 2.5]}
-    assert {name: target_array([known[name]]).tolist() for name in expected} == expected
-    assert target_array([known["whole"], known["fractional"]]).tolist() == [[1.0, 0.5], [3.0, 1.5]]
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("truth", [True, False, True]),
+        ("decimal", [1.25, 0.75, 2.5]),
+        ("category", ["a", "b", "a"]),
+        ("day", [0.0, 1.0, -1.0]),
+        ("moment", [0.25, 0.5, -1.0]),
+        (["whole", "fractional"], [[1.0, 0.5], [2.0, 1.5], [3.0, 2.5]]),
+    ],
+)
+def test_targets(target, expected, tmp_path) -> None:
+    others = {
+        "x": [1, 2, 3],
+        "category": pa.array(["a", "b", "a"]).dictionary_encode(),
+        "day": pa.array([0, 1, -1], pa.date32()),
+        "moment": pa.array([21_600, 43_200, -86_400], pa.timestamp("s", "Europe/Rome")),
+    }
+    pq.write_table(pa.table({**NUMBERS, **others}), tmp_path / "a.parquet")
+    source = ParquetSource(tmp_path, target, ["x"])
+    assert np.concatenate([block.y for block in source]).tolist() == expected
+    assert source.has_date_target == (target in ("day", "moment"))
 
 
-def test_frames_of_batches_with_different_categories() -> None:
-    batches = [
-        pa.RecordBatch.from_pydict({"kind": pa.array(values).dictionary_encode()})
-        for values in (["a", "b"], ["c", "a"])
-    ]
-    assert as_frame(pa.Table.from_batches(batches))["kind"].tolist() == ["a", "b", "c", "a"]
-
-
-def test_text_in_views_is_read_and_selected(tmp_path) -> None:
-    cells = pa.array(["a", None, "b", "c"], pa.string_view())
-    table = pa.table({"c": cells, "y": [1.0, 2.0, None, 3.0]})
+def text_views(values):
+    """Text in views, or plain text if this pyarrow writes no views."""
     try:
-        pq.write_table(table, tmp_path / "x.parquet")
+        pq.write_table(pa.table({"c": pa.array(values, pa.string_view())}), pa.BufferOutputStream())
     except pa.ArrowNotImplementedError:
-        pytest.skip("This pyarrow writes no views of text.")
-    source = ParquetSource(tmp_path / "x.parquet", "y")
-    drawn, y = source.take_raw(np.array([0, 2]))
-    assert source.as_input(drawn)["c"].tolist() == ["a", "c"]
-    assert y is not None
-    assert y.tolist() == [1.0, 3.0]
+        return pa.array(values)
+    return pa.array(values, pa.string_view())
+
+
+KINDS_OF_TEXT = [
+    [text_views(["a", None, "b", "a"])],
+    [pa.array(names).dictionary_encode() for names in (["a", None], ["b", "a"])],
+    [pa.array(["a", None]).dictionary_encode(), text_views(["b"]), pa.array(["a"])],
+    [pa.array(["a"], pa.large_string()), pa.nulls(1), pa.array(["b"]), text_views(["a"])],
+]
+
+
+@pytest.mark.parametrize("cells", KINDS_OF_TEXT)
+def test_files_may_hold_text_and_categories_of_any_kind(cells, tmp_path) -> None:
+    for part, column in enumerate(cells):
+        table = pa.table({"c": column, "y": np.arange(len(column))})
+        pq.write_table(table, tmp_path / f"{part}.parquet")
+    source = ParquetSource(tmp_path, "y")
+    drawn = source.as_input(source.take_raw(np.array([0, 1, 3]))[0])["c"]
+    assert drawn.astype(object).fillna("").tolist() == ["a", "", "a"]
+    are_categories = all(pa.types.is_dictionary(column.type) for column in cells)
+    assert (drawn.dtype == "category") == are_categories
+
+
+def test_columns_that_files_and_folders_both_give_are_those_of_the_folders(tmp_path) -> None:
+    for year in (2020, 2021):
+        (tmp_path / f"year={year}").mkdir()
+        pq.write_table(pa.table({"x": [0.5], "year": ["?"]}), tmp_path / f"year={year}/a.parquet")
+    found = np.concatenate([block.X for block in ParquetSource(tmp_path)])
+    assert found.tolist() == [[0.5, 2020.0], [0.5, 2021.0]]

@@ -17,7 +17,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from threadpoolctl import threadpool_limits
 
 from mercer import ParquetSource
-from mercer._blocks.passes import run_in_threads
+from mercer._blocks.blocks import run_in_threads
 from mercer._blocks.row_sample import class_counts
 from mercer._blocks.tables import block_source
 

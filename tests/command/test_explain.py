@@ -115,7 +115,7 @@ def test_words_and_pictures_of_classes_are_factors_of_odds(run: Run, model: str)
     told = " ".join(Elements("e.html").text.split())
     assert "multiplies the odds of cat & dog by" in told
     assert "Multiplies the odds of cat & dog by" in told
-    assert "Mean factor on the odds of cat & dog" in told
+    assert "odds x " in told
     assert "log-odds" not in told
 
 

@@ -313,7 +313,7 @@ class TestBadInput:
         ("n_permutations", "message"),
         [
             (1, "n_permutations"),
-            ("some", 'n_permutations must be a number or "all"'),
+            ("some", 'n_permutations must be a number, "auto" or "all"'),
             ("all", "subsets of at most 16 columns, and 17 are"),
         ],
     )

@@ -15,7 +15,6 @@ from mercer import (
     UniformCombination,
 )
 from mercer.inspection import (
-    ImportanceDisplay,
     partial_dependence,
     shapley_interactions,
     shapley_values,
@@ -86,14 +85,11 @@ def test_sums_of_sources_have_no_interactions() -> None:
     assert_allclose(alone.values, shapley_values(model, NEW, GRAMS[:9]).values, atol=1e-10)
 
 
-def test_groups_of_sources_in_words_and_pictures() -> None:
+def test_groups_of_sources_in_words() -> None:
     model = MKLRegressor("precomputed").fit(GRAMS, Y)
     found = shapley_values(model, NEW, GRAMS[:9], {"images": ["kernel 0", "kernel 2"]})
     assert found.feature_names == ["images", "kernel 1"]
     assert all(phrase.split(":")[0] in found.feature_names for phrase in found.in_words(0))
-    pytest.importorskip("matplotlib")
-    texts = ImportanceDisplay(found, row=0).plot().ax_.get_yticklabels()
-    assert {text.get_text() for text in texts} == {"images", "kernel 1"}
 
 
 def test_bad_input() -> None:

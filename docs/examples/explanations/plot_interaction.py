@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer import TwoStageRegressor
 from mercer.inspection import (
-    PartialDependenceDisplay,
+    partial_dependence_display,
     shapley_interactions,
     shapley_values,
     sobol_indices,
@@ -57,6 +57,6 @@ for ax, end in zip(axes, (3.0, 4.0), strict=False):
     ax.axline((0.0, 0.0), slope=1.0, color="0.7", linewidth=1.0, zorder=0.5)
     ax.set(xlim=(-end, end), ylim=(-end, end))
     ax.legend()
-PartialDependenceDisplay.from_estimator(model, X, (1, 2), ax=axes[2])
+partial_dependence_display(model, X, (1, 2)).plot(ax=axes[2:])
 axes[2].set_title("Mean prediction")
 plt.show()

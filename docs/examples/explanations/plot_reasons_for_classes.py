@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
 from mercer import EvidenceMaximization, KernelStackingClassifier
-from mercer.inspection import ImportanceDisplay, shapley_values
+from mercer.inspection import shapley_values
 from mercer.kernels import Gaussian, Laplacian
 from mercer.preprocessing import table_encoder
 
@@ -55,11 +55,14 @@ for row in (shown, 1, 2, 4):
     print("  " + "\n  ".join(found.in_words(row, 2)))
 
 # %%
-# Left: a train on the coast in the rain. Right: mean sizes of all contributions. To draw a point
-# for each case, use the package shap: ``shap.plots.beeswarm(found.to_shap())``.
+# Left: a train on the coast in the rain. Right: mean sizes of all contributions. The package shap
+# draws them in other ways, such as ``shap.plots.beeswarm(found.to_shap())``.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.6))
-ImportanceDisplay(found, shown).plot(ax=left)
-left.set_xlabel("Multiplies the odds of being late by")
-ImportanceDisplay(found).plot(ax=right)
-right.set_xlabel("Mean factor on the odds of being late")
+one = found.of_row(shown, "late")
+cells = [f"{name} {cell}" for name, cell in zip(one.feature_names, cases.loc[shown], strict=True)]
+left.barh(cells, np.exp(one.values[shown]) - 1.0, left=1.0)
+left.set(xscale="log", xlabel="Multiplies the odds of being late by")
+right.barh(found.feature_names, np.exp(found.importances) - 1.0, left=1.0)
+right.set(xscale="log", xlabel="Mean factor on the odds of being late")
+figure.tight_layout()
 plt.show()

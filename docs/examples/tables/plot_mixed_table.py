@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
 from mercer import KernelStackingRegressor
-from mercer.inspection import ImportanceDisplay, shapley_values
+from mercer.inspection import shapley_values
 from mercer.preprocessing import table_encoder
 
 # %%
@@ -48,6 +48,7 @@ print(f"R² of the test set {model.score(X_test, y_test):.2f}, estimated {model[
 found = shapley_values(model, X_test)
 for name, importance in zip(found.feature_names, found.importances, strict=True):
     print(f"{name:10} {importance:6.1f}")
-display = ImportanceDisplay(found).plot()
-display.ax_.set(title="What the rent depends on", xlabel="Mean absolute contribution to the rent")
+figure, ax = plt.subplots(layout="constrained")
+ax.barh(found.feature_names, found.importances)
+ax.set(title="What the rent depends on", xlabel="Mean absolute contribution to the rent")
 plt.show()

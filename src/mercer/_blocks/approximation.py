@@ -114,12 +114,9 @@ def all_are_centers(n_rows: int, *, preferred: bool = False) -> bool:
     """
     device = current_device()
     on_card = _rows_in(((device and device.free_memory) or 0.0) / 2.0)
-    if n_rows <= min(on_card, _PAIRED_ON_CARD):
-        return True
-    if n_rows <= _rows_in(working_memory()):
-        return True
     most = MOST_PAIRED_ROWS if preferred else MOST_EXACT_ROWS
-    return n_rows <= min(_rows_in((available_memory() or 0.0) / 4.0), most)
+    here = min(_rows_in((available_memory() or 0.0) / 4.0), most)
+    return n_rows <= max(min(on_card, _PAIRED_ON_CARD), _rows_in(working_memory()), here)
 
 
 def _rows_in(memory: float) -> int:

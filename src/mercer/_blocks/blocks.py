@@ -1,21 +1,26 @@
-"""Blocks of rows, sources that yield them, and passes over all of them."""
+"""Blocks of rows, sources that yield them, and passes over all of them, in threads."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, TypeVar, Union
+from functools import reduce
+from itertools import chain, cycle, islice, starmap
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar, Union
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import TransformerMixin
-from sklearn.utils import assert_all_finite
+from sklearn.utils import assert_all_finite, check_array
+from sklearn.utils.validation import _num_samples
 
-from mercer._blocks.numeric_tables import as_numeric, check_convertible
-from mercer._blocks.passes import run_in_threads
-from mercer._data.types import Array, Features, Table
+from mercer._data.types import Array, Features, PerSample, Table
 from mercer._data.validation import check_number
+from mercer._gram.tiles import n_threads, serial_algebra
 
 if TYPE_CHECKING:
     import dask.array as da
@@ -23,6 +28,8 @@ if TYPE_CHECKING:
 
 
 State = TypeVar("State")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 Encoder: TypeAlias = TransformerMixin | None
 """A fitted transformer that turns rows of the input into numbers; None if they are numbers."""
@@ -62,51 +69,21 @@ class Block:
         """Positions of the rows in the source."""
         return np.arange(self.start, self.start + self.n_rows)
 
-    def split(self, n_rows: int) -> Iterator[Block]:
-        """Yield consecutive blocks of at most `n_rows` rows, which share the memory of this block.
-
-        Parameters
-        ----------
-        n_rows : int
-        """
-        if self.n_rows <= n_rows:
-            yield self
-            return
-        for first in range(0, self.n_rows, n_rows):
-            rows = slice(first, min(first + n_rows, self.n_rows))
-            y = None if self.y is None else self.y[rows]
-            yield Block(self.X[rows, :], y, self.start + first)
-
 
 class BlockStatistic(Protocol[State]):
     """A statistic that is accumulated over blocks: a sum, or another state that can be merged.
 
     A statistic is immutable and can be pickled. Up to rounding, its result depends neither on the
-    size of blocks nor on how neighboring states are grouped when they are merged.
+    size of blocks nor on how neighboring states are grouped when they are merged. `start` returns
+    the state of no rows, `add` that with a block's rows added, where the given state may be
+    overwritten, and `merge` the state of two sets of rows, which are left unchanged.
     """
 
-    def start(self) -> State:
-        """Return the state of no rows."""
-        ...
+    def start(self) -> State: ...
 
-    def add(self, state: State, block: Block) -> State:
-        """Return the state with a block's rows added; the given state may be overwritten.
+    def add(self, state: State, block: Block) -> State: ...
 
-        Parameters
-        ----------
-        state : object
-        block : Block
-        """
-        ...
-
-    def merge(self, first: State, second: State) -> State:
-        """Return the merged state of two sets of rows; both arguments are left unchanged.
-
-        Parameters
-        ----------
-        first, second : object
-        """
-        ...
+    def merge(self, first: State, second: State) -> State: ...
 
 
 class BlockSource(ABC):
@@ -119,43 +96,49 @@ class BlockSource(ABC):
     ----------
     block_rows : int or None
         Largest number of rows of a block; if None, 4,096, or fewer if there are many features.
-    encoder : transformer or None
-        A fitted transformer, whose `transform` turns the input's rows into numbers.
 
     Attributes
     ----------
     client : distributed.Client or None
         The cluster whose workers accumulate statistics.
+    encoder : transformer or None
+        A fitted transformer, whose `transform` turns the input's rows into numbers.
     on_rows : callable or None
-        Called in the calling thread with the number of rows of each part of the table that has been
-        added to a statistic.
+        Called in the calling thread with the number of rows of each part of the table that was
+        read for a statistic.
     """
 
     client: Client | None = None
+    encoder: Any = None
     on_rows: Callable[[int], None] | None = None
 
-    def __init__(self, block_rows: int | None, encoder: Encoder) -> None:
+    def __init__(self, block_rows: int | None) -> None:
         if block_rows is not None:
             check_number("block_rows", block_rows, whole=True, low=1.0)
         self._block_rows = block_rows
-        self.encoder = encoder
 
     @property
     def block_rows(self) -> int:
         """Largest number of rows of a block."""
-        return self._block_rows or _fitting_rows(self.n_features, _BLOCK_ROWS)
+        return self._block_rows or BlockSource.rows_together(self.n_features, _BLOCK_ROWS)
 
     @staticmethod
-    def rows_together(n_columns: int) -> int:
+    def rows_together(n_columns: int, most: int = 8 * _BLOCK_ROWS) -> int:
         """Return the number of rows that are read and encoded before they are divided into blocks.
 
         Parameters
         ----------
         n_columns : int
             Number of columns. Tables with more columns are read in fewer rows at a time.
+        most : int, default=32768
+            The number for few columns; each call of an encoder takes milliseconds.
+
+        Returns
+        -------
+        int
+            The rows of at most 32 MiB of double precision, but 256 or more, for fast products.
         """
-        # Each call of an encoder takes milliseconds.
-        return _fitting_rows(n_columns, 8 * _BLOCK_ROWS)
+        return int(np.clip(2**22 // max(n_columns, 1), 256, most))
 
     @abstractmethod
     def head(self) -> Table:
@@ -187,44 +170,6 @@ class BlockSource(ABC):
     def count_rows(self) -> int:
         """Return the number of rows, which are counted in a pass if it is unknown."""
 
-    def targets(self) -> Iterator[tuple[int, Array]]:
-        """Yield the position of the first row and the targets of each block."""
-        for raw in self.only_targets().raw_blocks():
-            if raw.y is not None:
-                yield raw.start, raw.y
-
-    @property
-    def n_features(self) -> int:
-        """Number of features of blocks."""
-        if self.encoder is None:
-            return int(self.head().shape[1])
-        try:
-            return len(self.encoder.get_feature_names_out())
-        except AttributeError:
-            return int(self.encoder.transform(self.head()).shape[1])
-
-    def with_encoder(self, encoder: Encoder) -> Self:
-        """Return a source of the same rows, encoded by another transformer.
-
-        Parameters
-        ----------
-        encoder : transformer or None
-        """
-        source = copy(self)
-        source.encoder = encoder
-        return source
-
-    def check(self) -> None:
-        """Raise an error for columns that are not numbers, if there is no encoder.
-
-        Raises
-        ------
-        ValueError
-            If there are such columns; the message names them.
-        """
-        if self.encoder is None:
-            check_convertible(self.head())
-
     def as_input(self, X: Table) -> Table:
         """Return rows from `raw_blocks` or `take_raw` in the form in which the input was given.
 
@@ -234,12 +179,50 @@ class BlockSource(ABC):
         """
         return X
 
+    @property
+    def n_features(self) -> int:
+        """Number of features of blocks."""
+        try:
+            return len(self.encoder.get_feature_names_out())
+        except AttributeError:  # There is no encoder, or it names no outputs.
+            return int(self.encoded(self.head()).shape[1])
+
+    def with_encoder(self, encoder: Encoder) -> Self:
+        """Return a source of the same rows, encoded by another transformer.
+
+        Parameters
+        ----------
+        encoder : transformer or None
+        """
+        return self._changed(encoder=encoder)
+
+    def _changed(self, **attributes: object) -> Self:
+        """Return a copy with other attributes."""
+        source = copy(self)
+        vars(source).update(attributes)
+        return source
+
+    def check(self) -> None:
+        """Raise an error that names columns that are not numbers, if there is no encoder."""
+        if self.encoder is None:
+            check_convertible(self.head())
+
+    def encoded(self, X: Table) -> Table:
+        """Return rows in the form in which the input was given, or as the encoder transforms them.
+
+        Parameters
+        ----------
+        X : ndarray, sparse matrix, data frame or Arrow table of shape (n_rows, n_columns)
+        """
+        X = self.as_input(X)
+        return X if self.encoder is None else self.encoder.transform(X)
+
     def numbers(self, X: Table) -> Features:
         """Encode rows of the input, and convert them to finite numbers.
 
         Parameters
         ----------
-        X : ndarray, sparse matrix or data frame of shape (n_rows, n_columns)
+        X : ndarray, sparse matrix, data frame or Arrow table of shape (n_rows, n_columns)
 
         Returns
         -------
@@ -250,36 +233,31 @@ class BlockSource(ABC):
         ValueError
             If there are missing or infinite numbers.
         """
-        return as_numeric(X if self.encoder is None else self.encoder.transform(X))
+        return as_numeric(self.encoded(X))
 
     def converted(self, raw: Block, block_rows: int) -> Iterator[Block]:
-        """Convert rows to numbers, in blocks.
+        """Convert rows to finite numbers, in blocks.
 
         Parameters
         ----------
         raw : Block
         block_rows : int
             Largest number of rows of a block.
-
-        Raises
-        ------
-        ValueError
-            If there are missing or infinite numbers.
         """
         if raw.y is not None and raw.y.dtype.kind == "f":
             assert_all_finite(raw.y, input_name="y")
-        yield from Block(self.numbers(raw.X), raw.y, raw.start).split(block_rows)
+        X = self.numbers(raw.X)
+        for first in range(0, raw.n_rows, block_rows):
+            rows = slice(first, min(first + block_rows, raw.n_rows))
+            y = None if raw.y is None else raw.y[rows]
+            yield Block(X[rows, :], y, raw.start + first)
 
     def __iter__(self) -> Iterator[Block]:
         self.check()
         size = self.block_rows
-        for raw in self.raw_blocks():
-            yield from self.converted(raw, size)
+        return chain.from_iterable(self.converted(raw, size) for raw in self.raw_blocks())
 
-    def reduce(
-        self,
-        statistic: BlockStatistic[State],
-    ) -> State:
+    def reduce(self, statistic: BlockStatistic[State]) -> State:
         """Accumulate a statistic over all rows, in one pass.
 
         In memory, each thread adds blocks to its own state, in a fixed order, and the states are
@@ -305,22 +283,20 @@ class BlockSource(ABC):
             If the client is closed, or the cluster is lost in the meantime.
         """
 
-        def added(raw: Block, before: tuple[State, int] | None) -> tuple[State, int]:
-            state, n_rows = (statistic.start() if before is None else before[0]), 0
-            for block in self.converted(raw, size):
-                state, n_rows = statistic.add(state, block), n_rows + block.n_rows
-            return state, n_rows
+        def read() -> Iterator[Block]:
+            for raw in self.raw_blocks():
+                yield raw
+                if self.on_rows is not None:
+                    self.on_rows(raw.n_rows)
+
+        def added(raw: Block, state: State | None) -> State:
+            blocks = self.converted(raw, size)
+            return reduce(statistic.add, blocks, statistic.start() if state is None else state)
 
         self.check()
         size = self.block_rows
-        states: dict[int, State] = {}
-        for thread, (state, n_rows) in run_in_threads(added, self.raw_blocks()):
-            states[thread] = state
-            if self.on_rows is not None:
-                self.on_rows(n_rows)
-        if not states:
-            return statistic.start()
-        return merged([states[thread] for thread in sorted(states)], statistic.merge)
+        states = dict(run_in_threads(added, read())).values()
+        return reduce(statistic.merge, states) if states else statistic.start()
 
     def map(self, function: Callable[[Block], Array]) -> Iterator[Array] | da.Array:
         """Apply a function to every block.
@@ -344,34 +320,219 @@ class BlockSource(ABC):
             If columns are not numbers and there is no encoder, or if numbers are missing or
             infinite.
         """
-        self.check()
-        return self._mapped(function)
 
-    def _mapped(self, function: Callable[[Block], Array]) -> Iterator[Array]:
-        size = self.block_rows
-
-        def apply(raw: Block, before: object) -> list[Array]:
+        def results(raw: Block, _: object) -> list[Array]:
             return [function(block) for block in self.converted(raw, size)]
 
-        for _, results in run_in_threads(apply, self.raw_blocks()):
-            yield from results
+        self.check()
+        size = self.block_rows
+        found = run_in_threads(results, self.raw_blocks())
+        return chain.from_iterable(some for _, some in found)
 
 
-def _fitting_rows(n_columns: int, most: int, n_bytes: int = 2**25) -> int:
-    """Return how many rows a dense block of `n_bytes` has: 256 or more, for fast products."""
-    return int(np.clip(n_bytes // (8 * max(n_columns, 1)), 256, most))
-
-
-def merged(states: list[State], merge: Callable[[State, State], State]) -> State:
-    """Merge states in a balanced tree, neighbors first.
+class MemorySource(BlockSource):
+    """Blocks of a table in memory, or memory-mapped.
 
     Parameters
     ----------
-    states : list
-        At least one state.
-    merge : callable
+    X : array-like, sparse matrix or data frame of shape (n_rows, n_columns), or None
+        Sparse matrices in formats other than CSR are copied to CSR. None stands for no columns.
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs), or None
+    block_rows : int, default=None
+    start : int, default=0
+        Position of the first row in the table that this one is a part of.
+
+    Raises
+    ------
+    ValueError
+        If X is not two-dimensional, or y has a different number of rows.
+
+    Notes
+    -----
+    Blocks are views if X is an array of floating-point numbers. In addition to the
+    input, memory holds a few blocks or, with an encoder, a few tables of at most 32,768 rows and
+    32 MiB.
     """
-    while len(states) > 1:
-        pairs = [merge(*states[i : i + 2]) for i in range(0, len(states) - 1, 2)]
-        states = pairs + states[2 * len(pairs) :]
-    return states[0]
+
+    def __init__(
+        self, X: Table, y: PerSample = None, block_rows: int | None = None, start: int = 0
+    ) -> None:
+        super().__init__(block_rows)
+        X = np.empty((_num_samples(y), 0)) if X is None else X
+        self.X = X.tocsr() if issparse(X) else X if is_frame(X) else np.asanyarray(X)
+        self.y = None if y is None else np.asarray(y)
+        self.start = start
+        if len(self.X.shape) != 2:
+            raise ValueError(f"X must have rows and columns; its shape is {tuple(self.X.shape)}.")
+        check_same_rows(self.X, self.y)
+
+    def head(self) -> Table:
+        """Return the first row, if there is one."""
+        return self.take_raw(slice(0, 1))[0]
+
+    def raw_blocks(self) -> Iterator[Block]:
+        """Yield the rows as the input holds them."""
+        size, end = self.block_rows, self.count_rows()
+        if self.encoder is not None:
+            size = max(size, self.rows_together(self.n_features))
+        for first in range(0, end, size):
+            rows = slice(first, min(first + size, end))
+            yield Block(*self.take_raw(rows), self.start + first)
+
+    def take_raw(self, rows: Array | slice) -> tuple[Table, Array | None]:
+        """Return some rows as the input holds them, and their targets."""
+        table = self.X.iloc if hasattr(self.X, "iloc") else self.X
+        return table[rows], None if self.y is None else self.y[rows]
+
+    def only_targets(self) -> MemorySource:
+        """Return a source of the same targets whose blocks have no features."""
+        return MemorySource(None, self.y, self.rows_together(1), self.start)
+
+    def without_target(self) -> Self:
+        """Return a source of the same features."""
+        return self._changed(y=None)
+
+    def count_rows(self) -> int:
+        """Return the number of rows."""
+        return int(self.X.shape[0])
+
+
+def check_same_rows(X: Table, y: Table) -> None:
+    """Raise an error for a target of another number of rows, or of more than two dimensions.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_columns)
+    y : array of shape (n_rows,) or (n_rows, n_outputs), or None
+    """
+    if y is not None and (y.ndim not in (1, 2) or y.shape[0] != X.shape[0]):
+        raise ValueError(f"X has {X.shape[0]} rows, and y has the shape {tuple(y.shape)}.")
+
+
+def is_frame(X: Table) -> bool:
+    """Return whether a table is a pandas or polars data frame.
+
+    Parameters
+    ----------
+    X : object
+    """
+    return hasattr(X, "columns") and hasattr(X, "to_numpy")
+
+
+def check_convertible(X: Table) -> None:
+    """Raise an error for columns that are not numbers.
+
+    Parameters
+    ----------
+    X : ndarray, sparse matrix or data frame of shape (n_rows, n_columns)
+
+    Raises
+    ------
+    ValueError
+        If there are such columns; the message names them.
+    """
+    if is_frame(X):
+        kinds = zip(X.columns, X.dtypes, strict=True)
+        refuse_columns([str(name) for name, dtype in kinds if not _is_number(dtype)])
+    elif isinstance(X, np.ndarray) and X.dtype.kind not in "biufO":
+        raise ValueError(f"X must hold numbers; its type is {X.dtype}.")
+
+
+def _is_number(dtype: Any) -> bool:
+    """Return whether a NumPy, pandas or polars type holds numbers or booleans."""
+    if hasattr(dtype, "kind"):
+        return dtype.kind in "biuf"
+    return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
+
+
+def refuse_columns(names: list[str]) -> None:
+    """Raise an error that names columns that are not numbers, if there are any.
+
+    Parameters
+    ----------
+    names : list of str
+    """
+    if names:
+        more = f" and {len(names) - 10} others" if len(names) > 10 else ""
+        raise ValueError(
+            f"Columns do not hold numbers: {', '.join(names[:10])}{more}. Choose others, or "
+            "encode them: fit mercer.preprocessing.table_encoder() on a sample, and pass it as "
+            "encoder."
+        )
+
+
+def as_numeric(X: Table) -> Features:
+    """Convert rows of a table to finite numbers, in single precision if it holds all columns.
+
+    Parameters
+    ----------
+    X : ndarray, sparse matrix or data frame of shape (n_rows, n_columns)
+
+    Returns
+    -------
+    ndarray or CSR matrix of shape (n_rows, n_columns)
+
+    Raises
+    ------
+    ValueError
+        If numbers are missing or infinite.
+    """
+    sizes = {"ensure_min_samples": 0, "ensure_min_features": 0}
+    dtypes = [np.float64, np.float32]
+    X = X if hasattr(X, "iloc") or not is_frame(X) else X.to_numpy()
+    return check_array(X, accept_sparse="csr", dtype=dtypes, input_name="X", **sizes)
+
+
+def run_in_threads(
+    function: Callable[[Item, Result | None], Result], items: Iterable[Item]
+) -> Iterator[tuple[int, Result]]:
+    """Apply a function to every item of a stream, in threads, and yield results in order.
+
+    With t threads, thread i takes items i, i + t, i + 2 t, ... The function receives the previous
+    result of its thread, so that it can accumulate. What a thread accumulates does not depend on
+    timing.
+
+    Parameters
+    ----------
+    function : callable
+        Called with an item and the previous result of its thread, None at first. It spends its time
+        in NumPy calls that release the global interpreter lock.
+    items : iterable
+        Consumed by the calling thread, at most two items per thread ahead of the results.
+
+    Yields
+    ------
+    thread : int
+    result : object
+
+    Notes
+    -----
+    There are as many threads as the linear-algebra library uses. In the meantime, the library uses
+    one thread in each of them. A single item is computed without a thread.
+    """
+    stream = iter(items)
+    first = list(islice(stream, 2))
+    count = n_threads() if len(first) == 2 else 1
+    last: list[Result | None] = [None] * count
+    work = zip(cycle(range(count)), chain(first, stream))
+
+    def run(thread: int, item: Item) -> tuple[int, Result]:
+        last[thread] = result = function(item, last[thread])
+        return thread, result
+
+    if count == 1:
+        yield from starmap(run, work)
+        return
+    pools = [ThreadPoolExecutor(1) for _ in range(count)]
+    waiting: deque[Future[tuple[int, Result]]] = deque()
+    with serial_algebra():
+        try:
+            for thread, item in work:
+                waiting.append(pools[thread].submit(run, thread, item))
+                if len(waiting) >= 2 * count:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for pool in pools:
+                pool.shutdown(cancel_futures=True)

@@ -1,43 +1,39 @@
-"""Tables in Parquet files, read in blocks."""
+"""Tables in Parquet files, found by pyarrow's datasets and read in blocks."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
-from dataclasses import replace
-from functools import partial
+from itertools import chain, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib.parse import unquote
 
 import numpy as np
 
-from mercer._blocks.blocks import Block, BlockSource, BlockStatistic, Encoder
-from mercer._blocks.dask_passes import map_pieces, reduce_pieces
-from mercer._blocks.numeric_tables import numeric_dtype, refuse_columns
-from mercer._blocks.parquet_files import (
-    ArrowTable,
-    ParquetFiles,
-    RowGroup,
-    arrow,
-    arrow_numbers,
-    as_frame,
-    find_parquet,
-    is_arrow_date,
-    is_arrow_number,
-    known_rows,
-    target_array,
-)
+from mercer._blocks.blocks import Block, BlockSource, BlockStatistic, Encoder, refuse_columns
+from mercer._blocks.dask_source import map_pieces, reduce_pieces
 from mercer._blocks.row_sample import sample_positions
-from mercer._data.types import Array, Features, RandomState
+from mercer._data.types import Array, RandomState, Table
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+    import pyarrow.dataset as ds
     from distributed import Client
 
 
 State = TypeVar("State")
 Result = TypeVar("Result")
+
+_SUFFIXES = (".parquet", ".pq")
+"""Endings of the names of files that are read from a folder."""
+
+_NUMBERS = ("integer", "floating", "boolean", "decimal", "null")
+"""Types of columns that hold numbers, truth values or only missing values."""
+
+_UNNAMED_INDEX = re.compile("__index_level_[0-9]+__|__null_dask_index__")
+"""Names under which pandas and Dask store an index without a name."""
 
 
 class ParquetSource(BlockSource):
@@ -51,7 +47,8 @@ class ParquetSource(BlockSource):
     path : str or Path
         A file, or a folder. All files in the folder and its subfolders whose names end in .parquet
         or .pq are read in the order of their names, with part.2 before part.10. Names of folders
-        such as year=2020 define columns.
+        such as year=2020 define columns. Columns that are text, categories or views of text in
+        different files are text.
     target : str or list of str, default=None
         The column or columns to predict. Rows in which the target is missing are left out. Dates
         become days since 1970.
@@ -79,8 +76,6 @@ class ParquetSource(BlockSource):
         Names of the columns to learn from.
     n_features : int
         Number of features: the columns, or the outputs of the encoder.
-    n_rows : int or None
-        Number of rows in which the target is known, or None before they are counted.
 
     Raises
     ------
@@ -90,7 +85,7 @@ class ParquetSource(BlockSource):
         If a file is not a Parquet file, a column does not exist, or files have different columns
         or types.
     ImportError
-        If pyarrow is not installed, or if there is an encoder and pandas is not installed.
+        If pyarrow or pandas is not installed.
 
     Notes
     -----
@@ -124,90 +119,81 @@ class ParquetSource(BlockSource):
         client: Client | None = None,
         on_rows: Callable[[int], None] | None = None,
     ) -> None:
-        super().__init__(block_rows, encoder)
-        self.client, self.on_rows = client, on_rows
-        self._files = find_parquet(path)
-        names = self._files.schema.names
+        super().__init__(block_rows)
+        self.encoder, self.client, self.on_rows = encoder, client, on_rows
+        self._path, self._dataset = Path(path), parquet_dataset(path)
+        names = self._dataset.schema.names
         targets = [target] if isinstance(target, str) else list(target or [])
         chosen = [n for n in names if n not in targets] if columns is None else list(columns)
-        _check_names(self._files, targets, chosen)
+        _check_names(self._path, names, targets, chosen)
         self.target_names, self.column_names = tuple(targets), tuple(chosen)
-        self._offset = 0
-        self._left_out: Array = np.empty(0, dtype=np.intp)
-        self._skipped = 0
-        self._known: tuple[int, ...] | None = None
-        if not targets:
-            self._known = tuple(group.n_rows for group in self._files.groups)
+        self._start = 0
+        self._n_rows: int | None = None
+        self._kept: Array | None = None
+        """Which of the rows whose target is known are not left out; None if all of them."""
 
     def __repr__(self) -> str:
-        target = ", ".join(self.target_names)
-        return f"ParquetSource({str(self._files.path)!r}, target={target!r})"
-
-    @property
-    def n_rows(self) -> int | None:
-        """Number of rows in which the target is known, or None before they are counted."""
-        return None if self._known is None else sum(self._known) - self._left_out.size
-
-    @property
-    def has_target(self) -> bool:
-        """Whether blocks have targets."""
-        return bool(self.target_names)
+        return f"ParquetSource({str(self._path)!r}, target={', '.join(self.target_names)!r})"
 
     @property
     def has_date_target(self) -> bool:
         """Whether the target is one column of dates."""
-        kinds = [self._files.schema.field(name).type for name in self.target_names]
-        return len(kinds) == 1 and is_arrow_date(kinds[0])
+        kinds = self._schema(self.target_names).types
+        return len(kinds) == 1 and _is(kinds[0], "date", "timestamp")
 
     @property
     def n_features(self) -> int:
         """Number of features of blocks."""
         return len(self.column_names) if self.encoder is None else super().n_features
 
-    @property
-    def dtype(self) -> np.dtype[np.floating]:
-        """Type of numbers in blocks: single precision if all columns have it, else double."""
-        if self.encoder is not None:
-            return numeric_dtype(self.encoder.transform(self.head()))
-        types = [self._files.schema.field(name).type for name in self.column_names]
-        # These are Arrow's names of the floating-point types of at most single precision.
-        single = bool(types) and all(str(kind) in ("float", "halffloat") for kind in types)
-        return np.dtype(np.float32 if single else np.float64)
-
     def check(self) -> None:
         """Raise an error for columns that are not numbers, if there is no encoder."""
         if self.encoder is None:
-            field = self._files.schema.field
-            refuse_columns(
-                [name for name in self.column_names if not is_arrow_number(field(name).type)]
-            )
+            schema = self._schema(self.column_names)
+            refuse_columns([field.name for field in schema if not _is(field.type, *_NUMBERS)])
 
     def count_rows(self) -> int:
         """Return the number of rows whose target is known; the first call reads the target."""
-        return sum(self._counts()) - self._left_out.size
+        if self._kept is not None:
+            return int(self._kept.sum())
+        if self._n_rows is None:
+            # A dataset's own count with this condition has rows whose target is NaN.
+            parts = self._batches(self.target_names, self.rows_together(1))
+            counts = (_known_rows(part).size for part in parts)
+            self._n_rows = sum(counts) if self.target_names else self._dataset.count_rows()
+        return self._n_rows
 
     def head(self) -> pd.DataFrame:
         """Return the first row as a data frame."""
-        for batch in self._files.batches(self.column_names, 1):
-            return as_frame(batch)
-        return as_frame(self._empty())
+        empty = self._schema(self.column_names).empty_table()
+        return self.as_input(next(self._batches(self.column_names, 1), empty))
 
     def raw_blocks(self) -> Iterator[Block]:
-        """Yield record batches without the rows whose target is missing."""
-        yield from self._batches(self.column_names)
+        """Yield Arrow tables without the rows whose target is missing."""
+        columns, targets = list(self.column_names), list(self.target_names)
+        encodes = bool(columns) and self.encoder is not None
+        widths = (len(columns) + len(targets), self.n_features if encodes else 0)
+        first, start = 0, self._start
+        for whole in self._batches([*columns, *targets], self.rows_together(max(widths))):
+            rows = _known_rows(whole.select(targets))
+            known = slice(first, first + rows.size)
+            rows = rows if self._kept is None else rows[self._kept[known]]
+            batch = whole if rows.size == whole.num_rows else whole.take(rows)
+            if rows.size:
+                yield Block(batch.select(columns), _target(batch.select(targets)), start)
+            first, start = known.stop, start + rows.size
 
-    def only_targets(self) -> ParquetSource:
+    def targets(self) -> Iterator[tuple[int, Any]]:
+        """Yield the position of the first row and the targets of each block."""
+        return ((raw.start, raw.y) for raw in self.only_targets().raw_blocks())
+
+    def only_targets(self) -> Self:
         """Return a source of the same targets without features."""
-        source = copy(self.with_encoder(None))
-        source.column_names, source._block_rows = (), source.rows_together(1)
-        return source
+        return self._changed(encoder=None, column_names=(), _block_rows=self.rows_together(1))
 
     def without_target(self) -> Self:
         """Return a source of the same features without the target, also in rows that lack it."""
-        source = copy(self)
-        source.target_names, source._left_out, source._skipped = (), self._left_out[:0], 0
-        source._known = tuple(group.n_rows for group in self._files.groups)
-        return source
+        return self._changed(target_names=(), _kept=None, _n_rows=None)
 
     def without_rows(self, rows: Array) -> Self:
         """Return a source without some rows, for example to test on these rows.
@@ -217,35 +203,27 @@ class ParquetSource(BlockSource):
         rows : ndarray of int of shape (n_left_out,)
             Positions among the rows of this source, increasing.
         """
-        source = copy(self)
-        source._known = self._counts()
-        before, rows = self._left_out, np.asarray(rows, dtype=np.intp)
-        # Each position is increased by the number of rows before it that were left out earlier.
-        rows = rows + np.searchsorted(before - np.arange(before.size), rows, side="right")
-        source._left_out = np.sort(np.concatenate([before, rows]))
-        return source
+        kept = np.ones(self.count_rows(), dtype=bool) if self._kept is None else self._kept.copy()
+        kept[np.flatnonzero(kept)[np.asarray(rows, dtype=np.intp)]] = False
+        return self._changed(_kept=kept)
 
-    def numbers(self, X: ArrowTable) -> Features:
-        """Encode an Arrow record batch or table, and convert it to finite numbers."""
-        if self.encoder is not None:
-            return super().numbers(self.as_input(X))
-        return super().numbers(arrow_numbers(X, self.dtype))
-
-    def as_input(self, X: ArrowTable) -> pd.DataFrame:
-        """Return an Arrow record batch or table as a data frame."""
-        return as_frame(X)
+    def as_input(self, X: Table) -> Table:
+        """Return an Arrow table as a data frame."""
+        if not X.shape[1]:
+            return np.empty(X.shape)
+        return X.to_pandas(ignore_metadata=True) if hasattr(X, "to_pandas") else X
 
     def take_raw(self, rows: Array) -> tuple[pa.Table, Array | None]:
         """Return some rows as an Arrow table, and their targets, in one pass."""
-        pa = arrow()
-        taken, targets = [self._empty()], []
+        taken, targets = [self._schema(self.column_names).empty_table()], []
         for raw in self.raw_blocks():
-            here = np.searchsorted(rows, [raw.start, raw.start + raw.X.num_rows])
+            here = np.searchsorted(rows, [raw.start, raw.start + raw.n_rows])
             inside = rows[slice(*here)] - raw.start
             if inside.size:
-                taken.append(raw.X.take(pa.array(inside)))
+                taken.append(raw.X.take(inside))
                 targets += [] if raw.y is None else [raw.y[inside]]
-        return pa.Table.from_batches(taken), np.concatenate(targets) if targets else None
+        table = _arrow().concat_tables(taken)
+        return table, np.concatenate(targets) if targets else None
 
     def sample_positions(
         self, max_samples: int, random_state: RandomState = None, *, stratify: bool = False
@@ -268,14 +246,10 @@ class ParquetSource(BlockSource):
         """
         return sample_positions(self, max_samples, random_state, stratify=stratify)
 
-    def reduce(
-        self,
-        statistic: BlockStatistic[State],
-    ) -> State:
+    def reduce(self, statistic: BlockStatistic[State]) -> State:
         """Compute a statistic of all rows, on a cluster if there is a client."""
         if self.client is None:
             return super().reduce(statistic)
-        self.check()
         return reduce_pieces(self.with_encoder(None).pieces(), statistic, self)
 
     def map_frames(self, function: Callable[[pd.DataFrame], Result]) -> Iterator[Result]:
@@ -287,9 +261,9 @@ class ParquetSource(BlockSource):
             Called with a batch of rows as a data frame. It is called in this process when a result
             is requested, or by workers; then the results of some row groups are in memory.
 
-        Yields
-        ------
-        object
+        Returns
+        -------
+        iterator
 
         Examples
         --------
@@ -304,12 +278,9 @@ class ParquetSource(BlockSource):
         [3]
         """
         if self.client is None:
-            yield from (function(self.as_input(raw.X)) for raw in self.raw_blocks())
-            return
-        for results in map_pieces(
-            self.pieces(), partial(_results_of_frames, function), self.client
-        ):
-            yield from results
+            return (function(self.as_input(raw.X)) for raw in self.raw_blocks())
+        parts = map_pieces(lambda one: [*one.map_frames(function)], self.pieces(), self.client)
+        return chain.from_iterable(parts)
 
     def pieces(self, n_rows: int = 2**17) -> list[ParquetSource]:
         """Divide the row groups into consecutive sources, for several workers.
@@ -317,84 +288,205 @@ class ParquetSource(BlockSource):
         Parameters
         ----------
         n_rows : int, default=2**17
-            Each piece but the last has the fewest row groups that together have at least this many
-            rows. By default, a worker takes about 0.1 seconds to read them.
+            A piece has the row groups that begin in a range of this many rows. By default, a worker
+            takes about 0.1 seconds to read them.
 
         Returns
         -------
         list of ParquetSource
             Sources that keep the positions of their rows in the whole table.
         """
-        groups, counts = self._files.groups, self._counts()
-        rows = np.cumsum([group.n_rows for group in groups])
-        pieces, first = [], 0
-        while first < len(groups):
-            before = rows[first] - groups[first].n_rows
-            end = min(int(np.searchsorted(rows, before + n_rows)) + 1, len(groups))
-            piece = copy(self)
-            piece.client = piece.on_rows = None  # Workers have neither.
-            piece._files = replace(self._files, groups=groups[first:end])
-            piece._known = counts[first:end]
-            piece._offset = start = self._offset + sum(counts[:first])
-            ends = np.searchsorted(self._left_out, [start, start + sum(piece._known)])
-            piece._left_out = self._left_out[slice(*ends)]
-            piece._skipped = self._skipped + int(ends[0])
+        whole, pieces, first, start = self._dataset, [], 0, self._start
+        groups = [one for part in whole.get_fragments() for one in part.split_by_row_group()]
+        ends = np.cumsum([group.row_groups[0].num_rows for group in groups]).tolist()
+        begins = zip([0, *ends], groups, strict=False)
+        for _, some in groupby(begins, key=lambda pair: pair[0] // n_rows):
+            part = type(whole)([group for _, group in some], whole.schema, whole.format)
+            # Workers have neither a client nor a function that shows progress.
+            alone = {"client": None, "on_rows": None, "_kept": None, "_n_rows": None}
+            piece = self._changed(_dataset=part, _start=start, **alone)
+            if self._kept is not None:
+                known = slice(first, first + piece.count_rows())
+                piece._kept, first = self._kept[known], known.stop
             pieces.append(piece)
-            first = end
+            start += piece.count_rows()
         return pieces
 
-    def _counts(self) -> tuple[int, ...]:
-        """Return the number of rows in which the target is known, for each row group."""
-        if self._known is None:
-            self._known = tuple(
-                sum(raw.X.num_rows for raw in self._batches((), (group,)))
-                for group in self._files.groups
-            )
-        return self._known
+    def _schema(self, names: Sequence[str]) -> pa.Schema:
+        return _arrow().schema([self._dataset.schema.field(name) for name in names])
 
-    def _batches(
-        self, columns: Sequence[str], groups: Sequence[RowGroup] | None = None
-    ) -> Iterator[Block]:
-        pa, start, n_columns = arrow(), self._offset, len(columns)
-        read = (*columns, *self.target_names)
-        encodes = bool(columns) and self.encoder is not None
-        size = self.rows_together(max(len(read), self.n_features if encodes else 0))
-        for batch in self._files.batches(read, size, groups):
-            y = None
-            if self.target_names:
-                known = known_rows(batch.columns[n_columns:], pa)
-                batch = batch if known is None else batch.filter(known)  # noqa: PLW2901
-                y = target_array(batch.columns[n_columns:])
-            n_rows = batch.num_rows
-            first, end = np.searchsorted(self._left_out, [start, start + n_rows])
-            if first < end:
-                kept = np.delete(np.arange(n_rows), self._left_out[first:end] - start)
-                batch = batch.take(pa.array(kept))  # noqa: PLW2901
-                y = None if y is None else y[kept]
-            if batch.num_rows:
-                yield Block(batch.select(list(columns)), y, start - self._skipped - int(first))
-            start += n_rows
+    def _batches(self, names: Sequence[str], n_rows: int) -> Iterator[pa.Table]:
+        """Read all rows in tables of at most `n_rows` rows; each row group is read once.
 
-    def _empty(self) -> pa.RecordBatch:
-        pa, schema = arrow(), self._files.schema
-        fields = [schema.field(name) for name in self.column_names]
-        return pa.RecordBatch.from_pylist([], schema=pa.schema(fields))
+        A scanner of a dataset would hold row groups as a whole, which may have a million rows.
+        """
+        pa, schema = _arrow(), self._schema(names)
+        for part in self._dataset.get_fragments():
+            given = pa.dataset.get_partition_keys(part.partition_expression)
+            folder = {*names} - ({*part.physical_schema.names} - {*given})
+            stored = [name for name in names if name not in folder]
+            n_read, n_claimed = 0, sum(group.num_rows for group in part.row_groups)
+            settings = {"metadata": part.metadata, "buffer_size": 2**16, "pre_buffer": False}
+            with pa.parquet.ParquetFile(part.path, **settings) as file:
+                groups = [group.id for group in part.row_groups]
+                for batch in file.iter_batches(n_rows, row_groups=groups, columns=stored):
+                    n_read += batch.num_rows
+                    table = pa.Table.from_batches([batch])
+                    for name in folder:
+                        value = pa.scalar(given.get(name), pa.string())
+                        table = table.append_column(name, pa.repeat(value, batch.num_rows))
+                    yield table.select(names).cast(schema)
+            if n_read != n_claimed:
+                raise ValueError(
+                    f"{part.path} is damaged: {n_claimed:,} rows are announced, and {n_read:,} are "
+                    "there."
+                )
 
 
-def _results_of_frames(
-    function: Callable[[pd.DataFrame], Result], piece: ParquetSource
-) -> list[Result]:
-    """Return the results for all batches of a piece."""
-    return list(piece.map_frames(function))
+def _arrow() -> Any:
+    """Import pyarrow with its modules for Parquet; an error says what to install."""
+    try:
+        import pandas  # noqa: F401
+        import pyarrow as pa
+        import pyarrow.dataset
+        import pyarrow.fs
+        import pyarrow.parquet
+    except ImportError as error:
+        message = 'Reading Parquet files needs pyarrow and pandas: pip install "mercer[tables]"'
+        raise ImportError(message, name=error.name) from error
+    return pa
 
 
-def _check_names(files: ParquetFiles, targets: list[str], columns: list[str]) -> None:
-    names = files.schema.names
-    absent = [name for name in (*targets, *columns) if name not in names]
-    if absent:
+def _check_names(path: Path, names: list[str], targets: list[str], columns: list[str]) -> None:
+    if absent := [name for name in (*targets, *columns) if name not in names]:
         shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-        raise ValueError(f"{files.path} has no column {', '.join(absent)}; it has {shown}.")
+        raise ValueError(f"{path} has no column {', '.join(absent)}; it has {shown}.")
     if both := [name for name in targets if name in columns]:
         raise ValueError(f"Columns cannot be both features and targets: {', '.join(both)}.")
     if not columns:
-        raise ValueError(f"{files.path} has no column to learn from.")
+        raise ValueError(f"{path} has no column to learn from.")
+
+
+def parquet_dataset(path: str | Path) -> ds.FileSystemDataset:
+    """Find the files of a table, and read their metadata about columns and rows.
+
+    An index of pandas or Dask is a column if it has a name, and is left out otherwise.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file, or a folder. All files in the folder and its subfolders whose names end in .parquet
+        or .pq belong to the table, ordered by name, with numbers in names ordered by value. Names
+        of folders such as year=2020 define columns, which hold whole numbers if all their values
+        are whole numbers, and text otherwise.
+
+    Returns
+    -------
+    pyarrow.dataset.FileSystemDataset
+        Its schema has the columns of all files, with the wider type where types differ.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file, or no Parquet file in the folder.
+    ValueError
+        If a file is not a Parquet file, or if files have different columns or types.
+    ImportError
+        If pyarrow or pandas is not installed.
+    """
+    pa, path = _arrow(), Path(path)
+    files, reader, local = _files(path), pa.dataset.ParquetFileFormat(), pa.fs.LocalFileSystem()
+    folders = [file.relative_to(path).parent.as_posix() + "/" for file in files]
+    found = (name for folder in folders for name in re.findall("(?:^|/)([^/=]+)=", folder))
+    names = [unquote(name) for name in dict.fromkeys(found)]
+    hive = pa.dataset.HivePartitioning(pa.schema([(name, pa.string()) for name in names]))
+    parts = [
+        reader.make_fragment(str(file), local, hive.parse(folder))
+        for file, folder in zip(files, folders, strict=True)
+    ]
+    types = [_stored_types(part) for part in parts]
+    for file, own in zip(files, types, strict=True):
+        if differing := sorted((own.keys() ^ types[0].keys()) - {*names}):
+            different = f"have different columns: {', '.join(differing)}."
+            raise ValueError(f"{file.name} and {files[0].name} {different}")
+    fields = [_widest(name, [own[name] for own in types]) for name in types[0] if name not in names]
+    keys = [pa.dataset.get_partition_keys(part.partition_expression) for part in parts]
+    for name in names:
+        values = pa.array([given.get(name) for given in keys], pa.string())
+        try:
+            fields.append(pa.field(name, values.cast(pa.int64()).type))
+        except pa.ArrowInvalid:
+            fields.append(pa.field(name, pa.string()))
+    return pa.dataset.FileSystemDataset(parts, pa.schema(fields), reader)
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file or folder {path}.")
+    if path.is_file():
+        return [path]
+    inside = [
+        file.relative_to(path)
+        for file in path.rglob("*")
+        if file.suffix.lower() in _SUFFIXES and file.is_file() and file.name[0] not in "._"
+    ]
+    if not inside:
+        raise FileNotFoundError(f"There is no Parquet file in the folder {path}.")
+    return [path / file for file in sorted(inside, key=_natural_order)]
+
+
+def _natural_order(file: Path) -> list[tuple[int, int, str]]:
+    """Return a sort key by which part.2 comes before part.10."""
+    parts = re.split(r"(\d+)", str(file))
+    return [(0, int(part), part) if part.isdigit() else (1, 0, part) for part in parts]
+
+
+def _stored_types(part: ds.ParquetFileFragment) -> dict[str, pa.DataType]:
+    """Return the types of the columns of a file, by name."""
+    try:
+        schema = part.physical_schema
+    except _arrow().ArrowInvalid as error:
+        raise ValueError(f"{part.path} is not a Parquet file: {error}") from error
+    if twice := sorted({name for name in schema.names if schema.names.count(name) > 1}):
+        raise ValueError(f"Columns have the same name: {', '.join(twice)}.")
+    return {one.name: one.type for one in schema if not _UNNAMED_INDEX.fullmatch(one.name)}
+
+
+def _widest(name: str, kinds: list[pa.DataType]) -> pa.Field:
+    """Return the field of a column, whose type may differ between files.
+
+    Text, categories and views of text have a common type. Rows of views cannot be selected.
+    """
+    pa = _arrow()
+    if len(set(kinds)) > 1 or str(kinds[0]).endswith("_view"):
+        texts = dict.fromkeys(("string", "large_string", "string_view"), pa.large_string())
+        plain = {**texts, "binary_view": pa.large_binary()}
+        values = [one.value_type if pa.types.is_dictionary(one) else one for one in kinds]
+        kinds = [plain.get(str(one), one) for one in values]
+    schemas = [pa.schema([(name, kind)]) for kind in dict.fromkeys(kinds)]
+    try:
+        return pa.unify_schemas(schemas, promote_options="permissive").field(0)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise ValueError(f"The files have columns of different types: {error}") from error
+
+
+def _known_rows(targets: pa.Table) -> Array:
+    """Return the positions of the rows in which no target is missing."""
+    missing = [np.asarray(column.is_null(nan_is_null=True)) for column in targets.columns]
+    return np.flatnonzero(~np.any([np.zeros(targets.num_rows, dtype=bool), *missing], axis=0))
+
+
+def _is(kind: pa.DataType, *names: str) -> bool:
+    """Return whether an Arrow type is one of some kinds, such as "date"."""
+    return any(getattr(_arrow().types, f"is_{name}")(kind) for name in names)
+
+
+def _target(table: pa.Table) -> Array | None:
+    """Convert a target without missing values, which has a row of values for several columns."""
+    double = _arrow().float64()
+    columns = [one.cast(double) if _is(one.type, "decimal") else one for one in table.columns]
+    arrays = [
+        values.astype("M8[us]").astype(float) / 86_400e6 if values.dtype.kind == "M" else values
+        for values in map(np.asarray, columns)
+    ]
+    return np.column_stack(arrays) if len(arrays) > 1 else arrays[0] if arrays else None

@@ -1,14 +1,13 @@
 """Classes of a target and their weights, random rows, and folds, all independent of blocks."""
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.utils import check_random_state, compute_class_weight
 
-from mercer._blocks.blocks import Block, BlockSource
+from mercer._blocks.blocks import Block, BlockSource, MemorySource
 from mercer._data.folds import N_FOLDS
 from mercer._data.types import Array, ClassWeight, RandomState
 from mercer._data.validation import check_number
@@ -29,7 +28,7 @@ class ClassCounts:
     classes: Array
     counts: Array
 
-    def codes(self, y: Array) -> Array:
+    def codes(self, y: Any) -> Array:
         """Return the position of each row's class in `classes`.
 
         Parameters
@@ -47,29 +46,25 @@ class ClassCounts:
         """
         positions = {value: code for code, value in enumerate(self.classes.tolist())}
         codes = np.array([positions.get(value, -1) for value in y.tolist()], dtype=np.intp)
-        if codes.size and codes.min() < 0:
+        if np.any(codes < 0):
             raise ValueError(f"y has an unknown class: {y[codes < 0][0]!r}.")
         return codes
-
-
-Counts: TypeAlias = Counter[Any]
-"""Numbers of rows by label."""
 
 
 @dataclass(frozen=True)
 class _ClassCounter:
     """The statistic whose state is the number of rows of each class."""
 
-    def start(self) -> Counts:
+    def start(self) -> Counter[Any]:
         return Counter()
 
-    def add(self, state: Counts, block: Block) -> Counts:
+    def add(self, state: Counter[Any], block: Block) -> Counter[Any]:
         if block.y is None or block.y.ndim != 1:
             raise ValueError("Classes need a target of one column.")
         state.update(block.y.tolist())
         return state
 
-    def merge(self, first: Counts, second: Counts) -> Counts:
+    def merge(self, first: Counter[Any], second: Counter[Any]) -> Counter[Any]:
         return first + second
 
 
@@ -101,27 +96,6 @@ def class_counts(source: BlockSource) -> ClassCounts:
     return ClassCounts(np.array(values), np.array([found[v] for v in values], dtype=np.intp))
 
 
-class RowWeights(Protocol):
-    """Positive weights of all rows of a source, such as `SampleWeights`; they can be pickled."""
-
-    @property
-    def average(self) -> float:
-        """Mean weight of the rows."""
-        ...
-
-    def of(self, y: Array, rows: Array) -> SampleWeights:
-        """Return the weights of some rows.
-
-        Parameters
-        ----------
-        y : ndarray of shape (n_chosen,) or (n_chosen, n_outputs)
-            Targets of the rows.
-        rows : ndarray of int of shape (n_chosen,)
-            Positions of the rows in the source.
-        """
-        ...
-
-
 @dataclass(frozen=True)
 class WeightsOfClasses:
     """Weights of rows that depend only on the class of a row.
@@ -142,8 +116,20 @@ class WeightsOfClasses:
         return float(np.average(self.factors, weights=self.found.counts))
 
     def of(self, y: Array, rows: Array) -> SampleWeights:
-        """Return the weights of some rows; see `RowWeights`."""
+        """Return the weights of some rows.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_chosen,)
+            Classes of the rows.
+        rows : ndarray of int of shape (n_chosen,)
+            Positions of the rows in the source.
+        """
         return SampleWeights(self.factors[self.found.codes(y)])
+
+
+RowWeights: TypeAlias = SampleWeights | WeightsOfClasses
+"""Positive weights of all rows of a source; they can be pickled."""
 
 
 def class_row_weights(source: BlockSource, class_weight: ClassWeight) -> WeightsOfClasses:
@@ -204,14 +190,10 @@ def row_keys(seed: int, positions: Array) -> Array:
     G. L. Steele, D. Lea, C. H. Flood (2014). Fast Splittable Pseudorandom Number Generators.
     OOPSLA 2014, figure 16.
     """
-    increment, first, second = map(
-        np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-    )
-    keys = (positions.astype(np.uint64) + np.uint64(1)) * increment
-    keys += np.uint64(seed % 2**64)
-    keys = (keys ^ (keys >> np.uint64(30))) * first
-    keys = (keys ^ (keys >> np.uint64(27))) * second
-    return keys ^ (keys >> np.uint64(31))
+    keys: Array = (positions.astype(np.uint64) + 1) * 0x9E3779B97F4A7C15 + seed % 2**64
+    keys = (keys ^ (keys >> 30)) * 0xBF58476D1CE4E5B9
+    keys = (keys ^ (keys >> 27)) * 0x94D049BB133111EB
+    return keys ^ (keys >> 31)
 
 
 def row_folds(seed: int, positions: Array, n_folds: int) -> Array:
@@ -236,11 +218,7 @@ def row_folds(seed: int, positions: Array, n_folds: int) -> Array:
 
 
 def sample_positions(
-    source: BlockSource,
-    max_samples: int,
-    random_state: RandomState = None,
-    *,
-    stratify: bool = False,
+    source: BlockSource, max_samples: int, random_state: RandomState = None, stratify: bool = False
 ) -> Array:
     """Return increasing positions of random rows, independent of the division into blocks.
 
@@ -265,14 +243,10 @@ def sample_positions(
     n_rows = source.count_rows()
     if n_rows <= max_samples:
         return np.arange(n_rows)
-    if stratify:
-        found = class_counts(source)
-        quotas = class_quotas(found, max_samples)
-        codes = ((start, found.codes(y)) for start, y in source.targets())
-    else:
-        quotas, starts = np.array([max_samples]), range(0, n_rows, 2**20)
-        codes = ((start, np.zeros(min(2**20, n_rows - start), int)) for start in starts)
-    return _smallest(codes, quotas, seed)
+    found = class_counts(source) if stratify else None
+    quotas = np.array([max_samples]) if found is None else class_quotas(found, max_samples)
+    every = source.only_targets() if stratify else MemorySource(np.empty((n_rows, 0)), None, 2**20)
+    return np.sort(every.reduce(_SmallestKeys(seed, quotas, found))[2]).astype(np.intp)
 
 
 def class_quotas(found: ClassCounts, max_samples: int) -> Array:
@@ -313,30 +287,36 @@ def class_quotas(found: ClassCounts, max_samples: int) -> Array:
     return quotas
 
 
-def _smallest(chunks: Iterable[tuple[int, Array]], quotas: Array, seed: int) -> Array:
-    """Return the sorted positions of the rows with the smallest keys in each class.
+@dataclass(frozen=True)
+class _SmallestKeys:
+    """The statistic whose state is the classes, keys and positions of rows with the smallest keys.
 
-    Parameters
+    Attributes
     ----------
-    chunks : iterable of (start, codes)
-        Position of the first row, and each row's class.
-    quotas : ndarray of shape (n_classes,)
     seed : int
+    quotas : ndarray of shape (n_classes,)
+        Number of rows of each class.
+    found : ClassCounts or None
+        The classes; None if all rows are in one class.
     """
-    kept = np.zeros((3, 0), dtype=np.uint64)
-    for start, codes in chunks:
-        numbers = [array.astype(np.uint64) for array in (codes, start + np.arange(codes.size))]
-        new = np.stack([row_keys(seed, numbers[1]), *numbers])
-        kept = np.concatenate([kept, new], axis=1)
-        if kept.shape[1] > 2 * quotas.sum():
-            kept = _pruned(kept, quotas)
-    return np.sort(_pruned(kept, quotas)[2]).astype(np.intp)
 
+    seed: int
+    quotas: Array
+    found: ClassCounts | None
 
-def _pruned(kept: Array, quotas: Array) -> Array:
-    """Keep the rows with the smallest keys in each class, given keys, codes and positions."""
-    kept = kept[:, np.lexsort((kept[0], kept[1]))]
-    codes = kept[1].astype(np.intp)
-    counts = np.bincount(codes, minlength=quotas.size)
-    rank = np.arange(codes.size) - (np.cumsum(counts) - counts)[codes]
-    return kept[:, rank < quotas[codes]]
+    def start(self) -> Array:
+        return np.empty((3, 0), dtype=np.uint64)
+
+    def add(self, state: Array, block: Block) -> Array:
+        rows = block.positions
+        codes = np.zeros(rows.size) if self.found is None else self.found.codes(block.y)
+        new = [codes.astype(np.uint64), row_keys(self.seed, rows), rows.astype(np.uint64)]
+        return self.merge(state, np.stack(new))
+
+    def merge(self, first: Array, second: Array) -> Array:
+        kept = np.concatenate([first, second], axis=1)
+        kept = kept[:, np.lexsort((kept[1], kept[0]))]
+        codes = kept[0].astype(np.intp)
+        counts = np.bincount(codes, minlength=self.quotas.size)
+        rank = np.arange(codes.size) - (np.cumsum(counts) - counts)[codes]
+        return kept[:, rank < self.quotas[codes]]

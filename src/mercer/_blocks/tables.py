@@ -11,11 +11,9 @@ from sklearn.utils import check_X_y, get_tags
 from sklearn.utils.validation import validate_data
 
 from mercer._blocks.approximation import MOST_PAIRED_ROWS, all_are_centers
-from mercer._blocks.blocks import BlockSource, Encoder, MaybeLazy
-from mercer._blocks.dask_source import DaskSource
+from mercer._blocks.blocks import BlockSource, MaybeLazy, MemorySource
+from mercer._blocks.dask_source import DaskSource, is_dask
 from mercer._blocks.listed_folds import ListedFolds
-from mercer._blocks.memory_source import memory_source
-from mercer._blocks.numeric_tables import is_dask
 from mercer._blocks.row_sample import RowWeights, class_row_weights, row_folds, sample_positions
 from mercer._data.arrays import owned, owned_target
 from mercer._data.copies import with_copies
@@ -114,18 +112,6 @@ class DrawnSample(TableSample):
             return self.listed.trained(self.positions)
         return ~self.held_out(n_folds)
 
-    def apart(self, rows: Array) -> Self:
-        """Return some of the samples as if they were all rows of a table; see :meth:`take`."""
-        part = self.take(rows)
-        return replace(
-            part,
-            source=block_source(part.X, part.y),
-            positions=np.arange(len(part)),
-            all_weights=part.weights,
-            all_groups=part.groups,
-            listed=None if part.listed is None else part.listed.take(part.positions),
-        )
-
     def resized(self, max_rows: int, random_state: RandomState) -> Self:
         """Return at most `max_rows` rows of the same table: some of these rows, or more.
 
@@ -139,18 +125,26 @@ class DrawnSample(TableSample):
         if len(self) >= min(max_rows, self.source.count_rows()):
             return self
         positions = sample_positions(self.source, max_rows, random_state)
+        return self.at(positions, multi_output=self.y.ndim == 2)
+
+    def at(self, positions: Array, estimator: BaseEstimator | None = None, **checks: Any) -> Self:
+        """Return other rows of the same table, without their indices among those that were given.
+
+        Parameters
+        ----------
+        positions : ndarray of int of shape (n_samples,)
+        estimator : estimator, default=None
+            Messages about the target name it.
+        **checks : object
+            Arguments of scikit-learn's `check_X_y` for the target.
+        """
         raw, targets = self.source.take_raw(positions)
-        table, targets = check_X_y(
-            self.source.numbers(raw), targets, multi_output=self.y.ndim == 2, **_CHECKS
-        )
+        check_target_values(targets, estimator)
+        X, y = check_X_y(self.source.numbers(raw), targets, **_CHECKS, **checks)
+        groups = None if self.all_groups is None else self.all_groups[positions]
+        weights = self.all_weights.of(y, positions)
         return replace(
-            self,
-            X=table,
-            y=targets,
-            weights=self.all_weights.of(targets, positions),
-            groups=None if self.all_groups is None else self.all_groups[positions],
-            kept=None,
-            positions=positions,
+            self, X=X, y=y, weights=weights, groups=groups, kept=None, positions=positions
         )
 
 
@@ -209,14 +203,7 @@ def in_memory(X: Table, y: PerSample) -> tuple[Table, PerSample]:
     source = block_source(X, y)
     rows, targets = source.take_raw(np.arange(source.count_rows()))
     check_target_values(targets)
-    rows = source.as_input(rows)
-    return (rows if source.encoder is None else source.encoder.transform(rows)), targets
-
-
-def _head(source: BlockSource) -> Table:
-    """Return a few rows as an estimator receives them, with the names of their columns."""
-    head = source.head()
-    return head if source.encoder is None else source.encoder.transform(head)
+    return source.encoded(rows), targets
 
 
 def drawn_rows(
@@ -259,17 +246,17 @@ def drawn_rows(
         weights of samples, groups or folds are given for a source.
     """
     if isinstance(X, BlockSource):
-        source, head = block_source(X, y), _head(X)
+        source, head = block_source(X, y), X.encoded(X.head())
         validate_data(estimator, head, skip_check_array=True)
         names = column_names(head)
         needs_rows = {"sample_weight": sample_weight, "groups": groups, "cv": divide}
         weights = _weights_of_source(estimator, source, needs_rows)
-        all_groups = kept = resampling = weightless_y = None
+        groups = kept = resampling = weightless_y = None
     else:
         rows = validated_rows(estimator, X, y, sample_weight, groups, copy=False, **checks)
         data = with_copies(rows)
         source, names = block_source(data.X, data.y), data.names
-        weights, all_groups, kept = data.weights, data.groups, data.kept
+        weights, groups, kept = data.weights, data.groups, data.kept
         weightless_y = data.weightless_y
         resampling = None if divide is None else divide(data)
     listed = None if resampling is None else ListedFolds.of_resampling(resampling)
@@ -278,24 +265,19 @@ def drawn_rows(
         takes_all = all_are_centers(n_rows) or n_rows <= MOST_PAIRED_ROWS
         max_rows = n_rows if takes_all else 20_000
     positions = sample_positions(source, max_rows, random_state, stratify=is_classifier(estimator))
-    raw, targets = source.take_raw(positions)
-    check_target_values(targets, estimator)
-    table, targets = check_X_y(source.numbers(raw), targets, **_CHECKS, **checks)
-    return DrawnSample(
-        table,
-        targets,
-        weights.of(targets, positions),
-        positions if kept is None else kept[positions],
-        groups=None if all_groups is None else all_groups[positions],
+    whole = DrawnSample(
+        None,
         weightless_y=weightless_y,
         names=names,
         source=source,
         positions=positions,
         all_weights=weights,
-        all_groups=all_groups,
+        all_groups=groups,
         all_resampling=resampling,
         listed=listed,
     )
+    kept = positions if kept is None else kept[positions]
+    return replace(whole.at(positions, estimator, **checks), kept=kept)
 
 
 def _weights_of_source(
@@ -359,14 +341,12 @@ def predict_rows(
         with table_advice(estimator):
             return function(validate_data(estimator, X, reset=False, **checks_of(estimator)))
     source = source.without_target()
-    validate_data(estimator, _head(source), reset=False, skip_check_array=True)
+    validate_data(estimator, source.encoded(source.head()), reset=False, skip_check_array=True)
     found = source.map(lambda block: function(block.X))
     return found if is_dask(X) else np.concatenate(list(found))
 
 
-def block_source(
-    X: Table, y: PerSample = None, *, block_rows: int | None = None, encoder: Encoder = None
-) -> BlockSource:
+def block_source(X: Table, y: PerSample = None, *, block_rows: int | None = None) -> BlockSource:
     """Return a source of blocks of a table's rows.
 
     Parameters
@@ -378,9 +358,6 @@ def block_source(
         If X is a Dask collection, y may be one that is divided like X.
     block_rows : int, default=None
         Largest number of rows of a block. If None, 4,096, or fewer if there are many features.
-    encoder : transformer, default=None
-        A fitted transformer that turns the input's rows into numbers. Without it, all columns must
-        hold numbers.
 
     Returns
     -------
@@ -396,7 +373,7 @@ def block_source(
             raise ValueError("y must be None, because the source X has its own targets.")
         return X
     if is_dask(X):
-        return DaskSource(X, y, block_rows, encoder)
+        return DaskSource(X, y, block_rows)
     if is_dask(y):
         raise ValueError("y is a Dask collection, and X is not; both must be.")
-    return memory_source(X, y, block_rows, encoder)
+    return MemorySource(X, y, block_rows)

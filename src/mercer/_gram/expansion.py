@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol, Self, TypeAlias, cast
+from typing import Any, Literal, Protocol, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from mercer._data.encoded_targets import TargetEncoding
-from mercer._data.notebook import NotebookResult, Number, shortened, table
+from mercer._data.notebook import NotebookResult
 from mercer._data.types import Array, Features, own_fields
 from mercer._data.weights import as_weights
 from mercer._gram.dense import UnitScale
@@ -236,15 +236,6 @@ class KernelExpansion(NotebookResult):
     outputs: tuple[str, ...] = ()
     fall_back: FallBack | None = None
     sources: Sources | None = None
-
-    def _shown(self) -> list[str]:
-        rows, terms = [], cast(Sequence[Any], self.terms)
-        for term in terms[:8]:
-            text = term.kernel.describe() if isinstance(term, KernelTerm) else term.description
-            n_centers = f"{term.centers.shape[0]:,}" if isinstance(term, KernelTerm) else ""
-            rows.append((shortened(text, 60), Number(n_centers), str(term.view)))
-        title = f"Function ({self.scale}): an intercept, and the sum of these parts"
-        return [table(rows, ("Part", "Centers", "View"), title=title, n_rows=len(self.terms))]
 
     def views(self, X: Features) -> Views:
         """Return the rows of a validated table in each view, as dense arrays of double precision.

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mercer._blocks.tables import DrawnSample
+from mercer._blocks.tables import DrawnSample, block_source
 from mercer._data.encoded_targets import TargetEncoding
 from mercer._data.folds import sample_rows
 from mercer._data.types import Array, RandomState
@@ -214,17 +214,19 @@ def rescaled_kernel(
     if widened(0) == widened(1) == widened(-1):
         return kernel
     codes = None if encoding.classes is None else encoding.codes_of(data.y)
-    part = data.apart(sample_rows(len(data.y), _COMPARED_ROWS, codes, random_state))
+    part = data.take(sample_rows(len(data.y), _COMPARED_ROWS, codes, random_state))
+    rows = block_source(part.X, part.y)
+    listed = None if part.listed is None else part.listed.take(part.positions)
     centers = choose_centers(part.X, _COMPARED_CENTERS, random_state)
 
     @cache
     def loss(step: int) -> float:
         features = nystroem_features(widened(step), centers)
         statistic = NormalEquations(
-            features, encoding, part.weights, groups=part.groups, listed=part.listed
+            features, encoding, part.weights, groups=part.groups, listed=listed
         )
-        sums, weight = part.source.reduce(statistic), part.weights.average
-        found = ridge_on_features(sums, features, mean_weight=weight, listed=part.listed)
+        sums, weight = rows.reduce(statistic), part.weights.average
+        found = ridge_on_features(sums, features, mean_weight=weight, listed=listed)
         return float(found.losses.min())
 
     best = descended(loss, 0, (-_MOST_STEPS, _MOST_STEPS))

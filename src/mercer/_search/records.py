@@ -1,20 +1,19 @@
-"""Records of fits: steps, learned kernels for display, and a card for notebooks."""
+"""Records of fits: steps, and learned kernels for display."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._data.notebook import Bar, NotebookResult, Number, card, sentence, table
+from mercer._data.notebook import FrameResult, data_frames
 from mercer._data.types import Array, Features
 from mercer._gram.expansion import KernelExpansion
 from mercer.kernels import Kernel, WeightedSum
-from mercer.kernels._structure import PrecomputedGram
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -161,12 +160,8 @@ class LearnedKernel:
     converged: bool = True
 
 
-_MOST = 8
-"""Largest number of kernels, and of features, that a card lists."""
-
-
 @dataclass(frozen=True, repr=False)
-class KernelTerms(NotebookResult):
+class KernelTerms(FrameResult):
     """Kernels that a fitted estimator combines, with their weights and shares.
 
     Attributes
@@ -208,36 +203,28 @@ class KernelTerms(NotebookResult):
     combines: Literal["kernels", "predictions"] = "kernels"
     feature_names: list[str] | None = None
 
-    def _shown(self) -> list[str]:
-        order = np.argsort(-np.abs(self.shares), kind="stable")[:_MOST]
-        title = "Predictions on" if self.combines == "predictions" else "Kernel"
-        rows = [(self.labels[k], float(self.shares[k])) for k in order]
-        found = [_bars(title, rows, len(self.shares))]
-        has_features = not any(k and isinstance(k.structure, PrecomputedGram) for k in self.kernels)
-        if has_features and len(self.relevance) > 1:
-            found.append(_relevance(self.relevance, self.feature_names))
-        return found
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the kernels as a data frame, those with the largest shares first.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns are "kernel", "weight" and "share".
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        columns = {"kernel": self.labels, "weight": self.weights, "share": self.shares}
+        order = np.argsort(-np.abs(self.shares), kind="stable")
+        return data_frames().DataFrame(columns).iloc[order].reset_index(drop=True)
 
 
 class KernelTermsMixin:
     """Methods of every estimator that learns a kernel, for displays and reports."""
 
     n_features_in_: int
-
-    def _html_repr(self) -> str:
-        """Return scikit-learn's diagram, followed by a card that summarizes the fit."""
-        summary = model_card(self)
-        return str(estimator_html_repr(self)).replace(summary, "") + summary
-
-    def _get_params_html(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the parameters as scikit-learn's diagrams show them, followed by the card.
-
-        Diagrams of pipelines and searches thereby show the card of the step that is opened.
-        """
-        found = super()._get_params_html(*args, **kwargs)  # type: ignore[misc]
-        shown = found._html_repr
-        found._html_repr = lambda: shown() + model_card(cast(BaseEstimator, self))
-        return found
 
     def kernel_terms(self) -> KernelTerms:
         """Return the kernels of the fitted estimator, with their weights and shares.
@@ -298,63 +285,3 @@ class KernelTermsMixin:
         """
         check_is_fitted(self, "kernel_")
         return np.asarray(self.kernel_(X))  # type: ignore[attr-defined]
-
-
-def model_card(estimator: BaseEstimator) -> str:
-    """Summarize a fitted estimator: its score, its kernels and the relevance of the features.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Estimator with a method `kernel_terms`.
-
-    Returns
-    -------
-    str
-        HTML that inherits the colors of the page; empty if the estimator is not fitted.
-    """
-    try:
-        check_is_fitted(estimator)
-        terms = estimator.kernel_terms()
-    except NotFittedError:
-        return ""
-    names = getattr(estimator, "feature_names_in_", None)
-    if terms.feature_names is None and names is not None:
-        terms = replace(terms, feature_names=[str(name) for name in names])
-    return card([*map(sentence, _scores(estimator)), *terms._shown()])
-
-
-def _relevance(relevance: Array, features: Sequence[str] | None) -> str:
-    """Return bars of the features' shares, or a sentence on why they cannot be compared."""
-    unknown = np.isnan(relevance)
-    if unknown.any():
-        whose = "the features" if unknown.all() else f"{unknown.sum()} of the features"
-        return sentence(f"Relevance of {whose} is not known: a kernel has an unknown formula.")
-    if np.ptp(relevance) == 0.0:
-        why = "the kernels treat them alike" if relevance.any() else "predictions are constant"
-        return sentence(f"Relevance is equal for all features: {why}.")
-    order = np.argsort(-relevance, kind="stable")[:_MOST]
-    names = [f"x{z}" if features is None else features[z] for z in order]
-    shares = (relevance[order] / relevance.sum()).tolist()
-    return _bars("Relevance", list(zip(names, shares, strict=True)), len(relevance))
-
-
-def _scores(estimator: BaseEstimator) -> list[str]:
-    """Return sentences on the leave-one-out or held-out score, and on the need to refit."""
-    found = []
-    metric = "accuracy" if is_classifier(estimator) else "R²"
-    scoring = getattr(estimator, "scoring", None)
-    if scoring is not None:
-        metric = scoring if isinstance(scoring, str) else "its score"
-    if "loo_score_" in dir(estimator):  # `hasattr` would compute it.
-        found.append(f"Left-out rows: {metric} {estimator.loo_score_:.3f}")
-    elif hasattr(estimator, "cv_results_"):
-        best = float(np.nanmax(estimator.cv_results_["mean_test_score"]))
-        found.append(f"Held-out rows, by which the penalty was chosen: {metric} {best:.3f}")
-    return found
-
-
-def _bars(title: str, rows: Sequence[tuple[str, float]], n_rows: int) -> str:
-    """Return a table of shares with bars, whose lengths are the magnitudes of the shares."""
-    cells = [(label, Number(f"{share:.1%}"), Bar(share)) for label, share in rows]
-    return table(cells, title=title, n_rows=n_rows)

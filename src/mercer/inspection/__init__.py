@@ -18,7 +18,6 @@ needs matplotlib: ``pip install "mercer[plot]"``.
 from mercer._gram.expansion import KernelExpansion
 from mercer._search.records import KernelTerms
 from mercer.inspection._bars import FeatureRelevanceDisplay, KernelWeightsDisplay
-from mercer.inspection._contribution_displays import ImportanceDisplay, InteractionsDisplay
 from mercer.inspection._contributions import Contribution
 from mercer.inspection._coverage import CoverageDisplay
 from mercer.inspection._default_metric import default_metric
@@ -31,7 +30,7 @@ from mercer.inspection._interactions import (
     sobol_indices,
 )
 from mercer.inspection._partial_dependence import PartialDependence, partial_dependence
-from mercer.inspection._partial_dependence_display import PartialDependenceDisplay
+from mercer.inspection._partial_dependence_display import partial_dependence_display
 from mercer.inspection._report import ModelReport, report
 from mercer.inspection._report_text import ReportSection
 from mercer.inspection._shapley import shapley_values
@@ -44,14 +43,11 @@ __all__ = [
     "CoverageDisplay",
     "FeatureRelevanceDisplay",
     "GramMatrixDisplay",
-    "ImportanceDisplay",
-    "InteractionsDisplay",
     "KernelExpansion",
     "KernelTerms",
     "KernelWeightsDisplay",
     "ModelReport",
     "PartialDependence",
-    "PartialDependenceDisplay",
     "ReportSection",
     "ShapleyInteractions",
     "ShapleyValues",
@@ -60,6 +56,7 @@ __all__ = [
     "default_metric",
     "kernel_terms",
     "partial_dependence",
+    "partial_dependence_display",
     "report",
     "shapley_interactions",
     "shapley_values",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
-from math import ceil, exp, floor, isfinite, log, log10
+from math import exp, floor, isfinite, log10
 from numbers import Integral, Real
 
 import numpy as np
@@ -205,63 +205,6 @@ def quantity_label(scale: str, output_names: Sequence[str] = (), unit: str = "")
     return f"{name} of {output_names[0]}" if output_names else name
 
 
-def contribution_label(scale: str, output_names: Sequence[str] = (), unit: str = "") -> str:
-    """Return the label of an axis of contributions to predictions.
-
-    Parameters
-    ----------
-    scale : str
-        "response", "log response", "log-odds", "logit", "decision value", "latent mean" or
-        "log rate".
-    output_names : sequence of str, default=()
-        The class if there are several.
-    unit : str, default=""
-        Unit of the response.
-    """
-    what = quantity_label(scale, output_names, unit)
-    return f"Contribution to the {what[:1].lower()}{what[1:]}"
-
-
-def factor_label(scale: str, output_names: Sequence[str] = ()) -> str:
-    """Return the label of an axis of factors, or an empty text if contributions are added.
-
-    Parameters
-    ----------
-    scale : str
-        See `contribution_label`.
-    output_names : sequence of str, default=()
-        The class if there are several.
-
-    Examples
-    --------
-    >>> factor_label("log-odds", ["yes"]), factor_label("response")
-    ('Multiplies the odds of yes by', '')
-    """
-    if scale not in _MULTIPLIED:
-        return ""
-    return f"Multiplies the {_MULTIPLIED[scale].format(*output_names[:1])} by"
-
-
-def mean_factor_label(scale: str, output_names: Sequence[str] = ()) -> str:
-    """Return the label of an axis of mean factors, or an empty text if contributions are added.
-
-    Parameters
-    ----------
-    scale : str
-        See `contribution_label`.
-    output_names : sequence of str, default=()
-        The class if one of several is explained.
-
-    Examples
-    --------
-    >>> mean_factor_label("log-odds", ["yes"]), mean_factor_label("log rate")
-    ('Mean factor on the odds of yes', 'Mean factor on the expected count')
-    """
-    if scale not in _MULTIPLIED:
-        return ""
-    return f"Mean factor on the {_MULTIPLIED[scale].format(*output_names[:1] or ['a class'])}"
-
-
 def multiplied_label(scale: str) -> str:
     """Return the name of what contributions multiply if it is a response, else an empty text.
 
@@ -276,27 +219,6 @@ def multiplied_label(scale: str) -> str:
     ('Expected count', '')
     """
     return _MULTIPLIED[scale].capitalize() if scale in ("log rate", "log response") else ""
-
-
-def factor_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
-    """Return places and labels of round factors on an axis of their logarithms.
-
-    Parameters
-    ----------
-    low, high : float
-        Ends of the axis.
-
-    Examples
-    --------
-    >>> factor_ticks(-1.5, 1.0)[1]
-    ['0.25', '0.5', '1', '2']
-    """
-    longest = max(abs(low), abs(high))
-    steps = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 5.0, *(10.0**k for k in range(1, 300)))
-    step = next(log(step) for step in steps if longest <= 2.5 * log(step))
-    powers = range(ceil(low / step), floor(high / step) + 1)
-    places = [power * step for power in powers]
-    return places, [f"{exp(place):.3g}" for place in places]
 
 
 def _significant(factor: float) -> str:

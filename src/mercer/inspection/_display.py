@@ -14,28 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.types import Array
 from mercer._search.records import KernelTerms
-from mercer.inspection._contributions import cell_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from matplotlib.figure import Figure, SubFigure
 
 BAR_COLOR = "#2f6f9f"
 """Default color of bars and lines in all displays."""
-
-WARM_COLOR = "#c0531e"
-"""Color that contrasts with `BAR_COLOR`. Both stand out on light and on dark pages, and color-blind
-readers can distinguish them."""
-
-LINE_COLORS = (BAR_COLOR, WARM_COLOR, "#3b8a5a", "#8a5ea8", "#9a7b1f")
-"""Colors of the lines of a plot, which also differ in their markers."""
-
-LINE_MARKERS = "osD^"
-"""Markers of the lines of a plot. Four markers and five colors distinguish twenty lines."""
-
-QUIET_COLOR = "0.5"
-"""Color of secondary elements, on light and on dark pages."""
 
 
 class Display:
@@ -138,57 +123,6 @@ def axes(ax: Axes | None) -> Axes:
     except ImportError as error:
         raise ImportError('Drawing needs matplotlib: pip install "mercer[plot]"') from error
     return plt.subplots(layout="constrained")[1]
-
-
-def axes_of_several(ax: Any, n_axes: int, n_cols: int) -> Array:
-    """Return the given axes, or the axes of a new figure, as an array of shape (n_axes,).
-
-    Raises
-    ------
-    ValueError
-        If the number of the given axes is not `n_axes`.
-    """
-    if n_axes == 1 and (ax is None or np.ndim(ax) == 0):
-        return np.array([axes(ax)], dtype=object)
-    if ax is None:
-        beside = min(n_axes, n_cols)
-        below = -(-n_axes // beside)
-        figure: Any = axes(None).figure
-        figure.clear()
-        figure.set_size_inches(4.0 * beside, 3.2 * below)
-        found = [figure.add_subplot(below, beside, k + 1) for k in range(n_axes)]
-        return np.array(found, dtype=object)
-    given = np.ravel(np.array(ax, dtype=object))
-    if len(given) != n_axes:
-        raise ValueError(f"ax must hold {n_axes} axes, one for each picture; got {len(given)}.")
-    return given
-
-
-def name_dates(axis: Axis) -> None:
-    """Label an axis of dates with at most six dates.
-
-    Parameters
-    ----------
-    axis : matplotlib.axis.Axis
-    """
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
-    locator = AutoDateLocator(maxticks=6)  # type: ignore[no-untyped-call]
-    axis.set_major_locator(locator)
-    axis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
-
-
-def name_categories(ax: Axes, names: npt.ArrayLike) -> None:
-    """Write categories along the horizontal axis.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    names : sequence of str
-    """
-    texts = [cell_text(name) for name in np.asarray(names)]
-    rotation = "horizontal" if sum(map(len, texts)) < 40 else "vertical"
-    ax.set_xticks(range(len(texts)), texts, rotation=rotation)
 
 
 class AlignmentPathDisplay(Display):

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from mercer._data.notebook import NotebookResult, sentence
+from mercer._data.notebook import FrameResult, data_frames
 from mercer._data.types import Array, RandomState, Table
 from mercer._gram.expansion import Scale
-from mercer.inspection._contributions import contribution_label, output_weights
+from mercer.inspection._contributions import output_weights
 from mercer.inspection._explained_model import ExplainedModel, Groups
 from mercer.inspection._explanations.product_values import product_interactions
 from mercer.inspection._explanations.variance_parts import PlayerFactors
-from mercer.inspection._result_tables import by_size, counted
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, repr=False)
-class ShapleyInteractions(NotebookResult):
+class ShapleyInteractions(FrameResult):
     """Interactions of pairs of columns in predictions, computed by `shapley_interactions`.
 
     Attributes
@@ -48,16 +50,6 @@ class ShapleyInteractions(NotebookResult):
     feature_names: list[str]
     output_names: list[str]
     scale: Scale
-
-    def _shown(self) -> list[str]:
-        title = f"{contribution_label(self.scale)} of pairs: mean magnitude"
-        if not len(self.values):
-            return [sentence(f"{title}. No rows are explained.")]
-        d = len(self.feature_names)
-        pairs = self.strongest(d * (d - 1) // 2)
-        names: Any = [("Column", [one[0] for one in pairs]), ("with", [one[1] for one in pairs])]
-        title = f"{title} in {counted(len(self.values), 'row')}"
-        return by_size(title, names, np.array([size for _, _, size in pairs]))
 
     @property
     def importances(self) -> Array:
@@ -106,6 +98,23 @@ class ShapleyInteractions(NotebookResult):
             (names[j], names[k], float(sizes[j, k]))
             for j, k in zip(first[order], second[order], strict=True)
         ]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return mean absolute values as a data frame with a row for each pair, the largest first.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns are "column", "with" and "mean magnitude", the sum over outputs.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        d = len(self.feature_names)
+        pairs = self.strongest(d * (d - 1) // 2) if len(self.values) else []
+        return data_frames().DataFrame(pairs, columns=["column", "with", "mean magnitude"])
 
 
 def shapley_interactions(
@@ -196,7 +205,7 @@ def shapley_interactions(
 
 
 @dataclass(frozen=True, repr=False)
-class SobolIndices(NotebookResult):
+class SobolIndices(FrameResult):
     """Shares of columns and pairs in the variation of a model, computed by `sobol_indices`.
 
     Attributes
@@ -237,18 +246,27 @@ class SobolIndices(NotebookResult):
     output_names: list[str]
     scale: Scale
 
-    def _shown(self) -> list[str]:
+    def to_frame(self) -> pd.DataFrame:
+        """Return the shares of first and total order as a data frame with a row for each player.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns are "alone" and "with interactions". For several outputs, shares are those
+            of the variance of all outputs together.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
         d, variance = len(self.feature_names), np.atleast_1d(self.variance)
-        # Shares of the variance of all outputs together.
         weights = variance / (float(variance.sum()) or 1.0)
         first, total = (
             found.reshape(d, -1) @ weights for found in (self.first_order, self.total_order)
         )
-        columns = [("Column", self.feature_names), ("Alone", first.tolist())]
-        title = "Shares of the variance of predictions"
-        if len(variance) > 1:
-            title += f", {counted(len(variance), 'output')} together"
-        return by_size(title, columns, total, "With interactions")
+        columns = {"alone": first, "with interactions": total}
+        return data_frames().DataFrame(columns, index=self.feature_names)
 
 
 def sobol_indices(

@@ -11,22 +11,14 @@ from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from mercer._data.notebook import NotebookResult, sentence, shortened
+from mercer._data.notebook import FrameResult, data_frames
 from mercer._data.types import Array, RandomState, Table
 from mercer._data.validation import check_choice, check_number
 from mercer._gram.expansion import KernelExpansion
 from mercer.inspection._columns import Column, category_column, columns_of
-from mercer.inspection._contributions import cell_text, output_position, quantity_label
+from mercer.inspection._contributions import output_position
 from mercer.inspection._explained_model import ExplainedModel
 from mercer.inspection._explanations.dependence import varied_values
-from mercer.inspection._result_tables import (
-    MOST_OUTPUTS,
-    by_output,
-    curves,
-    dependence_grid,
-    more_outputs,
-)
-from mercer.inspection._shapley_result import data_frames
 from mercer.kernels._on_columns import Columns, take_columns
 from mercer.preprocessing import convert
 
@@ -40,7 +32,7 @@ ResponseMethod: TypeAlias = Literal["auto", "predict_proba", "decision_function"
 
 
 @dataclass(frozen=True, repr=False)
-class PartialDependence(NotebookResult):
+class PartialDependence(FrameResult):
     """Predictions for varying values of one or two columns, computed by `partial_dependence`.
 
     Attributes
@@ -80,21 +72,6 @@ class PartialDependence(NotebookResult):
     data: tuple[Array, ...]
     output_names: list[str]
     scale: str
-
-    def _shown(self) -> list[str]:
-        single = len(self.average) == 1
-        names, of = ([], self.output_names) if single else (self.output_names, [])
-        what = quantity_label(self.scale, of)
-        title = f"{what} on average, by {' and '.join(shortened(f) for f in self.features)}"
-        if len(self.features) == 2:
-            return [dependence_grid(title, self.grid_values, self.average[0])]
-        (kind,), (grid,) = self.kinds, self.grid_values
-        if kind == "category":
-            return by_output(title, (self.features[0], grid.tolist()), self.average.T, names)
-        lines = self.average[:MOST_OUTPUTS]
-        ends = (cell_text(grid[0].item()), cell_text(grid[-1].item()))
-        found = curves(grid.astype(float), lines, ends, names[: len(lines)])
-        return [sentence(title), found, *more_outputs(len(self.average))]
 
     def of_output(self, output: str | int | None = None) -> PartialDependence:
         """Return the predictions of one output.

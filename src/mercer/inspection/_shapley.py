@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -12,18 +13,26 @@ from mercer._data.types import Array, RandomState, Table
 from mercer._data.validation import check_number
 from mercer._gram.expansion import KernelExpansion, Views
 from mercer.inspection._explained_model import ExplainedModel, Groups
-from mercer.inspection._explanations.parts import Parts
+from mercer.inspection._explanations.parts import OtherProduct, Parts
 from mercer.inspection._explanations.product_values import mean_of_product, product_values
+from mercer.inspection._explanations.projected_values import projected_values
 from mercer.inspection._explanations.sampled_values import (
+    FEW_ROWS,
     Game,
-    enumerated_values,
     permutation_values,
+    values_of_few_rows,
 )
+from mercer.inspection._explanations.subset_values import subset_values
 from mercer.inspection._shapley_result import ShapleyValues
 
 _MOST_ENUMERATED = 16
 """Maximum number of columns whose subsets are enumerated. Each further column doubles the number of
 subsets: 16 columns and 100 background rows need 6.5 million evaluations, which take minutes."""
+
+_PRECISION = 0.02
+"""Standard error, relative to the largest contribution of a row, for which background rows are
+drawn. Contributions to the same row depend more on the choice of the background rows: for 100 drawn
+rows, by about a tenth of the standard deviation of a contribution over background rows."""
 
 
 def shapley_values(
@@ -33,7 +42,7 @@ def shapley_values(
     groups: Groups = None,
     *,
     independent: bool = False,
-    n_permutations: int | Literal["all"] = 2,
+    n_permutations: int | Literal["auto", "all"] = "auto",
     random_state: RandomState = 0,
 ) -> ShapleyValues:
     r"""Explain predictions by the contribution of each column.
@@ -70,12 +79,14 @@ def shapley_values(
         instead of as whole rows. Explanations of many rows are then faster by about the number of
         background rows, because one product of mean factors replaces the background rows. The base
         value is the mean prediction for such rows.
-    n_permutations : int or "all", default=2
+    n_permutations : int, "auto" or "all", default="auto"
         Number of pairs of opposite permutations for each background row, at least two. They explain
-        parts of the model that are not products over columns. The option "all" enumerates all
-        subsets of columns, which is exact and takes 2^d evaluations per background row for d
-        columns. All subsets are always enumerated if this takes at most as many evaluations as the
-        permutations.
+        parts of the model without a closed form. The default is one pair for each of 20 background
+        rows that are drawn, or of more rows if a standard error would exceed two percent of the
+        row's largest contribution; if all rows are too few, it is two pairs for each. The option
+        "all" enumerates all subsets of columns, which is exact and takes 2^d evaluations per
+        background row for d columns. All subsets are always enumerated if this takes at most as
+        many evaluations as two pairs.
     random_state : int, RandomState instance or None, default=0
         Seed or generator that draws background rows and permutations.
 
@@ -107,10 +118,13 @@ def shapley_values(
               z_{ij})) \prod_{l \ne j} [t\, k_l(x_l, z_{il}) + (1 - t) k_l(z_l, z_{il})]\, dt
 
     by a Gauss-Legendre rule that is exact for the polynomial in t. Each row takes O(n b d^2) time
-    for n centers, b background rows and d columns, and O(n d^2) time for independent columns. Other
-    kernels, such as the Laplacian of the Euclidean distance, projections and leaves of trees, are
-    explained by permutations [2]_, with standard errors, also in O(n b d^2) time. For a kernel on a
-    single column, or on one group of columns, the values are exact whatever its form.
+    for n centers, b background rows and d columns, and O(n d^2) time for independent columns. For
+    up to about a dozen columns, the values of all 2^d sets are computed instead, in O(2^d n) time
+    for each row and each background row. Those of Gaussian kernels on linear combinations of up to
+    eleven columns are products of matrices. Other parts, such as the Laplacian of the Euclidean
+    distance, votes of machines and leaves of trees, are explained by permutations [2]_, with
+    standard errors. For a kernel on a single column, or on one group of columns, the values are
+    exact whatever its form.
 
     References
     ----------
@@ -133,8 +147,10 @@ def shapley_values(
     """
     if not isinstance(n_permutations, str):
         check_number("n_permutations", n_permutations, whole=True, low=2)
-    elif n_permutations != "all":
-        raise ValueError(f'n_permutations must be a number or "all"; got {n_permutations!r}.')
+    elif n_permutations not in ("auto", "all"):
+        raise ValueError(
+            f'n_permutations must be a number, "auto" or "all"; got {n_permutations!r}.'
+        )
     explained = ExplainedModel.of(model)
     players = explained.players(groups)
     rows = explained.views(X)
@@ -147,8 +163,11 @@ def shapley_values(
             "a number, or group columns."
         )
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-    values, covariances = _sampled_values(parts, rows, others, n_permutations, rng)
-    values += _exact_values(parts, rows, others, independent)
+    values, rest = _exact_values(parts, rows, others, independent)
+    sampled, covariances = _sampled_values(
+        rest, rows, others, values, n_permutations=n_permutations, rng=rng
+    )
+    values += sampled
     expansion = explained.expansion
     base = expansion.of_views(others).mean(axis=0)
     if independent:
@@ -167,38 +186,75 @@ def shapley_values(
     )
 
 
-def _exact_values(parts: Parts, rows: Views, background: Views, independent: bool) -> Array:
-    """Return values of the parts that are products, shape (n_rows, n_players, n_outputs)."""
+def _exact_values(
+    parts: Parts, rows: Views, background: Views, independent: bool
+) -> tuple[Array, Parts]:
+    """Return values of the parts of closed form, and the remaining parts.
+
+    Returns
+    -------
+    values : ndarray of shape (n_rows, n_players, n_outputs)
+    parts : Parts
+    """
     n_rows = next(iter(rows.values())).shape[0]
     values = np.zeros((n_rows, parts.n_players, parts.n_outputs))
     for part in parts.exact:
         X, Z = rows[part.view], background[part.view]
-        values[:, part.players] += product_values(part, X, Z, independent=independent)
-    return values
+        m = len(part.players)
+        # All subsets of up to about a dozen players take less time than pairs of rows.
+        if not independent and 2**m * (len(X) + len(Z)) <= len(X) * len(Z) * m**2:
+            values[:, part.players] += subset_values(part, X, Z)
+        else:
+            values[:, part.players] += product_values(part, X, Z, independent=independent)
+    others = []
+    for other in parts.others:
+        solved = None
+        if isinstance(other, OtherProduct):
+            X, Z = rows[other.view], background[other.view]
+            solved = projected_values(other, parts.player_of, X, Z)
+        if solved is None:
+            others.append(other)
+        else:
+            values[:, solved[0]] += solved[1]
+    return values, replace(parts, others=others)
 
 
 def _sampled_values(
     parts: Parts,
     rows: Views,
     background: Views,
+    exact: Array,
+    *,
     n_permutations: int | str,
     rng: np.random.Generator,
 ) -> tuple[Array, Array]:
-    """Return values of the other parts, and covariances of the outputs of each value."""
-    n_rows = next(iter(rows.values())).shape[0]
-    values = np.zeros((n_rows, parts.n_players, parts.n_outputs))
-    covariances = np.zeros((*values.shape, parts.n_outputs))
+    """Return values of the other parts, and covariances of the outputs of each value.
+
+    Parameters
+    ----------
+    exact : ndarray of shape (n_rows, n_players, n_outputs)
+        Values of the parts of closed form.
+    """
+    values, covariances = np.zeros_like(exact), np.zeros((*exact.shape, parts.n_outputs))
     sampled = parts.sampled_players
-    if isinstance(n_permutations, str) or _are_few(len(sampled), n_permutations):
-        n_permutations = "all"
-    for r in range(n_rows if sampled.size else 0):
+    if not sampled.size:
+        return values, covariances
+    at_rows, at_background = parts.of_others(rows), parts.of_others(background)
+    number = 2 if n_permutations == "auto" else n_permutations
+    enumerates = number == "all" or _are_few(len(sampled), int(number))
+    for r, total in enumerate(exact):
         row = {name: view[r] for name, view in rows.items()}
-        game = Game(parts.of_others, row, background, parts.player_of, sampled)
-        if isinstance(n_permutations, str):
-            values[r, sampled] = enumerated_values(game)
+        game = Game(
+            parts.of_others, row, background, parts.player_of, sampled, at_rows[r], at_background
+        )
+        if enumerates:
+            values[r, sampled] = game.enumerated()
+            continue
+        if n_permutations == "auto" and len(at_background) > FEW_ROWS:
+            found = values_of_few_rows(game, total[sampled], _PRECISION, rng)
         else:
-            found = permutation_values(game, n_permutations, rng)
-            values[r, sampled], covariances[r, sampled] = found
+            found = permutation_values(game, int(number), rng)
+        values[r, sampled], covariances[r, sampled] = found
     return values, covariances
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import exp
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import expit, softmax
 
-from mercer._data.notebook import NotebookResult, sentence
+from mercer._data.notebook import FrameResult, data_frames
 from mercer._data.types import Array
 from mercer._data.validation import LARGEST_LOGARITHM
 from mercer._gram.expansion import Scale
@@ -18,14 +17,12 @@ from mercer.inspection._columns import columns_of
 from mercer.inspection._contributions import (
     Contribution,
     cell_text,
-    contribution_label,
     decimals_of,
     multiplied_label,
     output_position,
     output_weights,
     quantity_label,
 )
-from mercer.inspection._result_tables import by_output, by_size, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +33,7 @@ FAR = "far from training rows"
 
 
 @dataclass(frozen=True, repr=False)
-class ShapleyValues(NotebookResult):
+class ShapleyValues(FrameResult):
     """Contributions of columns to predictions, computed by `shapley_values`.
 
     Attributes
@@ -84,20 +81,6 @@ class ShapleyValues(NotebookResult):
     output_names: list[str]
     scale: Scale
     shrinkage: Array
-
-    def _shown(self) -> list[str]:
-        names, scale = self.feature_names, self.scale
-        if self.values.shape[0] == 1 and (self.values.ndim == 2 or self.output_names):
-            found = self.of_row(0)
-            cells = [cell_text(value) for value in self.data[0]]
-            columns = [("Column", names), ("Value", cells)]
-            title = contribution_label(found.scale, found.output_names)
-            return [sentence(self.headline(0)), *by_size(title, columns, found.values[0])]
-        title = f"{contribution_label(scale)}: mean magnitude"
-        if not len(self.values):
-            return [sentence(f"{title}. No rows are explained.")]
-        title = f"{title} in {counted(len(self.values), 'row')}"
-        return by_output(title, ("Column", names), self.importances, self.output_names)
 
     @property
     def standard_errors(self) -> Array:
@@ -382,18 +365,3 @@ def _plotted(cells: Array) -> Array:
     if column.kind == "date":
         return 1970.0 + column.values / 365.2425
     return column.values if column.is_ordered else column.labels[column.values.astype(int)]
-
-
-def data_frames() -> ModuleType:
-    """Import and return pandas.
-
-    Raises
-    ------
-    ImportError
-        If pandas is not installed.
-    """
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError("A data frame needs the package pandas: pip install pandas") from error
-    return pd

@@ -10,14 +10,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
 
-from mercer._data.notebook import NotebookResult, sentence
+from mercer._data.notebook import NotebookResult, data_frames
 from mercer._data.types import Array, Features, Table
 from mercer._data.validation import check_number
 from mercer._gram.expansion import KernelTerm, Scale, Views, as_doubles
-from mercer.inspection._contributions import contribution_label, output_weights
+from mercer.inspection._contributions import output_weights
 from mercer.inspection._explained_model import ExplainedModel
-from mercer.inspection._result_tables import by_output, by_size, counted
-from mercer.inspection._shapley_result import data_frames
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,16 +69,6 @@ class TrainingContributions(NotebookResult):
     names: list[str]
     output_names: list[str]
     scale: Scale
-
-    def _shown(self) -> list[str]:
-        title = contribution_label(self.scale)
-        if not len(self.values):
-            return [sentence(f"{title}. No rows are explained.")]
-        known = ("Center" if self.are_centers else "Training row", self.positions.tolist())
-        if self.values.ndim == 2 and len(self.values) == 1:
-            return by_size(title, [known], self.values[0])
-        title += f": mean magnitude in {counted(len(self.values), 'row')}"
-        return by_output(title, known, np.abs(self.values).mean(axis=0), self.output_names)
 
     def of_output(self, output: str | int | None = None) -> TrainingContributions:
         """Return the contributions to one output; see :meth:`ShapleyValues.of_output`.

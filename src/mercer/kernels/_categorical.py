@@ -134,9 +134,6 @@ class Categorical(OfColumns):
         text = super().describe()
         return text if self.rarity is None else f"{text}, rarity {self.rarity:.3g}"
 
-    def _formula(self) -> str:
-        return "exp(-∑ [x ≠ z] / width²)" if self.rarity is None else ""
-
     def _heights(self, X: Array) -> Array:
         """Return h(p) of each cell; distances of different categories are means of two values."""
         if self.rarity is None:
@@ -302,8 +299,6 @@ class Lookup(Kernel):
            [0. , 1. , 0.5],
            [0. , 0.5, 1. ]])
     """
-
-    _formula = "G[x, z]"
 
     accepts_sparse = False
 

@@ -13,7 +13,6 @@ import scipy.sparse as sp
 from mercer._data.arrays import is_foreign, namespace
 from mercer._data.types import Array, Features
 from mercer.kernels._distances import products, squared_distances
-from mercer.kernels._formula_table import Names, Terms, product_terms
 from mercer.kernels._kernel import Kernel, ValueTiles, stack_values
 from mercer.kernels._radial import Radial, RadialFunction
 from mercer.kernels._structure import Distance, InnerProduct, PrecomputedGram, Structure
@@ -140,13 +139,6 @@ class WeightedSum(Composite):
     def describe(self) -> str:
         """Return the weights and the descriptions of the parts."""
         return " + ".join(f"{w:.3g} x {as_operand(part)}" for w, part in self._terms())
-
-    def _shown_terms(self, names: Names) -> Terms:
-        return [
-            (weight * inner, factors)
-            for weight, part in self._terms()
-            for inner, factors in part._shown_terms(names)
-        ]
 
     def _evaluated_on(self, X: Features) -> tuple[Kernel, Features]:
         if len(self.kernels) != 1:
@@ -276,10 +268,6 @@ class Product(Composite):
     def describe(self) -> str:
         """Return the descriptions of the parts."""
         return " x ".join(f"({part.describe()})" for part in self._parts())
-
-    def _shown_terms(self, names: Names) -> Terms:
-        found = product_terms([part._shown_terms(names) for part in self._parts()])
-        return super()._shown_terms(names) if found is None else found
 
     def _parts(self) -> Sequence[Kernel]:
         if len(self.kernels) == 0:

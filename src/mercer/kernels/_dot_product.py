@@ -37,8 +37,6 @@ class Linear(Kernel):
     2
     """
 
-    _formula = "x · z"
-
     accepts_array_api = True
 
     _: KW_ONLY
@@ -128,9 +126,6 @@ class Polynomial(Kernel):
     def describe(self) -> str:
         """Return the name, degree and gamma."""
         return f"Polynomial, degree {self.degree}, gamma {self.gamma:.3g}"
-
-    def _formula(self) -> str:
-        return f"(gamma·(x · z) + {self.coef0:g})^{self.degree}"
 
     def _check(self) -> None:
         if not (np.isfinite(self.gamma) and self.gamma > 0):

@@ -104,11 +104,6 @@ class ExponentialPower(Stationary):
         name, width = super().describe().split(",", 1)
         return f"{name}, power {self.power:.3g}, norm {self.norm:.3g},{width}"
 
-    def _formula(self) -> str:
-        shape = "exp(-d)" if self.power == 1.0 else "exp(-d^power)"
-        norm = "" if self.norm == 2.0 else f"ₚ, p = {self.norm:.3g}"
-        return f"{shape}, d = ‖(x - z) / width‖{norm}"
-
     def _scale(self) -> float | Array:
         check_exponents(self.power, self.norm)
         self._shapes()
@@ -224,8 +219,6 @@ class Laplacian(ExponentialPower):
         """Return the name, the norm unless it is Euclidean, and the width."""
         text = Stationary.describe(self)
         return text if self.norm == 2.0 else text.replace(",", f", norm {self.norm:.3g},", 1)
-
-    _formula = ExponentialPower._formula
 
 
 def check_exponents(power: Any, norm: Any) -> None:

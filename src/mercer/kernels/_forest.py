@@ -234,8 +234,6 @@ class Forest(Kernel):
         """Return the name, and the number of trees if leaves have been read."""
         return "Forest" if self.cuts is None else f"Forest of {len(self.cuts)} trees"
 
-    _formula = "share of trees with x and z in one leaf"
-
     def __getstate__(self) -> dict[str, object]:
         state = dict(super().__getstate__())
         if (arrays := as_tree_arrays(self.ensemble)) is not None:

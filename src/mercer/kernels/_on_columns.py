@@ -16,7 +16,6 @@ from mercer._data.types import Array, Features
 from mercer.kernels._column_names import are_rows
 from mercer.kernels._composition import Composite, as_operand
 from mercer.kernels._distances import Pairs
-from mercer.kernels._formula_table import Names, Terms, chosen_names, on_columns
 from mercer.kernels._kernel import GramTiles, Kernel, ValueTiles
 from mercer.kernels._radial import RadialFunction
 from mercer.kernels._structure import InnerProduct, Structure
@@ -164,11 +163,6 @@ class OnColumns(OnMapped):
             return f"{as_operand(self.kernel)} on {len(columns)} columns"
         return f"{as_operand(self.kernel)} on {columns}"
 
-    def _shown_terms(self, names: Names) -> Terms:
-        chosen = chosen_names(self.columns, names)
-        inner = self.kernel._shown_terms(None if isinstance(chosen, str) else chosen)
-        return on_columns(inner, chosen)
-
     def _isotropic(self) -> Kernel | None:
         """Return the inner kernel with one width, on the same columns."""
         kernel = self.kernel.structure.isotropic()
@@ -237,10 +231,6 @@ class OnProjection(OnMapped):
     def describe(self) -> str:
         """Return the inner kernel's description and the number of components."""
         return f"{as_operand(self.kernel)} on {np.shape(self.projection)[1]} projections"
-
-    def _shown_terms(self, names: Names) -> Terms:
-        where = f"{np.shape(self.projection)[1]} projections"
-        return on_columns(self.kernel._shown_terms(None), where)
 
     def _with_parts(self, parts: list[Kernel]) -> Self:
         return type(self)(parts[0], self.projection)

@@ -68,8 +68,6 @@ class Ordinal(Stationary):
            [0.25, 0.5 , 1.  ]])
     """
 
-    _formula = "∏ max(0, 1 - |x - z| / width)"
-
     accepts_sparse = False
 
     @property

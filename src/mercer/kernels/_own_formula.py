@@ -2,32 +2,17 @@
 
 from collections.abc import Hashable
 from functools import cache, singledispatch
-from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from mercer._data.types import Array, Features
-from mercer.kernels._formula_table import FormulaFactor, Names, Terms, formula_table
 
 
 class OwnFormula(BaseEstimator):
-    """The methods by which a subclass of `Kernel` defines its formula, and by which it is shown."""
+    """The methods by which a subclass of `Kernel` defines its formula."""
 
     _names: Array | None = None
-
-    _formula: ClassVar[Any] = ""
-    """The formula as text, or a function that returns it; subclasses have formulas of their own."""
-
-    def _html_repr(self) -> str:
-        """Return the formula as a table, which notebooks show."""
-        names = None if self._names is None else self._names.tolist()
-        return formula_table(self._shown_terms(names))
-
-    def _shown_terms(self, names: Names) -> Terms:
-        """Return the terms of the formula on columns of the given names."""
-        has_widths = np.size(getattr(self, "bandwidth", 1.0)) > 1
-        return [(1.0, (FormulaFactor(self, names if has_widths else None),))]
 
     @classmethod
     @cache

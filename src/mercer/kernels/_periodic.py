@@ -51,8 +51,6 @@ class Periodic(OfColumns):
            [0.0186, 0.0186, 1.    ]])
     """
 
-    _formula = "exp(-4·∑ sin²(π·(x - z) / period) / width²)"
-
     _: KW_ONLY
     period: float | Sequence[float] | Array = 1.0
 

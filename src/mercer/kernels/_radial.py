@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -398,8 +398,6 @@ class Gaussian(Stationary):
     array([[1.    , 0.3679],
            [0.3679, 1.    ]])
     """
-
-    _formula: ClassVar[Any] = "exp(-d²), d = ‖(x - z) / width‖"
 
     accepts_array_api = True
 

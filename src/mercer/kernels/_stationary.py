@@ -51,14 +51,6 @@ class Matern(Stationary):
         """Return the name, smoothness and width."""
         return super().describe().replace("Matern", f"Matern {self.nu:g}", 1)
 
-    def _formula(self) -> str:
-        shapes = {
-            0.5: "exp(-d)",
-            1.5: "(1 + √3·d)·exp(-√3·d)",
-            2.5: "(1 + √5·d + 5·d² / 3)·exp(-√5·d)",
-        }
-        return f"{shapes[self._smoothness()]}, d = ‖(x - z) / width‖"
-
     def _from_scaled(self, u: Array) -> Array:
         a = at_most((2.0 * self._smoothness() * u) ** 0.5, NOTHING_BEYOND)
         xp = namespace(u)
@@ -136,8 +128,6 @@ class RationalQuadratic(Stationary):
            [0.5, 1. ]])
     """
 
-    _formula = "(1 + d² / alpha)^-alpha, d = ‖(x - z) / width‖"
-
     accepts_array_api = True
 
     _: KW_ONLY
@@ -205,8 +195,6 @@ class Dirichlet(Radial):
     array([[ 3., -1.],
            [-1.,  3.]])
     """
-
-    _formula = "1 + 2·cos(frequency·‖x - z‖)"
 
     band_limited = True
 

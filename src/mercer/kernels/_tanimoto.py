@@ -62,11 +62,6 @@ class Tanimoto(Kernel):
         """Return the name and the form."""
         return f"Tanimoto, {self.form}"
 
-    def _formula(self) -> str:
-        if self.form == "inner":
-            return "x · z / (x · x + z · z - x · z)"
-        return "∑ min(x, z) / ∑ max(x, z)"
-
     def _shifted(self, X: Features, Z: Features | None) -> Array:
         sizes = self._sizes(X)
         others = sizes if Z is None else self._sizes(Z)

@@ -14,8 +14,7 @@ from sklearn.base import TransformerMixin
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.preprocessing._data import BOUNDS_THRESHOLD
 
-from mercer._blocks.blocks import Encoder
-from mercer._blocks.numeric_tables import as_numeric
+from mercer._blocks.blocks import Encoder, as_numeric
 from mercer._data.types import Array, Features, Table
 from mercer.kernels import Kernel
 from mercer.kernels._kernel import check_takes

@@ -2,5 +2,6 @@
 
 from mercer._files.deployment.compressed import compress
 from mercer._files.deployment.onnx_export import to_onnx
+from mercer._files.deployment.onnx_registration import register_onnx_converters
 
-__all__ = ["compress", "to_onnx"]
+__all__ = ["compress", "register_onnx_converters", "to_onnx"]

@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._blocks import tables
 from mercer._data.classes import ClassesMixin
 from mercer._data.folds import sample_rows
-from mercer._data.notebook import card, sentence
 from mercer._data.types import Array, Features, PerSample, Table, available_if
 from mercer._data.validation import check_number, warn
 from mercer._estimators.fits import FittedAttributesMixin
@@ -98,10 +97,6 @@ class Compressed(FittedAttributesMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         return get_tags(self.model)
-
-    def _html_repr(self) -> str:
-        shown = card([sentence(self._growth())]) if hasattr(self, "loss_") else ""
-        return str(super()._html_repr()) + shown
 
     def _growth(self) -> str:
         return f"With {len(self.rows_per_center_):,} centers, the error grows by {self.loss_:.1%}."

@@ -6,18 +6,24 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.types import Array, Table
 from mercer._data.validation import check_choice
-from mercer._files.deployment.onnx_model import TABLE, convert, schedule
-from mercer._files.deployment.onnx_operators import onnx
-from mercer._files.deployment.onnx_steps import CONVERTERS, PARSERS
+from mercer._files.deployment.onnx_converters import load_converters
+from mercer._files.deployment.onnx_predictions import output_names, predictions
+from mercer._files.deployment.onnx_steps import (
+    OPERATORS,
+    Columns,
+    as_text,
+    numbers,
+    transformed,
+)
+from mercer._files.deployment.onnx_tensors import TEXT, Graph, Tensor, element_type, onnx
 from mercer.inspection._display import best_of
-from mercer.preprocessing._column_kinds import as_categories, as_numbers
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -26,9 +32,6 @@ if TYPE_CHECKING:
 _PRECISION = 0.5e-5
 """Largest accepted error of a graph in single precision, in probabilities or in responses relative
 to their spread. It is half of the documented error, because other rows may differ by more."""
-
-_OPERATORS = {"": 18, "ai.onnx.ml": 3}
-"""Versions of the operator sets, which runtimes support since 2023."""
 
 
 def to_onnx(model: BaseEstimator, X: Table, *, dtype: str = "auto") -> ModelProto:
@@ -54,9 +57,9 @@ def to_onnx(model: BaseEstimator, X: Table, *, dtype: str = "auto") -> ModelProt
     -------
     onnx.ModelProto
         For an array, the input is ``X``, of shape (None, n_columns). For a data frame, each column
-        in use is an input of shape (None, 1) with the column's name. Categories are strings as
-        `mercer.preprocessing.convert` writes them, empty if missing; other columns are numbers. The
-        outputs are named as in skl2onnx: ``variable`` for regressors; ``label`` and
+        in use is an input of shape (None, 1) with the column's name. Categories are text, in which
+        whole numbers have no decimal point and missing values are empty; other columns are numbers.
+        The outputs are named as in skl2onnx: ``variable`` for regressors; ``label`` and
         ``probabilities``, or ``scores`` if the model has no probabilities, for classifiers.
 
     Raises
@@ -75,6 +78,7 @@ def to_onnx(model: BaseEstimator, X: Table, *, dtype: str = "auto") -> ModelProt
     See Also
     --------
     compress : Make a small model, whose graph takes a few hundred kilobytes.
+    register_onnx_converters : Let skl2onnx convert pipelines with estimators of mercer.
 
     Notes
     -----
@@ -96,10 +100,25 @@ def to_onnx(model: BaseEstimator, X: Table, *, dtype: str = "auto") -> ModelProt
     check_choice("dtype", dtype, ("auto", "float32", "float64"))
     model = best_of(model)
     check_is_fitted(model)
-    graph = _converted(model, X)
-    single, double = (_named(graph, X, precision) for precision in ("float32", "float64"))
-    if isinstance(model, Pipeline) and len(model) > 1:
-        _check_steps(double, model[:-1], X)
+    steps, last = [], model
+    if isinstance(model, Pipeline):
+        steps, last = model.steps[:-1], best_of(model.steps[-1][1])
+    names = _column_names(X)
+    taken = names or ["X"]
+    free = ("_" * length for length in count(1))
+    graph = Graph(next(p for p in free if not any(name.startswith(p) for name in taken)))
+    columns: Columns = [graph.input("X", np.shape(X)[1])]
+    if names is not None:
+        columns = [graph.input(name, 1, None) for name in names]
+    inputs = columns
+    load_converters()
+    for _, step in steps:
+        columns = transformed(step, columns)
+    table = numbers(columns)
+    found = dict(zip(output_names(last), predictions(last, table), strict=True))
+    single, double = (_proto(graph, inputs, found, kind) for kind in ("float32", "float64"))
+    if steps:
+        _check_steps(_proto(graph, inputs, {"table": table}, "float64"), model[:-1], X)
     is_single = dtype == "float32" or (dtype == "auto" and _is_close(single, double, X))
     return single if is_single else double
 
@@ -119,21 +138,21 @@ def onnx_inputs(graph: ModelProto, X: Table) -> dict[str, Array]:
     dict of str to ndarray
         The array of each input by its name, for ``onnxruntime.InferenceSession.run``.
     """
-    helper, found = onnx().helper, {}
-    named = _column_names(X)
+    found, named = {}, _column_names(X)
     for declared in graph.graph.input:
-        element = declared.type.tensor_type.elem_type
+        kind = onnx().helper.tensor_dtype_to_np_dtype(declared.type.tensor_type.elem_type)
         if named is None:
             dense = X.toarray() if hasattr(X, "toarray") else X
-            found[declared.name] = np.asarray(dense, helper.tensor_dtype_to_np_dtype(element))
+            found[declared.name] = np.asarray(dense, kind)
             continue
-        column = _columns(X, [named.index(declared.name)])
-        if element == onnx().TensorProto.STRING:
-            texts = as_categories(column)
-            found[declared.name] = np.where(texts != texts, "", texts)  # noqa: PLR0124
+        cells = np.asarray(_safe_indexing(X, named.index(declared.name), axis=1), object)
+        texts = [as_text(cell) for cell in cells]
+        if kind == TEXT:
+            found[declared.name] = np.array(texts, object)[:, None]
         else:
-            kind = helper.tensor_dtype_to_np_dtype(element)
-            found[declared.name] = as_numbers(column).astype(kind)
+            pairs = zip(cells, texts, strict=True)
+            column = [np.nan if text == "" else float(cell) for cell, text in pairs]
+            found[declared.name] = np.array(column, kind)[:, None]
     return found
 
 
@@ -147,77 +166,31 @@ def _column_names(X: Table) -> list[str] | None:
     return None
 
 
-def _columns(X: Table, positions: list[int]) -> Table:
-    if hasattr(X, "iloc"):
-        return X.iloc[:, positions]
-    return X[:, positions] if hasattr(X, "columns") else np.asarray(X)[:, positions]
-
-
-def _converted(model: BaseEstimator, X: Table) -> ModelProto:
-    """Return the double-precision graph of a model, with an input per column or for the array."""
-    from skl2onnx import convert_sklearn
-    from skl2onnx.common.data_types import DoubleTensorType
-
-    names, steps = _column_names(X), list[tuple[str, BaseEstimator]]()
-    if isinstance(model, Pipeline):
-        *steps, (_, last) = model.steps
-        model = best_of(last)
-    inputs = [("X", DoubleTensorType([None, np.shape(X)[1]]))]
-    if names is not None:
-        # The first step that reads a column determines whether it is text.
-        inputs = [(name or "_", DoubleTensorType([None, 1])) for name in names]
-    own = [*CONVERTERS, type(model)]
-    invalid = onnx().checker.ValidationError, onnx().shape_inference.InferenceError
-    try:
-        found = convert_sklearn(
-            Pipeline([*steps, ("model", model)]),
-            type(model).__name__,
-            inputs,
-            target_opset=_OPERATORS,
-            custom_parsers={**PARSERS, type(model): schedule},
-            custom_shape_calculators=dict.fromkeys(own, lambda operator: None),
-            custom_conversion_functions=dict.fromkeys(own, convert),
-            model_optim=False,
-        )
-        onnx().checker.check_model(found, full_check=True)
-    except (AssertionError, RuntimeError, ValueError, *invalid) as error:
-        if not steps:
-            raise
-        raise TypeError(f"skl2onnx does not convert {_named_steps(steps)}: {error}") from error
-    return found
-
-
-def _named(graph: ModelProto, X: Table, dtype: npt.DTypeLike) -> ModelProto:
-    """Return the graph with the names of columns, and its inputs and outputs in one precision."""
-    helper, double = onnx().helper, onnx().TensorProto.DOUBLE
-    types = {double: helper.np_dtype_to_tensor_dtype(np.dtype(dtype))}
-    names, outputs = _column_names(X) or ["X"], [output.name for output in graph.graph.output]
-    prefix = next(p for p in map("_".__mul__, count(1)) if not any(n.startswith(p) for n in names))
-    body = onnx().compose.add_prefix(graph, prefix).graph
-    read = {name for node in body.node for name in node.input}
-    pairs = zip(names, body.input, strict=True)
-    inputs = {value.name: (name, value) for name, value in pairs if value.name in read}
-    _check_names(names, [name for name, _ in inputs.values()], outputs)
-    before, after, constants = [], [], [*body.initializer]
-    for inner, (name, value) in inputs.items():
-        kind = value.type.tensor_type
-        before.append(helper.make_node("Cast", [name], [inner], to=kind.elem_type))
-        value.name, kind.elem_type = name, types.get(kind.elem_type, kind.elem_type)
-    # Numbers beyond these limits would become infinite.
-    limits = {prefix + " least": np.finfo(dtype).min, prefix + " largest": np.finfo(dtype).max}
-    for name, limit in limits.items():
-        constants.append(onnx().numpy_helper.from_array(np.array(limit, float), name))
-    for name, value in zip(outputs, body.output, strict=True):
-        kind, inner = value.type.tensor_type, value.name
-        if kind.elem_type == double:
-            inner += " clipped"
-            after.append(helper.make_node("Clip", [value.name, *limits], [inner]))
-        value.name, kind.elem_type = name, types.get(kind.elem_type, kind.elem_type)
-        after.append(helper.make_node("Cast", [inner], [name], to=kind.elem_type))
-    nodes, used = [*before, *body.node, *after], [value for _, value in inputs.values()]
-    named = helper.make_graph(nodes, body.name, used, body.output, constants)
-    versions = [helper.make_opsetid(domain, version) for domain, version in _OPERATORS.items()]
-    return helper.make_model(named, opset_imports=versions, producer_name="mercer", ir_version=8)
+def _proto(graph: Graph, inputs: Columns, outputs: dict[str, Tensor], dtype: str) -> ModelProto:
+    """Return a graph with the names of columns and outputs, whose real numbers have one type."""
+    helper, largest = onnx().helper, np.finfo(dtype).max
+    # Numbers beyond the largest would become infinite.
+    found = {
+        name: one.clip(-largest, largest).astype(dtype) if one.dtype == float else one
+        for name, one in outputs.items()
+    }
+    nodes, constants, needed = graph.used([tensor.name for tensor in found.values()])
+    names = [graph.inputs[tensor.name] for tensor in inputs]
+    used = [pair for pair in zip(names, inputs, strict=True) if pair[1].name in needed]
+    _check_names(names, [name for name, _ in used], [*outputs])
+    declared: list[list[Any]] = [[], []]
+    for place, (name, tensor) in [(0, one) for one in used] + [(1, one) for one in found.items()]:
+        kind = element_type(dtype if tensor.dtype == float else tensor.dtype)
+        shape = [None, *tensor.shape[1:]]
+        declared[place].append(helper.make_tensor_value_info(name, kind, shape))
+    before = [
+        helper.make_node("Cast", [name], [tensor.name], to=element_type(tensor.dtype))
+        for name, tensor in used
+    ]
+    after = [helper.make_node("Identity", [one.name], [name]) for name, one in found.items()]
+    body = helper.make_graph([*before, *nodes, *after], "mercer", *declared, constants)
+    versions = [helper.make_opsetid(domain, version) for domain, version in OPERATORS.items()]
+    return helper.make_model(body, opset_imports=versions, producer_name="mercer", ir_version=8)
 
 
 def _check_names(names: list[str], used: list[str], outputs: list[str]) -> None:
@@ -236,25 +209,22 @@ def _check_names(names: list[str], used: list[str], outputs: list[str]) -> None:
 
 def _check_steps(graph: ModelProto, steps: Pipeline, X: Table) -> None:
     """Raise an error if the graph of the steps computes other numbers than the steps."""
-    from onnx.reference import ReferenceEvaluator
-
-    rows, watched = _first_rows(X), onnx().ModelProto.FromString(graph.SerializeToString())
-    outputs = (name for node in graph.graph.node for name in node.output)
-    table = next(name for name in outputs if name.endswith(TABLE))
-    kind = onnx().TensorProto.DOUBLE
-    watched.graph.output.append(onnx().helper.make_tensor_value_info(table, kind, None))
-    evaluator: Any = ReferenceEvaluator(watched)
-    found = evaluator.run([table], onnx_inputs(graph, rows))[0]
-    expected = steps.transform(rows)
+    rows = _first_rows(X)
+    (found,), expected = _evaluated(graph, rows), steps.transform(rows)
     dense = np.asarray(expected.toarray() if hasattr(expected, "toarray") else expected, float)
     if found.shape != dense.shape or not np.allclose(found, dense, equal_nan=True):
-        raise TypeError(
-            f"The graph by skl2onnx computes other numbers than {_named_steps(steps.steps)}."
-        )
+        from skl2onnx import __version__ as version
+
+        told = " ".join(repr([step for _, step in steps.steps]).split())
+        raise TypeError(f"The graph by skl2onnx {version} computes other numbers than {told}.")
 
 
-def _named_steps(steps: list[tuple[str, BaseEstimator]]) -> str:
-    return " ".join(repr([step for _, step in steps]).split())
+def _evaluated(graph: ModelProto, rows: Table) -> list[Array]:
+    from onnx.reference import ReferenceEvaluator
+
+    evaluator: Any = ReferenceEvaluator(graph)
+    found: list[Array] = evaluator.run(None, onnx_inputs(graph, rows))
+    return found
 
 
 def _first_rows(X: Table, most: int = 1000) -> Table:
@@ -263,14 +233,10 @@ def _first_rows(X: Table, most: int = 1000) -> Table:
 
 def _is_close(single: ModelProto, double: ModelProto, X: Table) -> bool:
     """Return whether the graphs in single and in double precision agree on the first rows."""
-    from onnx.reference import ReferenceEvaluator
-
     rows = _first_rows(X)
     if np.shape(rows)[0] < 2:
         return False
-    found, expected = (
-        ReferenceEvaluator(graph).run(None, onnx_inputs(graph, rows)) for graph in (single, double)
-    )
+    found, expected = (_evaluated(graph, rows) for graph in (single, double))
     for output, one, other in zip(double.graph.output, found, expected, strict=True):
         if output.name == "label":
             continue

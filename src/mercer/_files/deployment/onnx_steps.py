@@ -1,283 +1,210 @@
-"""Conversion of the steps before a model, and of the columns of data frames, to ONNX."""
+"""ONNX operators of the steps before a model, and of the columns of data frames."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-from sklearn.base import BaseEstimator
+import scipy.sparse as sp
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, QuantileTransformer
 
-from mercer._data.types import Array
-from mercer._files.deployment.onnx_operators import Operators, Tensor
+from mercer._files.deployment.onnx_tensors import TEXT, Tensor, Traced, joined, onnx, where
+from mercer._files.deployment.onnx_views import soft_clipped
 from mercer.preprocessing import SoftClippingScaler
-from mercer.preprocessing._column_converter import ColumnConverter
-from mercer.preprocessing._column_reader import TableEncoder
 
-if TYPE_CHECKING:
-    from skl2onnx.common._topology import Scope, Variable
-    from skl2onnx.common.data_types import DataType
+OPERATORS = {"": 18, "ai.onnx.ml": 3}
+"""Versions of the operator sets, which runtimes support since 2023."""
 
-
-Parsers: TypeAlias = "dict[type, Callable[..., list[Variable]]] | None"
-"""Functions that schedule the conversion of a step, by its type, or None."""
-
-_MISSING = ""
-"""Text that stands for a missing category."""
+Columns: TypeAlias = list[Tensor]
+"""One tensor for each column of a data frame, or a single tensor for several columns."""
 
 
-def parsed(
-    scope: Scope, step: BaseEstimator, columns: list[Variable], custom_parsers: Any
-) -> list[Variable]:
-    """Schedule the conversion of a fitted transformer, and return its output columns.
+def transformed(step: Any, columns: Columns) -> Columns:
+    """Append the operators of a fitted transformer, and return its output.
 
     Parameters
     ----------
-    scope : skl2onnx.common._topology.Scope
     step : transformer, "passthrough" or None
-    columns : list of skl2onnx.common._topology.Variable
-        One variable for each column of a data frame, or a single variable for several columns.
-    custom_parsers : dict
-        Parsers of steps by type, for types of mercer and for other types.
+    columns : list of Tensor
 
     Raises
     ------
     TypeError
-        If neither mercer nor skl2onnx converts the transformer. The message names the transformer.
+        If the transformer has no operators, or if skl2onnx does not convert it. The message names
+        the transformer.
     """
-    from skl2onnx import get_model_alias
-    from skl2onnx._parse import _parse_sklearn
-
     if step is None or isinstance(step, str):
         return columns
-    if type(step) not in custom_parsers:
-        try:
-            get_model_alias(type(step))
-        except RuntimeError as error:
-            raise TypeError(
-                f"The step {type(step).__name__} has no operators in ONNX: steps for numbers, "
-                "missing values and categories have them, steps for dates and text do not."
-            ) from error
-    if type(step) not in _READ_EACH_COLUMN:
-        columns = [joined(scope, columns)]
-    return list(_parse_sklearn(scope, step, columns, custom_parsers=custom_parsers))
+    return CONVERTERS.get(type(step), _by_skl2onnx)(step, columns)
 
 
-def scheduled(
-    scope: Scope,
-    columns: list[Variable],
-    step: BaseEstimator | None = None,
-    kind: str = "",
-    **of: object,
-) -> Variable:
-    """Schedule an operator on columns, and return its output, in double precision.
+def numbers(columns: Columns) -> Traced:
+    """Return columns as a table of numbers."""
+    return joined([_read_as(np.dtype(float), column) for column in columns])
+
+
+def text(columns: Columns) -> Columns:
+    """Return each column as text."""
+    return [_read_as(TEXT, column) for column in columns]
+
+
+def _read_as(dtype: np.dtype[Any], column: Tensor) -> Tensor:
+    """Return a column as numbers or text, which the first step that reads it determines."""
+    if column.dtype is None:
+        column.dtype = dtype
+    if column.dtype == dtype:
+        return column
+    if column.name in column.graph.inputs and column.shape == (1, 1):
+        label = column.graph.inputs[column.name]
+        raise TypeError(f"The column {label!r} is used as numbers and as categories.")
+    raise TypeError(
+        "Numbers of an array are encoded as categories, whose text has no operators in ONNX: pass "
+        "a data frame to fit and to to_onnx, with columns of text."
+    )
+
+
+def as_text(value: Any) -> str:
+    """Return a cell as a graph takes it: a missing value is empty, and 3.0 is 3."""
+    if value is None or (not isinstance(value, str) and str(value) in ("nan", "<NA>", "NaT")):
+        return ""
+    is_whole = isinstance(value, float | np.floating) and value.is_integer()
+    return str(int(value) if is_whole else value)
+
+
+def of_parts(step: ColumnTransformer, columns: Columns) -> Columns:
+    """Append the operators of the parts of a `ColumnTransformer`."""
+    found, names = [], list(getattr(step, "feature_names_in_", ()))
+    for name, part, chosen in step.transformers_:
+        places = chosen
+        if not isinstance(chosen, slice) and np.asarray(chosen).dtype.kind in "OUT":
+            places = [names.index(one) for one in np.atleast_1d(chosen)]
+        positions = np.atleast_1d(np.arange(step.n_features_in_)[places])
+        if not positions.size or (isinstance(part, str) and part == "drop"):
+            continue
+        is_table = len(columns) == 1 and columns[0].shape[1] > 1
+        own = [columns[0].take(positions)] if is_table else [columns[at] for at in positions]
+        weight = float((step.transformer_weights or {}).get(name, 1.0))
+        found.append(numbers(transformed(part, own)) * weight)
+    return [joined(found)]
+
+
+def _of_steps(step: Pipeline, columns: Columns) -> Columns:
+    for _, part in step.steps:
+        columns = transformed(part, columns)
+    return columns
+
+
+def one_hot(step: OneHotEncoder, columns: Columns, missing: tuple[str, ...] = ()) -> Columns:
+    """Append indicators of categories, including those for missing and unknown values.
+
+    The converter of skl2onnx 1.20 has no indicators for missing values, and fails on unknown ones.
 
     Parameters
     ----------
-    scope : skl2onnx.common._topology.Scope
-    columns : list of skl2onnx.common._topology.Variable
-    step : transformer, default=None
-        Transformer whose converter is used.
-    kind : str, default=""
-        Name of a converter of skl2onnx if there is no transformer.
-    **of : object
-        Attributes of the operator.
+    step : OneHotEncoder
+    columns : list of Tensor
+    missing : tuple of str, default=()
+        Texts that stand for a missing value, besides the empty one.
     """
-    from skl2onnx.common.data_types import DoubleTensorType
-
-    operator = scope.declare_local_operator(kind or type(step).__name__, step)
-    operator.inputs.extend(columns)
-    for name, value in of.items():
-        setattr(operator, name, value)
-    found = scope.declare_local_variable("columns", DoubleTensorType([None, None]))
-    operator.outputs.append(found)
-    return found
-
-
-def joined(scope: Scope, columns: list[Variable]) -> Variable:
-    """Declare columns as numbers, and concatenate them."""
-    from skl2onnx.common.data_types import DoubleTensorType
-
-    _read_as(DoubleTensorType, columns)
-    return columns[0] if len(columns) == 1 else scheduled(scope, columns, kind="SklearnConcat")
-
-
-def taken(scope: Scope, columns: list[Variable], positions: Array) -> list[Variable]:
-    """Select columns by their positions."""
-    if len(columns) > 1:
-        return [columns[position] for position in positions]
-    width = columns[0].type.shape[1:]
-    if width == [len(positions)] and np.array_equal(positions, np.arange(len(positions))):
-        return columns
-    chosen = {"column_indices": positions.tolist()}
-    return [scheduled(scope, columns, kind="SklearnArrayFeatureExtractor", **chosen)]
+    if step.handle_unknown == "error":
+        raise TypeError(
+            "OneHotEncoder(handle_unknown='error') has no operators in ONNX: use 'ignore' or "
+            "'infrequent_if_exist'."
+        )
+    found: Columns = []
+    for column, code_of, unknown, n_codes in zip(text(columns), *_codes(step), strict=True):
+        code_of |= {word: code_of.get("", unknown) for word in missing}
+        code: Traced = column.graph.add(
+            "LabelEncoder",
+            column,
+            dtype=np.int64,
+            domain="ai.onnx.ml",
+            keys_strings=list(code_of),
+            values_int64s=list(code_of.values()),
+            default_int64=unknown,
+        )
+        is_category: Traced = np.equal(code, np.arange(n_codes))
+        found += [is_category.astype(float)] if n_codes else []
+    return [joined(found)]
 
 
-def _read_as(kind: type[DataType], columns: list[Variable]) -> None:
-    """Declare inputs as numbers or text, which the first step that reads them determines."""
-    for column in columns:
-        if isinstance(column.type, kind):
-            continue
-        if not column.is_root or column.type.shape != [None, 1]:
-            raise TypeError(
-                "Numbers of an array are encoded as categories, whose text has no operators in "
-                "ONNX: pass a data frame to fit and to to_onnx, with columns of text."
-            )
-        if column.operators_inputs_:
-            raise TypeError(f"The column {column.raw_name!r} is used as numbers and as categories.")
-        column.set_type(kind([None, 1]))
+def _codes(step: OneHotEncoder) -> tuple[list[dict[str, int]], list[int], list[int]]:
+    """Return, for each column, the codes of categories and of unknown ones, and their number.
+
+    The encoder itself tells which of its indicators is one, or none (-1): rare categories share an
+    indicator, and others are dropped.
+    """
+    known, unknown, numbers, start = [], [], [], 0
+    for place, categories in enumerate(step.categories_):
+        cells = np.array([[own[0] for own in step.categories_]] * (len(categories) + 1), TEXT)
+        cells[:, place] = [*categories, "".join(map(str, categories)) + "."]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            indicators = sp.csr_array(step.transform(cells))
+        numbers.append(int(step._n_features_outs[place]))
+        rows, columns = indicators[:, start : start + numbers[-1]].nonzero()
+        start += numbers[-1]
+        codes = np.full(len(cells), -1)
+        codes[rows] = columns
+        known.append(dict(zip(map(as_text, categories), codes[:-1].tolist(), strict=True)))
+        unknown.append(int(codes[-1]))
+        if len(known[-1]) < len(categories):
+            raise TypeError("Empty text and missing values are different categories.")
+    return known, unknown, numbers
 
 
-def _steps(
-    scope: Scope, model: BaseEstimator, inputs: list[Variable], custom_parsers: Parsers = None
-) -> list[Variable]:
-    for _, step in model.steps:
-        inputs = parsed(scope, step, inputs, custom_parsers)
-    return inputs
-
-
-def _parts(
-    scope: Scope, model: BaseEstimator, inputs: list[Variable], custom_parsers: Parsers = None
-) -> list[Variable]:
-    if isinstance(model, TableEncoder) and model.reader_.columns_:
-        named = ", ".join(repr(name) for name, _, _ in model.reader_.columns_)
-        raise TypeError(f"Text that is read as numbers or dates has no operators in ONNX: {named}.")
-    found = []
-    for name, step, columns in model.transformers_:
-        positions = _positions(model, columns)
-        if (isinstance(step, str) and step == "drop") or not positions.size:
-            continue
-        if (model.transformer_weights or {}).get(name, 1.0) != 1.0:
-            raise TypeError("ColumnTransformer(transformer_weights=...) has no operators in ONNX.")
-        found += parsed(scope, step, taken(scope, inputs, positions), custom_parsers)
-    return [joined(scope, found)]
-
-
-def _positions(model: ColumnTransformer, columns: slice | Array) -> Array:
-    """Return positions of the columns that a fitted part of a `ColumnTransformer` reads."""
-    names = list(getattr(model, "feature_names_in_", ()))
-    if not isinstance(columns, slice) and np.asarray(columns).dtype.kind in "OUT":
-        return np.array([names.index(name) for name in np.atleast_1d(columns)], dtype=int)
-    return np.atleast_1d(np.arange(model.n_features_in_)[columns])
-
-
-def _converted(
-    scope: Scope, model: BaseEstimator, inputs: list[Variable], custom_parsers: Parsers = None
-) -> list[Variable]:
-    from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
-
-    if model.kind not in ("number", "category"):
-        raise TypeError(f"The conversion of {model.kind}s has no operators in ONNX.")
-    _read_as(DoubleTensorType if model.kind == "number" else StringTensorType, inputs)
-    return inputs
-
-
-def _refused(
-    scope: Scope, model: BaseEstimator, inputs: list[Variable], custom_parsers: Parsers = None
-) -> list[Variable]:
-    raise TypeError(f"The step {type(model).__name__} has no operators in ONNX.")
-
-
-def _own(
-    scope: Scope, model: BaseEstimator, inputs: list[Variable], custom_parsers: Parsers = None
-) -> list[Variable]:
-    from skl2onnx.common.data_types import StringTensorType
-
-    if isinstance(model, OneHotEncoder):
-        _read_as(StringTensorType, inputs)
-    return [scheduled(scope, inputs, model)]
-
-
-def soft_clipped(op: Operators, step: SoftClippingScaler, table: Tensor) -> Tensor:
-    """Return scaled columns, which grow logarithmically beyond their thresholds."""
-    z = op("Div", op("Sub", table, step.center_), step.scale_)
-    # A threshold of this size has no effect, and is finite in any precision.
-    threshold = np.minimum(step.thresholds_, np.finfo(np.float32).max)
-    size = op("Abs", z)
-    excess = op("Log", op("Max", op("Div", size, threshold), 1.0))
-    clipped = op("Add", op("Min", size, threshold), op("Mul", threshold, excess))
-    return op("Div", op("Sub", op("Mul", op("Sign", z), clipped), step.mean_), step.std_)
-
-
-def _imputed(op: Operators, step: SimpleImputer, table: Tensor) -> Tensor:
-    """Return imputed columns and indicators, in doubles, which skl2onnx does not support."""
+def _imputed(step: SimpleImputer, columns: Columns) -> Columns:
+    """Append imputed columns and indicators; skl2onnx 1.20 rounds to single precision."""
     if not (isinstance(step.missing_values, float) and np.isnan(step.missing_values)):
         raise TypeError(
             f"SimpleImputer(missing_values={step.missing_values!r}) has no operators in ONNX."
         )
-    statistics, missing = np.asarray(step.statistics_, dtype=float), op("IsNaN", table)
+    table, statistics = numbers(columns), np.asarray(step.statistics_, dtype=float)
+    missing: Traced = np.isnan(table)
     kept = np.flatnonzero(~np.isnan(statistics) | bool(step.keep_empty_features))
-    filled = op("Where", missing, np.nan_to_num(statistics), table)
-    marked = step.indicator_.features_ if step.add_indicator else []
-    parts = [(filled, kept), (op.cast(missing), np.asarray(marked, dtype=np.int64))]
-    return op.joined([op("Gather", part, chosen, axis=1) for part, chosen in parts if chosen.size])
+    parts = [where(missing, np.nan_to_num(statistics), table).take(kept)]
+    if step.add_indicator:
+        parts.append(missing.astype(float).take(step.indicator_.features_))
+    return [joined(parts)]
 
 
-def _one_hot(op: Operators, step: OneHotEncoder, *texts: Tensor) -> Tensor:
-    """Return indicators of categories, including those for missing and unknown values.
+def _by_skl2onnx(step: Any, columns: Columns) -> Columns:
+    """Append the graph that skl2onnx makes of a transformer."""
+    import skl2onnx
+    from skl2onnx._supported_operators import sklearn_operator_name_map
+    from skl2onnx.common.data_types import DoubleTensorType
 
-    The converter of skl2onnx has no indicators for missing values, and fails on unknown categories.
-    """
-    if step.drop_idx_ is not None:
-        raise TypeError(f"OneHotEncoder(drop={step.drop!r}) has no operators in ONNX.")
-    if step.handle_unknown not in ("ignore", "infrequent_if_exist"):
+    # skl2onnx 1.20 takes 11 seconds to convert 120 quantiles, and hours for a thousand.
+    if isinstance(step, QuantileTransformer) or type(step) not in sklearn_operator_name_map:
         raise TypeError(
-            f"OneHotEncoder(handle_unknown={step.handle_unknown!r}) has no operators in ONNX: use "
-            "'ignore' or 'infrequent_if_exist'."
+            f"The step {type(step).__name__} has no operators in ONNX: steps for numbers, "
+            "missing values and categories have them, steps for dates and text do not."
         )
-    parts = []
-    infrequent = getattr(step, "infrequent_categories_", [None] * len(texts))
-    for text, categories, rare in zip(texts, step.categories_, infrequent, strict=True):
-        keys = _keys(categories)
-        if len(set(keys)) < len(keys):
-            raise TypeError("Empty text and missing values are different categories.")
-        # Rare categories share the last column.
-        is_rare = np.isin(keys, [] if rare is None else _keys(rare))
-        last = int((~is_rare).sum())
-        unknown = last if is_rare.any() and step.handle_unknown != "ignore" else -1
-        codes = op(
-            "LabelEncoder",
-            text,
-            domain="ai.onnx.ml",
-            keys_strings=keys,
-            values_int64s=np.where(is_rare, last, np.cumsum(~is_rare) - 1).tolist(),
-            default_int64=unknown,
-        )
-        parts.append(op.cast(op("Equal", codes, np.arange(last + is_rare.any()))))
-    return op.joined(parts)
+    told, table = " ".join(repr([step]).split()), numbers(columns)
+    invalid = onnx().checker.ValidationError, onnx().shape_inference.InferenceError
+    inputs = [("X", DoubleTensorType([None, table.shape[1]]))]
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            n_columns = step.transform(np.zeros((1, table.shape[1]))).shape[1]
+        model = skl2onnx.convert_sklearn(step, "step", inputs, target_opset=OPERATORS)
+        onnx().checker.check_model(model, full_check=True)
+    except (AssertionError, RuntimeError, ValueError, *invalid) as error:
+        version = skl2onnx.__version__
+        raise TypeError(f"skl2onnx {version} does not convert {told}: {error}") from error
+    return [table.graph.inlined(model, table, n_columns)]
 
 
-def _keys(categories: Array) -> list[str]:
-    """Return categories as text, in the form that an ONNX graph takes as input."""
-    return [
-        _MISSING if value is None or value != value else str(value)  # noqa: PLR0124
-        for value in categories
-    ]
-
-
-PARSERS: dict[type, Callable[..., list[Variable]]] = {
-    ColumnConverter: _converted,
-    ColumnTransformer: _parts,
-    OneHotEncoder: _own,
-    Pipeline: _steps,
-    # skl2onnx takes 11 seconds to convert 120 quantiles, and hours for a thousand.
-    QuantileTransformer: _refused,
-    SimpleImputer: _own,
-    SoftClippingScaler: _own,
-    TableEncoder: _parts,
-}
-"""Functions that declare the outputs of a transformer to skl2onnx, by its exact type."""
-
-CONVERTERS: dict[type, Callable[..., Tensor]] = {
-    OneHotEncoder: _one_hot,
+CONVERTERS: dict[type, Callable[[Any, Columns], Columns]] = {
+    ColumnTransformer: of_parts,
+    OneHotEncoder: one_hot,
+    Pipeline: _of_steps,
     SimpleImputer: _imputed,
-    SoftClippingScaler: soft_clipped,
+    SoftClippingScaler: lambda step, columns: [soft_clipped(step, numbers(columns))],
 }
 """Functions that append the operators of a transformer, by its exact type."""
-
-_READ_EACH_COLUMN = (ColumnConverter, ColumnTransformer, OneHotEncoder, Pipeline, TableEncoder)
-"""Transformers that take the columns of a data frame one by one."""

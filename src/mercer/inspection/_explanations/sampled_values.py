@@ -4,15 +4,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import comb
 from sklearn.utils import gen_batches
 
 from mercer._data.types import Array
 from mercer._gram.expansion import Views
 from mercer._gram.tiles import map_tiles
+from mercer.inspection._explanations.subset_values import player_weights
 
 ROWS_AT_ONCE = 2048
 """Maximum number of rows on which a function is evaluated at a time, before kernels divide them."""
+
+FEW_ROWS = 20
+"""Number of background rows from which functions are first explained."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,9 @@ class Game:
     player_of : ndarray of int of shape (n_features,)
     players : ndarray of int of shape (n_active,)
         Players on which the function depends.
+    at_row : ndarray of shape (n_outputs,)
+        Value of the function at the row.
+    at_background : ndarray of shape (n_background, n_outputs)
     """
 
     function: Callable[[Views], Array]
@@ -36,11 +42,13 @@ class Game:
     background: Views
     player_of: Array
     players: Array
+    at_row: Array
+    at_background: Array
 
     @property
     def n_background(self) -> int:
         """Number of background rows."""
-        return int(next(iter(self.background.values())).shape[0])
+        return len(self.at_background)
 
     def values(self, coalitions: Array, rows: Array) -> Array:
         """Return values for sets of players that keep the row while others take background rows.
@@ -69,44 +77,46 @@ class Game:
 
         return np.concatenate(list(map_tiles(of_batch, list(gen_batches(len(rows), ROWS_AT_ONCE)))))
 
-    def of_all_subsets(self) -> Array:
-        """Return the mean value over background rows of each subset, shape (2^n_active, n_outputs).
-
-        Player j is in the subsets whose number has the j-th bit set.
-        """
+    def enumerated(self) -> Array:
+        """Return Shapley values from all 2^d b evaluations, shape (n_active, n_outputs)."""
         m, b = len(self.players), self.n_background
-        subsets = _members(m)
+        subsets = (np.arange(2**m)[:, None] >> np.arange(m)) & 1 == 1
         found = self.values(np.repeat(subsets, b, axis=0), np.tile(np.arange(b), len(subsets)))
-        return np.asarray(found.reshape(len(subsets), b, -1).mean(axis=1))
+        means = found.reshape(len(subsets), b, -1).mean(axis=1)
+        return np.asarray(player_weights(subsets).T @ means)
 
+    def pairs(self, rows: Array, rng: np.random.Generator) -> Array:
+        """Return changes along a pair of opposite permutations for each given background row.
 
-def _members(m: int) -> Array:
-    """Return whether each subset has player j, the j-th bit of its number, shape (2^m, m)."""
-    return np.asarray((np.arange(2**m)[:, None] >> np.arange(m)) & 1 == 1)
+        Parameters
+        ----------
+        rows : ndarray of int of shape (n_pairs,)
+        rng : numpy.random.Generator
 
-
-def enumerated_values(game: Game) -> Array:
-    """Compute Shapley values from all subsets by 2^d b evaluations, shape (n_active, n_outputs).
-
-    Parameters
-    ----------
-    game : Game
-    """
-    values, m = game.of_all_subsets(), len(game.players)
-    numbers = np.arange(len(values))
-    sizes = _members(m).sum(axis=1)
-    found = []
-    for j in range(m):
-        without = numbers[(numbers >> j) & 1 == 0]
-        weights = 1.0 / (m * comb(m - 1, sizes[without]))
-        found.append(weights @ (values[without | (1 << j)] - values[without]))
-    return np.stack(found)
+        Returns
+        -------
+        ndarray of shape (n_pairs, n_active, n_outputs)
+            Means over both permutations. Their sum over players is the function's value minus that
+            of the background row.
+        """
+        m, n_pairs = len(self.players), len(rows)
+        ranks = rng.permuted(np.tile(np.arange(m), (n_pairs, 1)), axis=1)
+        # After s steps, the players with a rank below s keep the row.
+        steps = np.arange(1, m)[:, None, None]
+        found = np.zeros((n_pairs, m, self.at_row.shape[-1]))
+        for order in (ranks, m - 1 - ranks):
+            coalitions = (order < steps).reshape(-1, m)
+            inside = self.values(coalitions, np.tile(rows, m - 1)).reshape(m - 1, n_pairs, -1)
+            last = np.broadcast_to(self.at_row, inside.shape[1:])
+            changes = np.diff(np.stack([self.at_background[rows], *inside, last]), axis=0)
+            found += 0.5 * changes[order, np.arange(n_pairs)[:, None]]
+        return found
 
 
 def permutation_values(
     game: Game, n_permutations: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """Estimate Shapley values from pairs of opposite permutations.
+    """Estimate Shapley values from pairs of opposite permutations for every background row.
 
     Parameters
     ----------
@@ -130,20 +140,59 @@ def permutation_values(
     permutations for Shapley value estimation, Journal of Machine Learning Research 23, section 3.1,
     on opposite permutations.
     """
-    m, n_pairs = len(game.players), n_permutations * game.n_background
-    rows = np.repeat(np.arange(game.n_background), n_permutations)
-    ranks = rng.permuted(np.tile(np.arange(m), (n_pairs, 1)), axis=1)
-    # After s steps, the players with a rank below s keep the row.
-    steps = np.arange(m + 1)[:, None, None]
-    found = []
-    for order in (ranks, m - 1 - ranks):
-        coalitions = (order < steps).reshape(-1, m)
-        values = game.values(coalitions, np.tile(rows, m + 1)).reshape(m + 1, n_pairs, -1)
-        changes = np.diff(values, axis=0)
-        found.append(changes[order, np.arange(n_pairs)[:, None]])
-    pairs = 0.5 * (found[0] + found[1])
-    within = pairs.reshape(game.n_background, n_permutations, m, -1)
+    pairs = game.pairs(np.repeat(np.arange(game.n_background), n_permutations), rng)
+    within = pairs.reshape(game.n_background, n_permutations, *pairs.shape[1:])
     within = within - within.mean(axis=1, keepdims=True)
     products = np.einsum("bpmk,bpml->mkl", within, within)
     freedom = (n_permutations - 1) / n_permutations
-    return pairs.mean(axis=0), products / (freedom * n_pairs**2)
+    return pairs.mean(axis=0), products / (freedom * len(pairs) ** 2)
+
+
+def values_of_few_rows(
+    game: Game, known: Array, precision: float, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Estimate Shapley values from as few background rows as a precision requires.
+
+    A few rows, each with a pair of opposite permutations, show how many rows are required. If these
+    are more than there are, the values are estimated by two pairs for each background row.
+
+    Parameters
+    ----------
+    game : Game
+    known : ndarray of shape (n_active, n_outputs)
+        Further values of the same players, to which the estimates are added.
+    precision : float
+        Largest standard error, relative to the largest sum of a player's values.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    values : ndarray of shape (n_active, n_outputs)
+        The sum over players is known from all background rows. Each pair is corrected to this sum,
+        by more for players whose changes vary more.
+    covariances : ndarray of shape (n_active, n_outputs, n_outputs)
+        These include the draw of the background rows.
+    """
+    order = rng.permutation(game.n_background)
+    pairs = game.pairs(order[:FEW_ROWS], rng)
+    values, covariances = _corrected(game, pairs)
+    largest = np.diagonal(covariances, axis1=1, axis2=2).max()
+    accepted = (precision * np.abs(known + values).max()) ** 2
+    if largest <= accepted:
+        return values, covariances
+    if largest * FEW_ROWS > accepted * game.n_background:
+        return permutation_values(game, 2, rng)
+    needed = int(np.ceil(FEW_ROWS * largest / accepted))
+    more = game.pairs(order[FEW_ROWS:needed], rng)
+    return _corrected(game, np.concatenate([pairs, more]))
+
+
+def _corrected(game: Game, pairs: Array) -> tuple[Array, Array]:
+    """Return means over pairs that are corrected to the sum of the values, and covariances."""
+    variances = pairs.var(axis=0)
+    shares = variances / np.maximum(variances.sum(axis=0), np.finfo(float).tiny)
+    total = game.at_row - game.at_background.mean(axis=0)
+    pairs = pairs + shares * (total - pairs.sum(axis=1))[:, None]
+    centered = pairs - pairs.mean(axis=0)
+    products = np.einsum("pmk,pml->mkl", centered, centered)
+    return pairs.mean(axis=0), products / (len(pairs) * (len(pairs) - 1))
