@@ -246,7 +246,7 @@ def _other_value(schema: Any, random: Random) -> None:
         container[key] = json.dumps(value) if random.random() < 0.5 else value
 
 
-def _swapped_objects(schema: Any, random: Random) -> None:
+def _swapped_object(schema: Any, random: Random) -> None:
     found = nodes(schema)
     first, second = random.choice(len(found), size=2, replace=False)
     one, other = dict(found[first]), dict(found[second])
@@ -281,5 +281,5 @@ OF_MEMBERS = (
 FORGERIES = (
     *(_kinds, _numbers_of_objects, _sizes_of_contents, _types, _names),
     *(_lengths_of_members, _swapped_and_dropped_members, _orders_of_members),
-    *(_other_value, _swapped_objects, _other_call, _byte_of_a_member),
+    *(_other_value, _swapped_object, _other_call, _byte_of_a_member),
 )

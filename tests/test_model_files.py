@@ -7,14 +7,17 @@ from zipfile import ZipFile
 
 import numpy as np
 import pytest
-from model_file_cases import refusal, with_schema
+from model_file_cases import refusal, with_schema, write_unchecked
 from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import TimeSeriesSplit
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC
 
 import mercer
 from mercer import KernelStackingRegressor, TwoStageClassifier
-from mercer._files import model_files
+from mercer._files import model_archives, model_files
 from mercer.datasets import make_sine
 
 X, Y = make_sine(40, random_state=0)
@@ -39,6 +42,18 @@ class TestOtherVersions:
         with pytest.warns(UserWarning, match=found):
             model = mercer.load(changed)
         np.testing.assert_array_equal(model.predict(X), mercer.load(saved).predict(X))
+
+    def test_files_of_the_first_format_are_refused(
+        self, saved: Path, changed: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        changed.write_bytes(saved.read_bytes())
+        with ZipFile(changed, "a") as archive:
+            archive.comment = b""
+        with monkeypatch.context() as patch:
+            patch.setattr(model_files, "_LABEL", model_files._FIRST_LABEL)
+            patch.setattr(model_files, "_made_by", lambda: b"mercer 0.2.0; ")
+            model_files.add_checksum(changed)
+        assert "mercer 0.2.0 saved it; load it with that version, or fit" in refusal(changed)
 
     def test_a_failure_names_both_versions(
         self, saved: Path, changed: Path, monkeypatch: pytest.MonkeyPatch
@@ -119,10 +134,10 @@ class TestWholeFiles:
     ) -> None:
         """While a model is loaded, memory holds the file's bytes and its arrays."""
         n_bytes = saved.stat().st_size
-        monkeypatch.setattr(model_files, "available_memory", lambda: 1.9 * n_bytes)
+        monkeypatch.setattr(model_archives, "available_memory", lambda: 1.9 * n_bytes)
         with pytest.raises(MemoryError, match="takes more memory than there is"):
             mercer.load(saved)
-        monkeypatch.setattr(model_files, "available_memory", lambda: 2.1 * n_bytes)
+        monkeypatch.setattr(model_archives, "available_memory", lambda: 2.1 * n_bytes)
         mercer.load(saved)
 
     def test_a_changed_byte_of_a_long_file_is_noticed(self, changed: Path) -> None:
@@ -156,7 +171,7 @@ class TestIndices:
             mercer.save(contained([model]), changed)
             mercer.load(changed)
             setattr(model, name, np.asarray(bad(model), dtype=getattr(model, name).dtype))
-            mercer.save(contained([model]), changed)
+            write_unchecked(contained([model]), changed)
             assert "support vector machine" in refusal(changed)
 
     def test_precomputed_machines_are_consistent(self, changed: Path) -> None:
@@ -164,7 +179,9 @@ class TestIndices:
         mercer.save(model, changed)
         mercer.load(changed)
         model.support_ = model.support_ + 10**6
-        mercer.save(model, changed)
+        with pytest.raises(ValueError, match="support vector machine"):
+            mercer.save(model, changed)
+        write_unchecked(model, changed)
         assert "support vector machine" in refusal(changed)
 
     @pytest.mark.parametrize("name", ["forest", "boosting"])
@@ -192,8 +209,39 @@ class TestIndices:
         mercer.save([array], changed)
         mercer.load(changed)
         array.indices[0] = 10**6
-        mercer.save([array], changed)
+        write_unchecked([array], changed)
         assert "must be < 1" in refusal(changed)
+
+    @pytest.mark.parametrize(
+        "options", [{}, {"drop": "first"}, {"min_frequency": 2}, {"drop": "if_binary"}]
+    )
+    @pytest.mark.parametrize("table", [[["a"], ["b"], ["b"], ["c"]], [[1.0], [2.0], [2.0], [5.0]]])
+    def test_columns_of_encoders_are_those_of_their_categories(
+        self, changed: Path, options: Any, table: Any
+    ) -> None:
+        model = OneHotEncoder(**options).fit(np.array(table))
+        mercer.save(model, changed)
+        found = mercer.load(changed).transform(np.array(table))
+        np.testing.assert_array_equal(found.toarray(), model.transform(np.array(table)).toarray())
+        model._n_features_outs = [1]
+        write_unchecked(model, changed)
+        assert "not those of its categories" in refusal(changed)
+
+    def test_categories_are_sorted(self, changed: Path) -> None:
+        model = OneHotEncoder().fit(np.array([[1.0], [2.0]]))
+        mercer.save(model, changed)
+        model.categories_ = [np.array([2.0, 1.0])]
+        write_unchecked(model, changed)
+        assert "not those of its categories" in refusal(changed)
+
+    def test_vectorizers_number_their_words_and_read_no_files(self, changed: Path) -> None:
+        model = TfidfVectorizer().fit(["some words", "more words"])
+        mercer.save(model, changed)
+        write_unchecked(clone(model).set_params(input="filename"), changed)
+        assert "reads files" in refusal(changed)
+        model.vocabulary_["words"] = 10**6
+        write_unchecked(model, changed)
+        assert "does not number its words" in refusal(changed)
 
 
 @pytest.mark.parametrize("approximation", ["exact", "nystroem"])

@@ -3,12 +3,17 @@
 import importlib
 import pkgutil
 from dataclasses import is_dataclass
+from datetime import UTC
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
 from model_file_cases import saved_and_loaded
 from sklearn.base import BaseEstimator, clone, is_regressor
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from test_common import ESTIMATORS
 
 import mercer
@@ -20,8 +25,7 @@ from mercer import (
     TwoStageClassifier,
     UniformCombination,
 )
-from mercer._files.model_schema import UntrustedTypesError
-from mercer._files.model_types import is_trusted
+from mercer._files.model_types import UntrustedTypesError, class_named
 from mercer.datasets import make_sine
 from mercer.kernels import Gaussian, Linear, Missing
 
@@ -68,7 +72,7 @@ def test_classes_of_the_package_are_trusted() -> None:
             listed = name.endswith(
                 (".SampleWeights", ".UnitWeights", ".TableViews", ".LeftOutPredictions")
             )
-            assert is_trusted("ObjectNode", name) is (listed or (held and not reads)), name
+            assert (class_named(name) is not None) is (listed or (held and not reads)), name
 
 
 def test_the_command_and_scikit_learn_have_few_trusted_classes() -> None:
@@ -77,17 +81,18 @@ def test_the_command_and_scikit_learn_have_few_trusted_classes() -> None:
         *("sklearn.preprocessing._data.StandardScaler", "sklearn.model_selection._split.KFold"),
         *("mercer_command.table_model.TableModel", "mercer_command.table_reader.TableReader"),
     ):
-        assert is_trusted("ObjectNode", name)
+        assert class_named(name)
     for name in ("RBF", "Sum", "Exponentiation", "PairwiseKernel"):
-        assert is_trusted("ObjectNode", f"sklearn.gaussian_process.kernels.{name}")
+        assert class_named(f"sklearn.gaussian_process.kernels.{name}")
     for name in (
         *("sklearn.gaussian_process.kernels.clone", "sklearn.gaussian_process.kernels.Such"),
+        *("skrub._text_encoder.TextEncoder", "skrub._data_ops._data_ops.Call", "skrub.core.Such"),
         *("sklearn.svm.tests.test_svm.Such", "sklearn.neighbors._classification.Such"),
         *("sklearn.ensemble._forest.RandomForestClassifier", "sklearn.base.clone"),
         *("mercer_command.options.Options", "mercer_command.models.Trial"),
         *("mercer.Gaussian", "mercer.kernels.Gaussian", "mercer.kernels._forest.Kernel"),
     ):
-        assert not is_trusted("ObjectNode", name)
+        assert not class_named(name)
 
 
 def test_boosted_trees_of_scikit_learn_are_not_trusted(tmp_path: Any) -> None:
@@ -95,3 +100,31 @@ def test_boosted_trees_of_scikit_learn_are_not_trusted(tmp_path: Any) -> None:
 
     with pytest.raises(UntrustedTypesError, match="HistGradientBoostingClassifier"):
         mercer.save(HistGradientBoostingClassifier(), tmp_path / "model.skops")
+
+
+def test_a_table_vectorizer_of_skrub_is_loaded_as_it_was_saved() -> None:
+    skrub, pandas = pytest.importorskip("skrub"), pytest.importorskip("pandas")
+    table = pandas.DataFrame(
+        {
+            "size": X[:, 0],
+            "flag": np.arange(40) % 2 == 0,
+            "kind": np.array(["a", "b", None], dtype=object)[np.arange(40) % 3],
+            "place": [f"street {number} in {number % 7}" for number in range(40)],
+            "when": pandas.date_range("2024-01-01", periods=40),
+            "here": pandas.date_range("2024-01-01", periods=40, tz=ZoneInfo("Europe/Berlin")),
+            "there": pandas.date_range("2024-01-01", periods=40, tz=UTC),
+            "day": [f"2024-02-{1 + number % 28:02d}" for number in range(40)],
+        }
+    )
+    vectorizer = skrub.TableVectorizer(
+        cardinality_threshold=10,
+        low_cardinality=OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+        numeric=skrub.SquashingScaler(),
+        datetime=skrub.DatetimeEncoder(periodic_encoding="circular"),
+        high_cardinality=skrub.StringEncoder(n_components=4),
+    )
+    imputer = SimpleImputer(add_indicator=True)
+    model = make_pipeline(vectorizer, imputer, TwoStageClassifier(C=1.0)).fit(table, Y)
+    loaded = saved_and_loaded(model)
+    np.testing.assert_array_equal(loaded[:-1].transform(table), model[:-1].transform(table))
+    np.testing.assert_array_equal(loaded.predict(table), model.predict(table))

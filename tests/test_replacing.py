@@ -34,7 +34,7 @@ class TestOldFilesRemain:
             mercer.save(HistGradientBoostingClassifier(), tmp_path / "model.skops")
         assert not list(tmp_path.iterdir())
 
-    @pytest.mark.parametrize("step", ["_write_compactly", "_checked", "add_checksum"])
+    @pytest.mark.parametrize("step", ["_write_compactly", "_read", "add_checksum"])
     @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "full"), KeyboardInterrupt()])
     def test_if_a_step_fails(
         self,
@@ -59,7 +59,7 @@ class TestOldFilesRemain:
         assert list(tmp_path.iterdir()) == [path]
 
     @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes cannot be killed")
-    @pytest.mark.parametrize("step", ["_write_compactly", "_checked", "add_checksum"])
+    @pytest.mark.parametrize("step", ["_write_compactly", "_read", "add_checksum"])
     def test_if_the_process_is_killed(self, saved: Path, tmp_path: Path, step: str) -> None:
         path = tmp_path / "model.skops"
         path.write_bytes(saved.read_bytes())

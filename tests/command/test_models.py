@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from command_cases import Run, error_line
-from model_file_cases import saved_and_loaded
+from model_file_cases import saved_and_loaded, write_unchecked
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_matrix
 from sklearn.datasets import load_iris
@@ -13,10 +13,8 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from skops.io import dump
 
 from mercer import KernelStackingClassifier, TwoStageClassifier
-from mercer._files.model_files import add_checksum
 from mercer_command.files import save_model
 
 
@@ -30,8 +28,7 @@ def test_untrusted_types_are_named(run: Run, model: str) -> None:
         with pytest.raises(ValueError, match=type(step).__name__):
             save_model(untrusted, path)
         assert not path.exists()
-        dump(untrusted, path)
-        add_checksum(path)
+        write_unchecked(untrusted, path)
         line = error_line("predict", path, "table.csv", "--out", "p.csv")
         assert "holds types that are not trusted" in line
         assert type(step).__name__ in line

@@ -1,7 +1,6 @@
 """Models on disk: skops archives with a checksum, whose contents are checked before loading."""
 
 import hashlib
-import json
 import os
 import re
 import sys
@@ -11,16 +10,16 @@ from pathlib import Path
 from typing import BinaryIO
 from zipfile import ZIP_STORED, ZipFile, is_zipfile
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
+from mercer._data.types import Array
 from mercer._data.validation import check_bool, warn
-from mercer._estimators.stacking.left_out_predictions import LeftOutPredictions, without_fits
-from mercer._files.model_archives import SCHEMA, Members, check_arrays, end_of, members_of
-from mercer._files.model_objects import MadeObjects
-from mercer._files.model_schema import Description, UntrustedTypesError, read_schema
-from mercer._files.model_types import check_fitted, is_trusted, objects_in, unfit_attribute
+from mercer._files.model_archives import SCHEMA, checked_archive, end_of
+from mercer._files.model_checks import check_values, objects_in
+from mercer._files.model_descriptions import compacted
+from mercer._files.model_types import UntrustedTypesError
 from mercer._files.replacing import replacing
-from mercer._gram.memory import available_memory
 
 
 def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = True) -> None:
@@ -67,25 +66,30 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = Tr
     """
     from skops.io import dumps
 
+    from mercer._estimators.stacking.left_out_predictions import LeftOutPredictions, without_fits
+
     check_bool("complete", complete)
-    known = objects_in(model) if complete else ()
-    for found in [one for one in known if isinstance(one, LeftOutPredictions)]:
-        found()
+    for found in [one for _, one in objects_in(model)]:
+        if complete and isinstance(found, LeftOutPredictions):
+            found()
+        elif isinstance(found, np.ndarray) and found.dtype == object and found.ndim != 1:
+            _check_shape(found)
     with without_fits():
         content = dumps(model)
     with replacing(Path(path)) as temporary:
         _write_compactly(content, temporary)
-        with temporary.open("rb") as file:
-            _checked(file)
         add_checksum(temporary)
+        with temporary.open("rb") as file:
+            _read(file)
 
 
 def load(path: str | PathLike[str]) -> BaseEstimator:
     """Load a model that was saved by `save` or ``mercer fit --out``.
 
-    A file that was written by skops itself is rejected: if you trust it, load it with
-    ``skops.io.load``, and save its model with `save`. `load` creates only mercer's own objects and
-    trusted scikit-learn objects, and does not use the loader of skops.
+    This needs ``pip install "mercer[cli]"``. A file that was written by skops itself is rejected:
+    if you trust it, load it with ``skops.io.load``, and save its model with `save`. skops loads the
+    model after `load` has checked that the file holds only mercer's own objects and objects of
+    trusted classes of scikit-learn and skrub.
 
     Parameters
     ----------
@@ -106,11 +110,12 @@ def load(path: str | PathLike[str]) -> BaseEstimator:
     MemoryError
         If the arrays of the model do not fit into memory.
     ModuleNotFoundError
-        If the command saved the model and the packages of the command are not installed.
+        If skops is not installed, or if the command saved the model and the packages of the command
+        are not installed.
     ValueError
         If the file is not such a model, is damaged or was changed, names no version of mercer, or
-        contains types that are not trusted or attributes that its types do not have. In all these
-        cases, nothing is loaded.
+        contains types that are not trusted or attributes that its types do not have; or if mercer
+        0.3 or an older version saved it. In all these cases, nothing is loaded.
 
     Warns
     -----
@@ -120,8 +125,8 @@ def load(path: str | PathLike[str]) -> BaseEstimator:
     Notes
     -----
     The checksum detects accidental changes only, because anyone can compute a new one. The contents
-    are therefore checked as well: sizes before anything is decompressed, kinds and types before any
-    object is created, and indices before they are used.
+    are therefore checked as well: sizes before anything is decompressed; kinds, types and names of
+    attributes before skops creates any object; and values and indices before they are used.
 
     Examples
     --------
@@ -144,9 +149,7 @@ def load(path: str | PathLike[str]) -> BaseEstimator:
         try:
             check_checksum(file)
             other = _other_version(file)
-            members, description = _checked(file)
-            model = MadeObjects(members).of(description.root)
-            check_fitted(model)
+            model = _read(file)
         except UntrustedTypesError as error:
             raise ValueError(f"{path} is not loaded: {error}{other}") from error
         except (MemoryError, ImportError):
@@ -159,30 +162,28 @@ def load(path: str | PathLike[str]) -> BaseEstimator:
     return model
 
 
+def _read(file: BufferedReader) -> BaseEstimator:
+    """Return the model in an archive, after checking what it consists of."""
+    import skops.io
+
+    model = skops.io.load(file, trusted=sorted(checked_archive(file).types))
+    check_values(model)
+    return model
+
+
+def _check_shape(array: Array) -> None:
+    """Check that skops restores an array of objects, of which it keeps nested lists."""
+    if np.array(array.tolist(), dtype=object).shape != array.shape:
+        raise ValueError(f"an array of objects of shape {array.shape} cannot be saved")
+
+
 def _write_compactly(content: bytes, path: Path) -> None:
-    """Write an archive without the indentation, which takes up two thirds of its schema."""
+    """Write an archive with a short description of its objects."""
     with ZipFile(BytesIO(content)) as archive, ZipFile(path, "w", ZIP_STORED) as written:
-        for name in archive.namelist():
-            found: bytes | str = archive.read(name)
-            if name == SCHEMA:
-                found = json.dumps(json.loads(found), separators=(",", ":"))
-            written.writestr(name, found)
-
-
-def _checked(file: BufferedReader, n_copies: int = 2) -> tuple[Members, Description]:
-    """Check an archive, and that memory suffices for `n_copies` of it, before creating objects."""
-    members = members_of(file)
-    size = file.seek(0, os.SEEK_END)
-    _check_memory(n_copies * size)
-    description = read_schema(bytes(members.read(SCHEMA)), is_trusted, unfit_attribute)
-    _check_memory(n_copies * (size + check_arrays(members, description.arrays)))
-    return members, description
-
-
-def _check_memory(n_bytes: int) -> None:
-    available = available_memory()
-    if available is not None and n_bytes > available:
-        raise MemoryError(f"a model of {n_bytes:,} bytes takes more memory than there is")
+        schema = compacted(archive.read(SCHEMA))
+        for name in sorted(set(re.findall(r'"file":"([^"]*)"', schema))):
+            written.writestr(name, archive.read(name))
+        written.writestr(SCHEMA, schema)
 
 
 def _reason(error: Exception) -> str:
@@ -191,8 +192,11 @@ def _reason(error: Exception) -> str:
     return first if own else f"{type(error).__name__}{': ' if first else ''}{first}"
 
 
-_LABEL = b"mercer model, version 1; SHA-256 of all bytes before these 64 digits: "
+_LABEL = b"mercer model, version 2; SHA-256 of all bytes before these 64 digits: "
 """Text that precedes the digest in the comment of the archive."""
+
+_FIRST_LABEL = _LABEL.replace(b"version 2", b"version 1")
+"""The text in files of mercer 0.3 and older, whose descriptions repeat objects."""
 
 _N_DIGITS = len(hashlib.sha256().hexdigest())
 """Number of hexadecimal digits of a digest."""
@@ -212,8 +216,8 @@ def _made_by() -> bytes:
     return f"mercer {sys.modules['mercer'].__version__}; ".encode()
 
 
-def _other_version(file: BinaryIO) -> str:
-    """Return a remark for messages if another version saved the file; empty for this version.
+def _version_in(file: BinaryIO) -> str:
+    """Return the version that saved a file.
 
     Raises
     ------
@@ -223,9 +227,13 @@ def _other_version(file: BinaryIO) -> str:
     comment = end_of(file)[1][22 : -len(_LABEL) - _N_DIGITS]
     if not re.fullmatch(rb"mercer [\w.+!-]{1,40}; ", comment, re.ASCII):
         raise ValueError("it does not say which version of mercer saved it")
-    found, own = comment.decode("ascii"), _made_by().decode()
-    shown = found.rstrip("; ")
-    return "" if found == own else f" (saved by {shown}, this is {own.rstrip('; ')})"
+    return comment.decode("ascii").rstrip("; ")
+
+
+def _other_version(file: BinaryIO) -> str:
+    """Return a remark for messages if another version saved the file; empty for this version."""
+    found, own = _version_in(file), _made_by().decode().rstrip("; ")
+    return "" if found == own else f" (saved by {found}, this is {own})"
 
 
 def check_checksum(file: BinaryIO) -> None:
@@ -244,6 +252,9 @@ def check_checksum(file: BinaryIO) -> None:
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _N_DIGITS - len(_LABEL)))
     label, found = file.read(len(_LABEL)), file.read()
+    if label == _FIRST_LABEL:
+        version = _version_in(file)
+        raise ValueError(f"{version} saved it; load it with that version, or fit the model again")
     if label != _LABEL:
         told = "it does not end with the checksum of a saved model"
         if is_zipfile(file):

@@ -1,79 +1,22 @@
-"""Names of the types that a saved model may hold, and checks of loaded models."""
+"""Names of the types that a saved model may hold, and of the attributes of their objects."""
 
+import dis
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
-from functools import cache, singledispatch
+from functools import cache, cached_property
 from importlib import import_module
-from inspect import getattr_static
+from inspect import unwrap
+from types import CodeType
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold, TimeSeriesSplit
-from sklearn.svm import SVC
-from sklearn.svm._base import BaseLibSVM
 
 from mercer._data.types import available_if
-from mercer._files.fitted_attributes import known_attributes
-from mercer._files.model_schema import KEY_TYPES
 
-_OF_LIBRARIES = frozenset(
-    f"{kind.__module__}.{kind.__qualname__}"
-    for kind in (
-        *(KFold, PredefinedSplit, StratifiedKFold, TimeSeriesSplit),
-        type(check_scoring(SVC())),
-    )
-)
-"""Classes of scikit-learn that fitted pipelines hold and that are not estimators. The last one is
-the scorer that calls an estimator's own `score`."""
-
-_SKLEARN_MODULES = (
-    *("compose", "impute", "kernel_ridge", "linear_model", "model_selection", "pipeline"),
-    *("preprocessing", "svm"),
-)
-"""Modules of scikit-learn whose estimators are trusted. Some other estimators read files, or have
-compiled code that relies on unchecked numbers."""
-
-_OF_SKRUB = frozenset(
-    {
-        *("skrub._datetime_encoder.DatetimeEncoder", "skrub._datetime_encoder._CircularEncoder"),
-        "skrub._to_str.ToStr",
-    }
-)
-"""Parts of encoders of dates and text, imported only when a model with them is loaded."""
-
-_GP_KERNELS = frozenset(
-    f"sklearn.gaussian_process.kernels.{name}"
-    for name in (
-        *("ConstantKernel", "DotProduct", "ExpSineSquared", "Exponentiation", "Matern"),
-        *("PairwiseKernel", "Product", "RBF", "RationalQuadratic", "Sum", "WhiteKernel"),
-    )
-)
-"""Kernels of scikit-learn's Gaussian processes that kernels of mercer may wrap."""
-
-_NOT_IN_MODELS = ("mercer._blocks", "mercer._files.deployment.onnx", "mercer.datasets")
-"""Modules whose objects read files or are not part of any model."""
-
-_WITHOUT_FIELDS = frozenset(
-    {
-        *("mercer._data.weights.SampleWeights", "mercer._data.weights.UnitWeights"),
-        *("mercer._estimators.stacking.left_out_predictions.LeftOutPredictions",),
-        *("mercer._estimators.stacking.table_views.TableViews",),
-    }
-)
-"""Classes of mercer in models that are neither estimators nor dataclasses."""
-
-_OF_COMMAND = frozenset(
-    {
-        "mercer_command.logarithms.LogarithmicStack",
-        "mercer_command.table_model.TableModel",
-        "mercer_command.table_reader.ColumnEncoder",
-        "mercer_command.table_reader.TableReader",
-    }
-)
-"""Classes of the command in its pipelines, imported only when such a pipeline is loaded."""
+KEY_TYPES = tuple(f"builtins.{kind.__name__}" for kind in (str, int, float, bool))
+"""Types that the keys of dictionaries may have."""
 
 _NUMBERS = frozenset(f"numpy.{kind.__name__}" for kind in set(np.sctypeDict.values())) - {
     "numpy.void",
@@ -81,183 +24,236 @@ _NUMBERS = frozenset(f"numpy.{kind.__name__}" for kind in set(np.sctypeDict.valu
 }
 """NumPy types of numbers, times and text."""
 
+_SKLEARN_MODULES = tuple(
+    f"sklearn.{name}."
+    for name in (
+        *("compose", "impute", "kernel_ridge", "linear_model", "model_selection", "pipeline"),
+        *("preprocessing", "svm"),
+    )
+)
+"""Modules of scikit-learn whose estimators are trusted. Some other estimators read files, or have
+compiled code that relies on unchecked numbers."""
 
-def full_name_of(kind: type) -> str:
-    """Return the name by which a type is saved.
+_SKRUB_MODULES = frozenset(
+    f"skrub.{name}"
+    for name in (
+        *("_apply_to_each_col", "_check_input", "_clean_categories", "_clean_null_strings"),
+        *("_datetime_encoder", "_drop_uninformative", "_duration_to_float", "_squashing_scaler"),
+        *("_string_encoder", "_table_vectorizer", "_to_categorical", "_to_datetime", "_to_float"),
+        *("_to_str", "selectors._base"),
+    )
+)
+"""Modules of skrub whose transformers and selectors are trusted. Some others load language models,
+or evaluate expressions."""
+
+_CLASSES = frozenset(
+    {
+        "mercer._data.weights.SampleWeights",
+        "mercer._data.weights.UnitWeights",
+        "mercer._estimators.stacking.left_out_predictions.LeftOutPredictions",
+        "mercer._estimators.stacking.table_views.TableViews",
+        "mercer_command.logarithms.LogarithmicStack",
+        "mercer_command.table_model.TableModel",
+        "mercer_command.table_reader.ColumnEncoder",
+        "mercer_command.table_reader.TableReader",
+        "pandas.DatetimeTZDtype",
+        "pandas.core.dtypes.dtypes.DatetimeTZDtype",
+        "polars.datatypes.classes.Date",
+        "polars.datatypes.classes.Datetime",
+        "sklearn.decomposition._truncated_svd.TruncatedSVD",
+        "sklearn.feature_extraction.text.TfidfTransformer",
+        "sklearn.feature_extraction.text.TfidfVectorizer",
+        "sklearn.metrics._scorer._PassthroughScorer",
+        "sklearn.model_selection._split.KFold",
+        "sklearn.model_selection._split.PredefinedSplit",
+        "sklearn.model_selection._split.StratifiedKFold",
+        "sklearn.model_selection._split.TimeSeriesSplit",
+        *(
+            f"sklearn.gaussian_process.kernels.{name}"
+            for name in (
+                *("ConstantKernel", "DotProduct", "ExpSineSquared", "Exponentiation", "Matern"),
+                *("PairwiseKernel", "Product", "RBF", "RationalQuadratic", "Sum", "WhiteKernel"),
+            )
+        ),
+    }
+)
+"""Other trusted classes."""
+
+_FUNCTIONS = frozenset(
+    {
+        "skrub._dataframe._common.is_any_date",
+        "skrub._dataframe._common.is_categorical",
+        "skrub._dataframe._common.is_duration",
+        "skrub._dataframe._common.is_numeric",
+        "skrub._dataframe._common.is_string",
+        "skrub._table_vectorizer._created_by_predicate",
+        "skrub.selectors._selectors._cardinality_below",
+    }
+)
+"""Functions by which the table vectorizer of skrub selects columns."""
+
+_OWN = ("mercer.", "mercer_command.")
+
+_NOT_IN_MODELS = ("mercer._blocks", "mercer._files.deployment.onnx", "mercer.datasets")
+"""Modules of mercer whose objects read files or are not part of any model."""
+
+_NAMES: dict[str, frozenset[str]] = {
+    "JsonNode": frozenset({"builtins.str"}),
+    "DictNode": frozenset({"builtins.dict"}),
+    "ListNode": frozenset({"builtins.list"}),
+    "TupleNode": frozenset({"builtins.tuple"}),
+    "SliceNode": frozenset({"builtins.slice"}),
+    "DTypeNode": frozenset({"numpy.dtype"}),
+    "MaskedArrayNode": frozenset({"numpy.ma.MaskedArray", "numpy.ma.core.MaskedArray"}),
+    "NdArrayNode": _NUMBERS | {"numpy.ndarray"},
+    "SparseMatrixNode": frozenset({f"{csr_matrix.__module__}.{csr_matrix.__name__}"}),
+    "TypeNode": _NUMBERS | frozenset(KEY_TYPES),
+    "FunctionNode": _FUNCTIONS,
+    "ConstructorFromReduceNode": frozenset(
+        {"datetime.timedelta", "datetime.timezone", "zoneinfo.ZoneInfo"}
+    ),
+    "ObjectNode": frozenset(),
+}
+"""Kinds of objects in models, as skops calls them, with the names of their types; objects of the
+last kind are those of classes. The other kinds of skops call functions that a file names."""
+
+_STATES = {"DatetimeTZDtype": frozenset({"tz", "unit"})}
+"""What objects are restored from, for classes that restore them from other values than their
+attributes."""
+
+_STORE = dis.opmap["STORE_ATTR"]
+
+
+class UntrustedTypesError(ValueError):
+    """An archive holds an object of a type that is not trusted.
 
     Parameters
     ----------
-    kind : type
+    name : str
+        The full name of the type.
     """
-    return f"{kind.__module__}.{kind.__qualname__}"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"it holds types that are not trusted, {name[:100]!r}")
 
 
-def is_trusted(kind: str, name: str) -> bool:
-    """Return whether an object may be created.
+def check_type(kind: str, name: str) -> None:
+    """Check that a model may hold an object.
 
     Parameters
     ----------
     kind : str
-        The `kind` in the description of an object; see :mod:`mercer._files.model_schema`.
+        What skops calls the loader of the object.
     name : str
-        Full name of its type, or of the object itself if it is a type.
+        Full name of its type, or of the object itself if it is a type or a function.
+
+    Raises
+    ------
+    UntrustedTypesError
+        If such an object is not trusted.
+    ValueError
+        If there is no such kind in models.
     """
-    if kind == "ObjectNode":
-        return _class_named(name) is not None
-    names = {
-        "TypeNode": {*KEY_TYPES, *_NUMBERS},
-        "NdArrayNode": {*_NUMBERS, "numpy.ndarray"},
-        "SparseMatrixNode": {full_name_of(csr_matrix)},
-    }
-    return name in names[kind]
+    if kind not in _NAMES:
+        raise ValueError(f"it holds an object of a kind that models lack, {kind[:100]!r}")
+    if name not in _NAMES[kind] and (kind != "ObjectNode" or class_named(name) is None):
+        raise UntrustedTypesError(name)
 
 
 @cache
-def _class_named(name: str) -> type | None:
-    """Return a class by name; None if it does not exist or models may not hold its objects."""
+def class_named(name: str) -> Any:
+    """Return a class by its full name; None if it does not exist or is not trusted.
+
+    Parameters
+    ----------
+    name : str
+    """
     module, _, own = name.rpartition(".")
-    others = _OF_LIBRARIES | _OF_SKRUB | _GP_KERNELS | _OF_COMMAND | _WITHOUT_FIELDS
-    if name in _sklearn_names() | others:
-        return getattr(import_module(module), own, None)
-    if not name.startswith("mercer.") or "__" in name or name.startswith(_NOT_IN_MODELS):
+    is_listed = name in _CLASSES
+    own_package = name.startswith("mercer.") and not name.startswith(_NOT_IN_MODELS)
+    of_libraries = module in _SKRUB_MODULES or f"{module}.".startswith(_SKLEARN_MODULES)
+    if not (is_listed or own_package or of_libraries) or "__" in name or ".tests." in name:
         return None
     try:
-        found: Any = getattr(import_module(module), own, None)
-    except ImportError:
+        found = getattr(import_module(module), own, None)
+    except ImportError as error:
+        if is_listed or error.name == "skrub":
+            raise
         return None
-    is_own = isinstance(found, type) and full_name_of(found) == name
-    return found if is_own and (issubclass(found, BaseEstimator) or is_dataclass(found)) else None
+    if not isinstance(found, type) or f"{found.__module__}.{found.__qualname__}" != name:
+        return None
+    is_held = issubclass(found, BaseEstimator) or module in _SKRUB_MODULES
+    return found if is_listed or is_held or (own_package and is_dataclass(found)) else None
 
 
-@cache
-def _sklearn_names() -> frozenset[str]:
-    modules = [import_module(f"sklearn.{name}") for name in _SKLEARN_MODULES]
-    found = [value for module in modules for value in vars(module).values()]
-    kinds = [value for value in found if isinstance(value, type)]
-    return frozenset(full_name_of(kind) for kind in kinds if issubclass(kind, BaseEstimator))
-
-
-def unfit_attribute(name: str, attributes: Iterable[str]) -> str | None:
+def unfit_attribute(name: str, given: Iterable[str]) -> str | None:
     """Return an attribute that objects of a trusted class may not have, or that they lack.
 
     Parameters
     ----------
     name : str
         Full name of the class.
-    attributes : iterable of str
+    given : iterable of str
+        Names of the attributes.
 
     Returns
     -------
     str or None
         The first attribute that would replace a method or a property, or is neither a parameter nor
-        a known fitted attribute of the class; or a field or a parameter of a class of mercer that
-        is missing. None if all fit.
+        a name to which the methods of the class assign; or a field or a parameter of a class of
+        mercer that is missing. None if all fit.
     """
-    kind: Any = _class_named(name)
-    given, required = set(attributes), set[str]()
-    is_estimator = issubclass(kind, BaseEstimator)
-    if is_estimator and not name.startswith("sklearn."):
-        required = set(kind._get_param_names())
-    elif is_dataclass(kind) and not is_estimator:
-        required = {field.name for field in fields(kind)}
-    other = given - known_attributes(kind) | {one for one in given if _is_of_class(kind, one)}
-    return min(other or required - given, default=None)
+    allowed, required = _attributes(class_named(name))
+    return min(set(given) - allowed or required - set(given), default=None)
 
 
-def _is_of_class(kind: type, attribute: str) -> bool:
-    """Return whether a class has a method or a property of this name."""
-    found = getattr_static(kind, attribute, None)
-    methods = (property, classmethod, staticmethod, type(available_if(lambda _: True)(len)))
-    return callable(found) or isinstance(found, methods)
+@cache
+def _attributes(kind: Any) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names of the attributes that objects of a class may have, and must have."""
+    if (state := _STATES.get(kind.__name__)) is not None:
+        return state, state
+    held = {name: of for base in reversed(kind.__mro__) for name, of in vars(base).items()}
+    declared, assigned = set[str](), {"feature_names_in_", "n_features_in_", "_sklearn_version"}
+    for base in kind.__mro__[:-1]:
+        declared.update(_parameters(base))
+        if base.__module__.startswith(_OWN):
+            declared.update(vars(base).get("__annotations__", {}))
+        for value in vars(base).values():
+            assigned.update(name for code in _codes(value) for name in _assigned(code))
+    allowed = {name for name in declared if not _is_method(held.get(name))}
+    allowed |= {name for name in assigned if name[:2] != "__" and name not in held}
+    allowed |= {name for name, of in held.items() if isinstance(of, cached_property)}
+    required = _parameters(kind) if kind.__module__.startswith(_OWN) else ()
+    return frozenset(allowed), frozenset(required)
 
 
-_PLAIN = (str, int, float, bool, type(None))
-"""Types of objects that contain no other objects."""
+def _parameters(kind: Any) -> Iterable[str]:
+    """Return the names of the parameters of an estimator, or the fields of a dataclass."""
+    if hasattr(kind, "_get_param_names"):
+        return kind._get_param_names()
+    return [field.name for field in fields(kind)] if is_dataclass(kind) else ()
 
 
-def check_fitted(model: object) -> None:
-    """Check the indices and sizes in a loaded model that compiled code relies on.
-
-    Parameters
-    ----------
-    model : object
-        The model, which is checked with all objects that it contains.
-
-    Raises
-    ------
-    ValueError
-        If the indices of a sparse array or the sizes of a support vector machine are inconsistent.
-    """
-    for found in objects_in(model):
-        if issparse(found) and hasattr(found, "check_format"):
-            found.check_format(full_check=True)
-        elif isinstance(found, BaseLibSVM) and hasattr(found, "support_"):
-            _check_support(found)
-
-
-def objects_in(model: object) -> Iterator[object]:
-    """Yield a model and all objects that it contains, each of them once.
-
-    Parameters
-    ----------
-    model : object
-    """
-    seen: dict[int, object] = {}
-    waiting = [model]
+def _codes(value: object) -> Iterator[CodeType]:
+    """Yield the code of a function, a method, a property or a descriptor, and what it contains."""
+    parts = [getattr(value, name, None) for name in ("__func__", "fget", "fset", "func", "fn")]
+    waiting = [
+        getattr(unwrap(part), "__code__", None) for part in (value, *parts) if callable(part)
+    ]
     while waiting:
-        found = waiting.pop()
-        if type(found) in _PLAIN or id(found) in seen:
-            continue
-        seen[id(found)] = found
-        yield found
-        if not issparse(found):
-            waiting.extend(_contents(found))
+        if (code := waiting.pop()) is not None:
+            yield code
+            waiting.extend(inner for inner in code.co_consts if isinstance(inner, CodeType))
 
 
-@singledispatch
-def _contents(found: object) -> Iterable[object]:
-    """Return the objects that an object holds."""
-    return getattr(found, "__dict__", {}).values()
+def _assigned(code: CodeType) -> Iterable[str]:
+    """Return the names of the attributes to which a code assigns values."""
+    if _STORE not in code.co_code[::2]:  # A code is a list of pairs of an operation and a number.
+        return ()
+    return (one.argval for one in dis.get_instructions(code) if one.opcode == _STORE)
 
 
-@_contents.register
-def _(found: dict) -> Iterable[object]:  # type: ignore[type-arg]
-    return [*found, *found.values()]
-
-
-@_contents.register(list)
-@_contents.register(tuple)
-@_contents.register(set)
-def _(found: Iterable[object]) -> Iterable[object]:
-    return found
-
-
-@_contents.register
-def _(found: np.ndarray) -> Iterable[object]:
-    return found.flat if found.dtype.hasobject else ()
-
-
-@_contents.register
-def _(found: type) -> Iterable[object]:
-    return ()
-
-
-def _check_support(machine: BaseLibSVM) -> None:
-    """Check that the arrays of a support vector machine fit its support vectors."""
-    support, counts = np.asarray(machine.support_), np.asarray(machine._n_support)
-    n_rows, n_classes, n_vectors = machine.shape_fit_[0], len(counts), len(support)
-    n_pairs = n_classes * (n_classes - 1) // 2
-    probabilities = (np.size(machine._probA), np.size(machine._probB))
-    fits = (
-        not machine._sparse
-        and n_classes > 1
-        and (counts >= 0).all()
-        and counts.sum() == n_vectors
-        and ((support >= 0) & (support < n_rows)).all()
-        and np.shape(machine._dual_coef_) == (n_classes - 1, n_vectors)
-        and np.shape(machine._intercept_) == (n_pairs,)
-        and all(size in {0, n_pairs} for size in probabilities)
-        and (machine.kernel == "precomputed" or len(machine.support_vectors_) == n_vectors)
-    )
-    if not fits:
-        raise ValueError("the arrays of a support vector machine in it do not fit each other")
+def _is_method(value: object) -> bool:
+    """Return whether a value of a class is a method or a property."""
+    methods = (property, classmethod, staticmethod, type(available_if(lambda _: True)(len)))
+    return callable(value) or isinstance(value, methods)

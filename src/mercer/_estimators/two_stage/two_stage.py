@@ -102,17 +102,21 @@ class TwoStage(
     random_state: RandomState
     device: str
     alpha: Any = "auto"
+    C_: float
     alpha_: float
+    cv_correct_: Array
     cv_residuals_: Array
     cv_results_: dict[str, Array]
     learner_: KernelLearner
     n_features_in_: int
     kernel_: WeightedSum
     predictor_: Any
+    temperature_: Any
     candidates_: list[CandidateKernel]
     _kept: NDArray[np.intp] | None = None
     """Columns of stacks that belong to samples of positive weight; None for all columns."""
     _held_out: Any
+    _residual_masses: Any
 
     @on_device
     def predict(self, X: Features) -> Array:
