@@ -7,6 +7,8 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from skrub import StringEncoder
 
+from mercer._data.types import Array
+
 
 class TextEncoder(StringEncoder):
     """A `skrub.StringEncoder` that is saved as arrays of its terms and components.
@@ -20,6 +22,10 @@ class TextEncoder(StringEncoder):
         See `skrub.StringEncoder`, also for the other parameters.
     vectorizer, ngram_range, analyzer, stop_words, random_state, vocabulary : object
     """
+
+    terms_: Array
+    idf_: Array
+    components_: Array
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
