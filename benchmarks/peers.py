@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -36,18 +36,33 @@ PACKAGES = {
 }
 """Peers, and the names of their distributions."""
 
+LIBRARIES = (
+    *("skrub", "pyarrow", "dask", "skops", "skl2onnx", "scikit-learn", "shap", "pandas"),
+    *("jinja2", "typer", "rich"),
+)
+"""Distributions of libraries that mercer builds on."""
+
+_LIBRARIES_TITLE = "## Libraries that mercer builds on"
+
 TEXTS = named_texts(Path(__file__).with_suffix(".md"))
 
 
-def versions() -> dict[str, str | None]:
-    """Return the installed version of each peer, None where it is absent."""
+def versions(distributions: Mapping[str, str] = PACKAGES) -> dict[str, str | None]:
+    """Return the installed version of each package, None where it is absent."""
     found: dict[str, str | None] = {}
-    for package, distribution in PACKAGES.items():
+    for package, distribution in distributions.items():
         try:
             found[package] = version(distribution)
         except PackageNotFoundError:
             found[package] = None
     return found
+
+
+def libraries() -> str:
+    """Return the section on libraries that mercer builds on, with their versions."""
+    found = versions({name: name for name in LIBRARIES})
+    named = {name: number or "absent" for name, number in found.items()}
+    return TEXTS["libraries"].format(versions=named).strip()
 
 
 def times_table(comparisons: Sequence[Comparison]) -> str:
@@ -133,6 +148,7 @@ def page(
         summary=summary([c for rows in comparisons.values() for c in rows]),
         chapters="\n\n".join(chapters),
         gpml=gpml.removesuffix("\n"),
+        libraries=libraries(),
     )
 
 
@@ -142,8 +158,16 @@ def main() -> None:
     def add_options(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--repeats", type=int, default=5, help="timings of each fit")
         parser.add_argument("--page", type=Path, default=PAGE, help="file to write")
+        parser.add_argument(
+            "--libraries", action="store_true", help="write only the section on libraries"
+        )
 
     names, options = command_line(__doc__, COMPARISONS, add_options)
+    if options.libraries:
+        before = options.page.read_text(encoding="utf-8").partition(_LIBRARIES_TITLE)[0]
+        text = f"{before.rstrip()}\n\n{libraries()}\n"
+        options.page.write_text(text, encoding="utf-8")
+        return
     found = versions()
     comparisons: dict[str, list[Comparison]] = {}
     with threadpool_limits(THREADS):
