@@ -37,6 +37,7 @@ _QUOTED_NAMES = re.compile(r'"[^"]*"(?:[ ]+"[^"]*")+')
 """This matches the first line of a table of R, as ``write.table`` writes it."""
 
 _YEAR = re.compile(r"(?:19|20)\d\d").fullmatch
+"""This matches whole numbers that are years."""
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),

@@ -29,9 +29,9 @@ _CENTERS, _CENTERS_OF_MANY = 1500, 1000
 """Numbers of centers of at most 50,000 rows, and of more."""
 
 LITTLE_NOISE = 0.1
-"""A kernel whose left-out error, relative to that of the mean, is lower than this is fitted to all
-pairs of rows if possible: features predict worse. With 25,000 rows of kin40k, they err 2.5 times as
-much."""
+"""Kernels with lower left-out errors, relative to the error of the mean, are fitted to all pairs of
+rows if possible: features predict worse. With 25,000 rows of kin40k, their error is 2.5 times as
+large."""
 
 
 def check_approximation(approximation: str, **numbers: Any) -> None:

@@ -71,7 +71,7 @@ def objects_in(model: object) -> Iterator[tuple[str, Any]]:
     Yields
     ------
     name : str
-        Attribute or key; that of the list in which an object is.
+        Attribute or key under which the object, or the list that holds it, is stored.
     found : object
     """
     seen: dict[tuple[str, int], object] = {}

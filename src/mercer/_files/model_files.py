@@ -172,7 +172,7 @@ def _read(file: BufferedReader) -> BaseEstimator:
 
 
 def _check_shape(array: Array) -> None:
-    """Check that skops restores an array of objects, of which it keeps nested lists."""
+    """Check that skops, which saves nested lists, restores the shape of an array of objects."""
     if np.array(array.tolist(), dtype=object).shape != array.shape:
         raise ValueError(f"an array of objects of shape {array.shape} cannot be saved")
 

@@ -93,6 +93,7 @@ _FUNCTIONS = frozenset(
 """Functions by which the table vectorizer of skrub selects columns."""
 
 _OWN = ("mercer.", "mercer_command.")
+"""How the names of our own modules begin."""
 
 _NOT_IN_MODELS = ("mercer._blocks", "mercer._files.deployment.onnx", "mercer.datasets")
 """Modules of mercer whose objects read files or are not part of any model."""
@@ -122,6 +123,7 @@ _STATES = {"DatetimeTZDtype": frozenset({"tz", "unit"})}
 attributes."""
 
 _STORE = dis.opmap["STORE_ATTR"]
+"""The instruction of Python that sets an attribute."""
 
 
 class UntrustedTypesError(ValueError):

@@ -383,13 +383,15 @@ def report(
     new = [column.take(slice(n_train, None)) for column in columns]
     losses = truth.losses(own), truth.units
     constant = [] if better is None else [(better, ratio, metric, truth.task)]
+    checks = (
+        *(NoBetterThanConstant.of(*given) for given in constant),
+        *_checks(columns, (truth, own), (past, inner), later, random_state),
+        CoverageGap.of(covered, truth.task),
+        LeftOutGap.of(own_scores, left_out, metric),
+    )
     return ModelReport(
         model=type(step).__name__,
-        task=truth.task,
-        n_classes=len(truth.classes),
-        n_rows=len(truth.y),
-        n_groups=None if truth.groups is None else int(truth.units.max()) + 1,
-        n_train=None if past is None else n_train,
+        **_sizes(truth, past),
         held_out=(own_scores, *compared),
         metric=metric,
         left_out=left_out,
@@ -398,17 +400,23 @@ def report(
         calibration=calibration_of(truth, own),
         coverage=covered,
         losses=losses_by_column(new, *losses, are_shares=truth.task == "classification"),
-        checks=(
-            *(NoBetterThanConstant.of(*given) for given in constant),
-            *_checks(columns, (truth, own), (past, inner), later, random_state),
-            CoverageGap.of(covered, truth.task),
-            LeftOutGap.of(own_scores, left_out, metric),
-        ),
+        checks=checks,
         remarks=(*remarks, *not_examined(columns, train)),
         truth=truth,
         predictions=own,
         regions=found,
     )
+
+
+def _sizes(truth: Truth, past: Truth | None) -> dict[str, Any]:
+    """Return the task of a report, and the numbers of classes, rows and groups."""
+    return {
+        "task": truth.task,
+        "n_classes": len(truth.classes),
+        "n_rows": len(truth.y),
+        "n_groups": None if truth.groups is None else int(truth.units.max()) + 1,
+        "n_train": None if past is None else len(past.y),
+    }
 
 
 def _checks(

@@ -145,12 +145,7 @@ def shapley_values(
     >>> found.feature_names, found.scale
     (['petal', 'sepal length (cm)', 'sepal width (cm)'], 'log-odds')
     """
-    if not isinstance(n_permutations, str):
-        check_number("n_permutations", n_permutations, whole=True, low=2)
-    elif n_permutations not in ("auto", "all"):
-        raise ValueError(
-            f'n_permutations must be a number, "auto" or "all"; got {n_permutations!r}.'
-        )
+    _check_permutations(n_permutations)
     explained = ExplainedModel.of(model)
     players = explained.players(groups)
     rows = explained.views(X)
@@ -184,6 +179,15 @@ def shapley_values(
         expansion.scale,
         shrinkage[:, 0] if single else shrinkage,
     )
+
+
+def _check_permutations(n_permutations: int | str) -> None:
+    if not isinstance(n_permutations, str):
+        check_number("n_permutations", n_permutations, whole=True, low=2)
+    elif n_permutations not in ("auto", "all"):
+        raise ValueError(
+            f'n_permutations must be a number, "auto" or "all"; got {n_permutations!r}.'
+        )
 
 
 def _exact_values(

@@ -96,6 +96,7 @@ _FORMATS = (
 """Formats of dates that pandas does not guess."""
 
 _QUARTER_PATTERN = r"([0-9]{4})[ -]?Q([1-4])|Q([1-4])[ /-]?([0-9]{4})"
+"""This matches a year and a quarter, in either order."""
 
 
 _LAST_OF_TWO_DIGITS = 2029
@@ -342,7 +343,7 @@ def without_zone_names(cells: pd.Series[str]) -> pd.Series[str]:
 
 
 def are_durations(cells: pd.Series[str]) -> bool:
-    """Return whether cells read as durations, of which some are longer than a day.
+    """Return whether all cells read as durations, and some are longer than a day.
 
     Parameters
     ----------
@@ -377,7 +378,7 @@ def parse_durations(cells: pd.Series[str]) -> Array:
         found.drop(columns="sign").astype(float).fillna(0.0).to_numpy().T
     )
     sign = np.where(found["sign"].notna(), -1.0, 1.0)
-    # The sign is that of the days, if there are any: -1 days +23:00:00 is minus one hour.
+    # The sign belongs to the days, if there are any: -1 days +23:00:00 is minus one hour.
     since = 3600.0 * hours + 60.0 * minutes + seconds
     total = sign * 86_400.0 * days + np.where(found["days"].isna(), sign, 1.0) * since
     out = np.full(len(cells), np.timedelta64("NaT"), dtype="timedelta64[us]")

@@ -157,7 +157,7 @@ def column_encoders(extrapolate_dates: bool = False) -> dict[str, Pipeline]:
 
 
 def number_encoder(*steps: TransformerMixin) -> Pipeline:
-    """Make the encoder of numbers, of which missing ones are filled in and marked.
+    """Make the encoder of numbers, which fills in missing ones and marks them.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ class _Factors:
 def _subsets(
     rows: _Factors, background: _Factors
 ) -> Iterator[tuple[list[bool], _Difference, _Difference]]:
-    """Yield each set of players, its product on the rows, and that of the others on background.
+    """Yield each set of players, its product on the rows, and the others' product on background.
 
     Each product is formed from a product of one player less.
     """
