@@ -84,7 +84,6 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "expansion": lambda model: model.kernel_expansion(),
     "terms": kernel_terms,
     "report": lambda model: report(model, TABLE, Y),
-    "section": lambda model: report(model, TABLE, Y).sections()[0],
     "contribution": lambda model: shapley_values(model, TABLE[:1]).largest()[0],
     "bounds": lambda model: alignment_bounds(Gaussian(), Y, X=TABLE),
 }

@@ -207,4 +207,3 @@ def test_of_constant_predictions_no_feature_is_relevant() -> None:
     X, _ = problem(40)
     model = KernelStackingRegressor([Gaussian(2.0)]).fit(X, np.ones(40))
     assert_array_equal(model.relevance_, np.zeros(4))
-    assert "Relevance is equal for all features: predictions are constant." in model._repr_html_()

@@ -96,13 +96,11 @@ def test_copies_do_not_depend_on_the_model() -> None:
     np.testing.assert_array_equal(*intervals)
 
 
-def test_displays_show_what_is_known(small: Any) -> None:
+def test_displays_compute_nothing(small: Any) -> None:
     with patch.object(left_out_predictions, "left_out_predictions", side_effect=AssertionError):
-        shown = repr(small) + small._repr_html_() + make_pipeline(small)._repr_html_()
-        assert "Left-out rows" not in shown
+        assert repr(small) + small._repr_html_() + make_pipeline(small)._repr_html_()
         assert not NAMES & {name for name, _ in getmembers(small)}
-    text = f"{small.loo_score_:.3f}"
-    assert f" {text}</div>" in small._repr_html_()
+    assert np.isfinite(small.loo_score_)
     assert {name for name, _ in getmembers(small)} >= NAMES
 
 
