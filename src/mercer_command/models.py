@@ -307,7 +307,8 @@ def explain(model: TableModel, cells: Cells, given: Explain) -> Trial:
         missing = {name: (model["reader"].missing or {}).get(name, [])}
         typed, _ = recognize_columns(frame[[name]], {name: choice}, missing=missing)
         known = typed[name].notna().to_numpy()
-        frame, y = frame[known], _target(typed.loc[known, [name]], model, role)
+        if known.any():
+            frame, y = frame[known], _target(typed.loc[known, [name]], model, role)
     X = model["reader"].transform(frame)
     rows, chosen, told = _unseen(model, X)
     X, y = X.iloc[chosen], None if y is None else y[chosen]

@@ -43,12 +43,15 @@ class TableRows:
         The rows of Parquet files, or of a text file.
     kept : tuple of str
         Names of the columns that are copied to the predictions.
+    notes : tuple of str
+        Notes on unusual properties of the file.
     """
 
     names: tuple[str, ...]
     n_rows: int
     parts: ParquetSource | pd.DataFrame
     kept: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def map(
         self, function: Callable[[pd.DataFrame], Result], client: Client | None
@@ -91,13 +94,13 @@ def rows_to_predict(
     InputError
         If the table cannot be read, has no rows, or lacks columns of the model.
     """
-    frame, names = None, tuple[str, ...]()
+    frame, names, notes = None, tuple[str, ...](), tuple[str, ...]()
     if table.exists() and is_parquet(table):
         names = tuple(parquet_source(table).column_names)
     # Columns of a range that pandas uses as the index are not stored in a file.
     if not table.is_dir() and not {*model.feature_names_in_} <= {*names}:
-        frame = read_cells(table, header=header).frame
-        names = tuple(frame.columns)
+        cells = read_cells(table, header=header)
+        frame, notes, names = cells.frame, cells.notes, tuple(cells.frame.columns)
     kept = tuple(name.strip() for name in (keep or "").split(",") if name.strip())
     if absent := [name for name in kept if name not in names]:
         raise InputError(
@@ -106,7 +109,7 @@ def rows_to_predict(
         )
     columns = list(dict.fromkeys([*needed_columns(model, names), *kept]))
     if frame is not None:
-        return TableRows(names, len(frame), frame[columns], kept)
+        return TableRows(names, len(frame), frame[columns], kept, notes)
     source = parquet_source(table, columns=columns)
     n_rows = source.count_rows()
     if n_rows == 0:

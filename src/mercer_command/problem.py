@@ -375,7 +375,7 @@ def read_split(path: Path, n_rows: int) -> Array:
     InputError
         If the file has a different number of lines, or other cells.
     """
-    frame = read_cells(path).frame
+    frame = read_cells(path, keeps_empty=True).frame
     if len(frame) != n_rows:
         raise InputError(
             f"{path} has {counted(len(frame), 'line')}, and the table {counted(n_rows, 'row')}"

@@ -132,11 +132,9 @@ def _coverage(trial: Trial, report: ModelReport) -> Section:
     if unit == "size" and found.bins[0].value == 0.0:
         n_empty = found.bins[0].count
         parts.append(
-            Text(
-                f"{'1 set is' if n_empty == 1 else f'{n_empty:,} sets are'} empty, where the model "
-                f"is least sure: with a smaller share of errors than {1.0 - found.asked:.0%}, it "
-                "does not need all sets to hold a class."
-            )
+            f"{'1 set is' if n_empty == 1 else f'{n_empty:,} sets are'} empty, where the model "
+            f"is least sure: with a smaller share of errors than {1.0 - found.asked:.0%}, it does "
+            "not need all sets to hold a class"
         )
     return Section(f"{title} by {unit}", parts)
 
@@ -157,7 +155,7 @@ def _checks(trial: Trial, report: ModelReport, *, warned: bool) -> Section:
     clean = [one.code for one in report.checks if not one.sentences and one.code != "constant"]
     if clean:
         parts.append(f"nothing found by the checks of: {', '.join(clean)}")
-    parts += [Text(f"{text}.") for text in report.remarks]
+    parts += [str(text) for text in report.remarks]
     return Section("Checks", parts)
 
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -25,7 +26,9 @@ COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 """Suffixes of compressed files; only the first is written."""
 
 
-def read_text_table(path: Path, *, header: bool = True) -> tuple[pd.DataFrame, TextFormat]:
+def read_text_table(
+    path: Path, *, header: bool = True, keeps_empty: bool = False
+) -> tuple[pd.DataFrame, TextFormat]:
     """Read the cells of a text file as text, without interpreting them.
 
     Parameters
@@ -34,6 +37,8 @@ def read_text_table(path: Path, *, header: bool = True) -> tuple[pd.DataFrame, T
         File, which is decompressed if its suffix is one of `COMPRESSED`.
     header : bool, default=True
         Whether the first line holds the names of the columns.
+    keeps_empty : bool, default=False
+        Whether empty lines at the end are rows.
 
     Returns
     -------
@@ -49,6 +54,27 @@ def read_text_table(path: Path, *, header: bool = True) -> tuple[pd.DataFrame, T
         If it cannot be decompressed.
     """
     content, found = recognized_text(path, header=header)
+    frame = _frame(path, content, found)
+    if frame.shape[1] == 1:  # An empty line is an empty cell.
+        frame = _frame(path, content, found, skip_blank_lines=False)
+    if found.is_short:
+        frame = frame.reset_index(names=ROW_NAME)
+    # Cells that short lines lack are read as empty.
+    frame = frame.fillna("")
+    names = frame.columns.str.strip()
+    frame.columns = names if names.is_unique else frame.columns
+    if keeps_empty or frame.empty or any(frame.iloc[-1]) or not frame.any(axis=None):
+        return frame, found
+    # Spreadsheets pad empty lines with separators.
+    n_filled = int(np.flatnonzero(frame.map(bool).any(axis="columns"))[-1]) + 1
+    n_empty = len(frame) - n_filled
+    told = "line is empty and is" if n_empty == 1 else f"{n_empty} lines are empty and are"
+    notes = (*found.notes, f"the last {told} left out")
+    return frame[:n_filled], replace(found, notes=notes)
+
+
+def _frame(path: Path, content: bytes, found: TextFormat, **options: Any) -> pd.DataFrame:
+    """Return the cells of a text file of a known format as text."""
     with catch_warnings():
         # Otherwise, cells beyond the header would be dropped with a warning.
         simplefilter("error", pd.errors.ParserWarning)
@@ -56,6 +82,7 @@ def read_text_table(path: Path, *, header: bool = True) -> tuple[pd.DataFrame, T
             frame = pd.read_csv(
                 BytesIO(content),
                 **found.arguments,
+                **options,
                 index_col=None if found.is_short else False,
                 dtype=str,
                 na_filter=False,
@@ -68,20 +95,7 @@ def read_text_table(path: Path, *, header: bool = True) -> tuple[pd.DataFrame, T
             raise InputError(f"{path} has lines of more cells than its header") from None
         except pd.errors.ParserError as error:
             raise InputError(_plain(error)) from error
-    if found.is_short:
-        frame = frame.reset_index(names=ROW_NAME)
-    # Cells that short lines lack are read as empty.
-    frame = frame.fillna("")
-    names = frame.columns.str.strip()
-    frame.columns = names if names.is_unique else frame.columns
-    if frame.empty or any(frame.iloc[-1]) or not frame.any(axis=None):
-        return frame, found
-    # Spreadsheets pad empty lines with separators.
-    n_filled = int(np.flatnonzero(frame.ne("").any(axis="columns"))[-1]) + 1
-    n_empty = len(frame) - n_filled
-    told = "line is empty and is" if n_empty == 1 else f"{n_empty} lines are empty and are"
-    notes = (*found.notes, f"the last {told} left out")
-    return frame[:n_filled], replace(found, notes=notes)
+    return frame
 
 
 def _plain(error: pd.errors.ParserError) -> str:
@@ -113,7 +127,7 @@ class Cells:
     notes: tuple[str, ...] = ()
 
 
-def read_cells(path: Path, *, header: bool = True) -> Cells:
+def read_cells(path: Path, *, header: bool = True, keeps_empty: bool = False) -> Cells:
     """Read a text file, which may be compressed, or a Parquet file, depending on the suffix.
 
     Parameters
@@ -122,6 +136,8 @@ def read_cells(path: Path, *, header: bool = True) -> Cells:
         `-` for text on the standard input.
     header : bool, default=True
         Whether the first line of a text file holds the names of the columns.
+    keeps_empty : bool, default=False
+        Whether empty lines at the end of a text file are rows.
 
     Raises
     ------
@@ -140,7 +156,7 @@ def read_cells(path: Path, *, header: bool = True) -> Cells:
         if is_file and is_parquet(path):
             cells = Cells(with_named_index(_read_parquet(path)).reset_index(drop=True))
         else:
-            frame, found = read_text_table(path, header=header)
+            frame, found = read_text_table(path, header=header, keeps_empty=keeps_empty)
             cells = Cells(frame, found.separator, found.notes)
     if cells.frame.empty:
         raise InputError(f"the table {path} has no rows")

@@ -136,6 +136,10 @@ def _decompressed(file: BinaryIO, suffix: str) -> Any:
     return openers[suffix](file) if suffix in openers else file
 
 
+_DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
+"""Errors of damaged compressed files."""
+
+
 def _content(path: Path) -> bytes:
     """Return the bytes of a file, decompressed by its suffix, or of the standard input."""
     if path == STANDARD_INPUT:
@@ -147,7 +151,7 @@ def _content(path: Path) -> bytes:
             while part := stream.read(2**20):
                 content.write(part)
                 check_swelling(content.tell(), file.tell())
-    except (zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError) as error:
+    except (*_DAMAGED, RuntimeError) as error:
         raise InputError(f"the compressed file is damaged or encrypted ({error})") from error
     return content.getvalue()
 

@@ -170,3 +170,12 @@ def test_absent_columns_are_suggested(run: Run, model: str) -> None:
     assert "lacks columns of the model: 'flag' (did you mean 'Flag'?)" in told
     told = error_line("predict", model, "table.csv", "--out", "p.csv", "--keep", "knd")
     assert "--keep names 'knd' (did you mean 'kind'?)" in told
+
+
+def test_empty_lines_are_predicted_or_named(run: Run) -> None:
+    rows = class_table().drop(columns="kind")[:3]
+    text = rows.to_csv(index=False) + "," * (rows.shape[1] - 1) + "\n"
+    Path("new.csv").write_text(text, encoding="utf-8")
+    result = run("predict m.skops new.csv --out p.csv")
+    assert "the last line is empty and is left out" in " ".join(result.stderr.split())
+    assert len(pd.read_csv("p.csv")) == 3

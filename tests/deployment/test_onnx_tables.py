@@ -210,6 +210,13 @@ def skrub_model() -> Any:
     return make_pipeline(encoder, SimpleImputer(add_indicator=True), last)
 
 
+def test_a_table_of_one_column_of_text() -> None:
+    frame = pd.DataFrame({"color": np.tile(["red", "green", "blue"], N // 3 + 1)[:N]})
+    model = make_pipeline(table_encoder(), TwoStageRegressor(UniformCombination([Gaussian(2.0)])))
+    model.fit(frame, responses(X))
+    compared(model, to_onnx(model, frame, dtype="float64"), frame, 1e-9)
+
+
 class TestTablesOfSkrub:
     def test_numbers_and_categories(self, skrub_model: Any) -> None:
         """Missing, unknown, infinite, rare and constant values; columns that are left out."""

@@ -266,3 +266,73 @@ def test_saved_encoders_hold_arrays(tmp_path: Any) -> None:
     np.testing.assert_array_equal(
         pickle.loads(pickle.dumps(model)).predict(frame), model.predict(frame)
     )
+
+
+class TestDatesAtPrediction:
+    TIMES = pd.date_range("2020", periods=60, freq="37h", tz="Europe/Berlin")
+    FRAME = pd.DataFrame({"size": np.sin(np.arange(60.0)), "at": TIMES, "took": TIMES - TIMES[0]})
+    encoder = table_encoder().fit(FRAME)
+
+    @pytest.mark.parametrize("zone", ["Europe/Berlin", "UTC"])
+    def test_text_of_a_file_is_read_as_the_dates_that_it_was(self, zone: str) -> None:
+        at = self.TIMES.tz_convert(zone).astype(str)
+        written = self.FRAME.assign(at=at, took=self.FRAME["took"].astype(str))
+        np.testing.assert_array_equal(
+            self.encoder.transform(written), self.encoder.transform(self.FRAME)
+        )
+
+    @pytest.mark.parametrize("value", [True, 5, "abc"])
+    def test_what_is_no_date_is_refused(self, value: object) -> None:
+        with pytest.raises(ValueError, match=r"hold neither dates nor durations.*: at"):
+            self.encoder.transform(self.FRAME.assign(at=value))
+
+    def test_text_without_the_zone_is_refused(self) -> None:
+        written = self.TIMES.tz_localize(None).astype(str)
+        with pytest.raises(ValueError, match="'at' have no time zone"):
+            self.encoder.transform(self.FRAME.assign(at=written))
+
+    def test_one_row_may_lack_them(self) -> None:
+        found = self.encoder.transform(pd.DataFrame({"size": [1.0], "at": np.nan, "took": np.nan}))
+        assert np.isfinite(found).all()
+
+    def test_periods_begin_at_a_date(self) -> None:
+        months = pd.period_range("2010-01", periods=60, freq="M")
+        frame = pd.DataFrame({"size": np.sin(np.arange(60.0)), "month": months})
+        dates = frame.assign(month=months.to_timestamp())
+        np.testing.assert_array_equal(
+            table_encoder().fit_transform(frame), table_encoder().fit_transform(dates)
+        )
+
+
+@pytest.mark.parametrize("settings", [{"numeric": "drop"}, {"numeric": "passthrough"}])
+def test_numbers_are_dropped_or_kept_as_they_are(settings: dict[str, Any]) -> None:
+    frame = pd.DataFrame({"size": np.sin(np.arange(30.0)), "color": ["red", "blue", None] * 10})
+    encoder = table_encoder().set_params(**settings)
+    found = encoder.fit_transform(frame)
+    assert len(encoder.get_feature_names_out()) == found.shape[1]
+    if settings["numeric"] == "drop":
+        assert found.shape[1] == 3
+    else:
+        np.testing.assert_array_equal(found[:, 0], frame["size"])
+
+
+def test_columns_that_skrub_drops_have_no_outputs(tmp_path: Any) -> None:
+    pytest.importorskip("skops.io")
+    frame = pd.DataFrame({"size": np.sin(np.arange(30.0)), "color": ["red", None, None] * 10})
+    encoder = table_encoder().set_params(drop_null_fraction=0.5)
+    assert encoder.fit_transform(frame).shape == (30, 1)
+    assert encoder.get_feature_names_out().tolist() == ["size"]
+    without = table_encoder().set_params(specific_transformers=[("drop", ["size"])]).fit(frame)
+    mercer.save(without, tmp_path / "encoder.skops")
+    loaded = mercer.load(tmp_path / "encoder.skops")
+    np.testing.assert_array_equal(loaded.transform(frame), without.transform(frame))
+
+
+def test_encoders_of_constant_columns_are_saved(tmp_path: Any) -> None:
+    pytest.importorskip("skops.io")
+    constant = {"one": 1.0, "day": pd.Timestamp("2020-01-01")}
+    frame = pd.DataFrame({"size": np.sin(np.arange(30.0))}).assign(**constant)
+    encoder = table_encoder().fit(frame)
+    mercer.save(encoder, tmp_path / "encoder.skops")
+    loaded = mercer.load(tmp_path / "encoder.skops")
+    np.testing.assert_array_equal(loaded.transform(frame), encoder.transform(frame))

@@ -23,6 +23,9 @@ _MAY_LACK_VALUES = frozenset(
 columns, thresholds that only missing values exceed, scores of failed fits, and left-out predictions
 of rows that no fold holds out."""
 
+_MAY_BE_INFINITE = frozenset({"scale_"})
+"""Names of arrays that may hold positive infinity: scales of constant columns, which divide."""
+
 _MAX_PARTS = 3_000_000
 """Values that lists and dictionaries may hold, counted for each name by which they are stored."""
 
@@ -103,7 +106,10 @@ def _contents(name: str, found: Any) -> Collection[tuple[str, Any]]:
 
 
 def _check_array(name: str, array: Array) -> None:
-    if array.dtype.kind == "f" and name not in _MAY_LACK_VALUES and not np.isfinite(array).all():
+    finite = np.isfinite(array) if array.dtype.kind == "f" else np.True_
+    if name in _MAY_BE_INFINITE:
+        finite |= array == np.inf
+    if name not in _MAY_LACK_VALUES and not finite.all():
         raise ValueError(f"values of {name[:40]!r} in it are missing or infinite")
     if array.dtype.kind == "U":  # An array of code points.
         codes = array.ravel().view(f"{array.dtype.byteorder}u4")

@@ -40,7 +40,7 @@ _SKRUB_MODULES = frozenset(
         *("_apply_to_each_col", "_check_input", "_clean_categories", "_clean_null_strings"),
         *("_datetime_encoder", "_drop_uninformative", "_duration_to_float", "_squashing_scaler"),
         *("_string_encoder", "_table_vectorizer", "_to_categorical", "_to_datetime", "_to_float"),
-        *("_to_str", "selectors._base"),
+        *("_to_str", "_select_cols", "selectors._base"),
     )
 )
 """Modules of skrub whose transformers and selectors are trusted. Some others load language models,

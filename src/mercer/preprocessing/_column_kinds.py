@@ -192,16 +192,27 @@ def as_days(X: Features) -> Array:
     ValueError
         If columns hold no dates, durations or times of day; the message names the columns.
     """
-    days, other = [], []
-    for name, column in named_columns(X):
-        if kind_of(column) in ("date", "empty"):
-            days.append(days_of(column))
-        else:
-            other.append(str(name))
+    check_dates(X)
+    return np.column_stack([days_of(column) for _, column in named_columns(X)])
+
+
+def check_dates(X: Features) -> None:
+    """Check that columns hold dates, durations or times of day, or are empty.
+
+    Parameters
+    ----------
+    X : data frame or ndarray of shape (n_samples, n_features)
+
+    Raises
+    ------
+    ValueError
+        If columns hold other cells; the message names the columns.
+    """
+    columns = named_columns(X)
+    other = [str(name) for name, own in columns if kind_of(own) not in ("date", "empty")]
     if other:
         named = ", ".join(other)
         raise ValueError(f"Columns hold neither dates nor durations, which are needed: {named}.")
-    return np.column_stack(days)
 
 
 def as_categories(X: Features) -> Array:
@@ -250,8 +261,10 @@ def plain_column(column: Features) -> Features:
     -------
     Series or ndarray of shape (n_samples,)
         For text, dictionaries, times of day and lists of Arrow: text, a categorical dtype or
-        objects. Otherwise the column itself.
+        objects. For periods of pandas, the time at which each begins. Otherwise the column itself.
     """
+    if str(column.dtype).startswith("period["):
+        return column.dt.to_timestamp()
     if getattr(column.dtype, "pyarrow_dtype", None) is None or column.dtype.kind in "biufmM":
         return column
     plain = column.array.__arrow_array__().to_pandas()
@@ -329,6 +342,8 @@ def days_of(column: Features) -> Array:
     column : Series or ndarray of shape (n_samples,)
     """
     values = _values(column)
+    if values.dtype.kind == "f":  # All are missing.
+        return np.full(len(values), np.nan)
     if values.dtype.kind == "O":
         missing = is_missing(values)
         values = values.copy()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -193,17 +194,48 @@ class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         if not self.columns_:
             return X
-        texts, found = _texts_of(X), dict[str, Array]()
-        for name, read_as, notation in self.columns_:
-            if name not in texts or not is_text(texts[name]):
-                continue
-            values, odd = parse_cells(texts[name], CellReading(read_as, notation))
-            found[name] = values.to_numpy()
-            if len(odd):
-                named = ", ".join(repr(cell) for cell in odd.drop_duplicates()[:4])
-                told = f"{len(odd)} cells of column {name!r} are no {read_as}s and count as missing"
-                warnings.warn(f"{told}: {named}", UserWarning, stacklevel=2)
-        return _replaced(X, found)
+        known = {name: CellReading(kind, notation) for name, kind, notation in self.columns_}
+        return _parsed(X, _texts_of(X), known)
+
+
+def with_dates_read(X: Features, columns: list[Any]) -> Features:
+    """Parse text in columns that held dates or durations in the training rows.
+
+    A file holds as text what a data frame holds as dates.
+
+    Parameters
+    ----------
+    X : data frame or ndarray of shape (n_samples, n_features)
+    columns : list of str or list of int
+
+    Returns
+    -------
+    data frame or ndarray of shape (n_samples, n_features)
+    """
+    texts = _texts_of(X)
+    some = {name: texts[name] for name in columns if name in texts and is_text(texts[name])}
+    read = cell_readings(some) if some else {}
+    dates = {k: one for k, one in read.items() if one.read_as in ("date", "time", "duration")}
+    return _parsed(X, texts, dates) if dates else X
+
+
+def _parsed(
+    X: Features,
+    texts: pd.DataFrame | dict[str, pd.Series[str]],
+    readings: Mapping[str, CellReading],
+) -> Features:
+    """Return a data frame with columns of text parsed, with warnings of cells that are odd."""
+    found = dict[str, Array]()
+    for name, reading in readings.items():
+        if name not in texts or not is_text(texts[name]):
+            continue
+        values, odd = parse_cells(texts[name], reading)
+        found[name] = values.to_numpy()
+        if len(odd):
+            named = ", ".join(repr(cell) for cell in odd.drop_duplicates()[:4])
+            told = f"{len(odd)} cells of column {name!r} are no {reading.read_as}s"
+            warnings.warn(f"{told} and count as missing: {named}", UserWarning, stacklevel=3)
+    return _replaced(X, found)
 
 
 def _texts_of(X: Table) -> pd.DataFrame | dict[str, pd.Series[str]]:

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._data.types import Array, Features, PerSample
-from mercer.preprocessing._column_kinds import named_columns
+from mercer.preprocessing._column_kinds import check_dates, named_columns
 from mercer.preprocessing._time_zones import check_zones, local_days, zones_of
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class LocalDates(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         import pandas as pd
 
         check_is_fitted(self)
+        check_dates(X)
         check_zones(X, self.zones_)
         columns = [column for _, column in named_columns(X)]
         days = [local_days(*pair) for pair in zip(columns, self.zones_, strict=True)]

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 from sklearn.base import clone
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted, validate_data
 from skrub import TableVectorizer
 
@@ -19,7 +20,13 @@ from mercer.preprocessing._column_kinds import (
     is_duration,
     named_columns,
 )
-from mercer.preprocessing._column_reader import ColumnReader, Columns, taken, used_columns
+from mercer.preprocessing._column_reader import (
+    ColumnReader,
+    Columns,
+    taken,
+    used_columns,
+    with_dates_read,
+)
 from mercer.preprocessing._encoded_columns import encoded_columns
 from mercer.preprocessing._local_dates import LocalDates
 
@@ -36,7 +43,8 @@ class TableEncoder(TableVectorizer):
 
     skrub gets columns of dates without a time zone and of categories, which it reads as they are,
     and encodes each by itself. Numbers are encoded at once and in double precision, where skrub
-    would take one column after the other, in single precision.
+    would take one column after the other, in single precision. Parameters by which skrub drops
+    columns, such as `drop_if_constant`, act on the other columns.
 
     Attributes
     ----------
@@ -87,7 +95,11 @@ class TableEncoder(TableVectorizer):
         self.dates_ = LocalDates().fit(taken(read, dates)) if dates else None
         numbers, others = self._typed(read)
         super().fit_transform(others, y)
-        self.numbers_ = clone(self.numeric).fit(numbers, y) if numbers.shape[1] else None
+        self.numbers_ = None
+        if numbers.shape[1] and self.numeric != "drop":
+            unchanged = FunctionTransformer(feature_names_out="one-to-one")
+            encoder = unchanged if self.numeric == "passthrough" else clone(self.numeric)
+            self.numbers_ = encoder.fit(numbers, y)
         self._name_outputs()
         validate_data(self, X, skip_check_array=True)
         return self._encoded(numbers, others)
@@ -115,7 +127,9 @@ class TableEncoder(TableVectorizer):
         if not hasattr(X, "columns"):
             X = np.asarray(X)
             validate_data(self, X, reset=False, skip_check_array=True)
-        return self._encoded(*self._typed(self.reader_.transform(X)))
+        dates = [*self.columns_["date"], *self.columns_["duration"]]
+        read = with_dates_read(self.reader_.transform(X), dates)
+        return self._encoded(*self._typed(read))
 
     def _typed(self, read: Features) -> tuple[Array, pd.DataFrame]:
         """Return the numbers, and the other columns as dates and categories."""
@@ -157,7 +171,8 @@ class TableEncoder(TableVectorizer):
             for output, source in zip(self.all_outputs_, sources, strict=True):
                 found[numbers[source]].append(output)
         for name, outputs in self.input_to_outputs_.items():
-            found[name] = [_unlike(output, self.all_outputs_) for output in outputs]
+            kept = outputs if name in self.transformers_ else []
+            found[name] = [_unlike(output, self.all_outputs_) for output in kept]
             self.all_outputs_ += found[name]
         self.input_to_outputs_ = found
         self.output_to_input_ = {out: name for name, outs in found.items() for out in outs}
@@ -165,7 +180,9 @@ class TableEncoder(TableVectorizer):
         self.column_to_kind_ |= dict.fromkeys(numbers, "numeric")
 
     def _encoded(self, numbers: Array, others: pd.DataFrame) -> Array:
-        parts = [numbers if self.numbers_ is None else np.asarray(self.numbers_.transform(numbers))]
+        parts = [np.empty((len(numbers), 0))]
+        if self.numbers_ is not None:
+            parts = [np.asarray(self.numbers_.transform(numbers))]
         for name, transformer in self.transformers_.items():
             if self.input_to_outputs_[name]:
                 found = np.asarray(transformer.transform(others[[name]]), dtype=parts[0].dtype)

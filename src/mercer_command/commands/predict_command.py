@@ -24,5 +24,5 @@ def run(given: options.Predict) -> None:
             found = predictions.predict_file(
                 model, rows, given.out, coverage, bar, n_reasons=given.why or 0, client=client
             )
-    output.print_notes([*notes, *found])
+    output.print_notes([*rows.notes, *notes, *found])
     output.print_line(f"{counted(rows.n_rows, 'prediction')} in {given.out}")

@@ -19,7 +19,7 @@ def _table(step: TableEncoder, columns: Columns) -> Columns:
     for kind in ("date", "duration", "text"):
         if named := ", ".join(map(repr, step.columns_[kind])):
             raise TypeError(f"Columns of {kind}s have no operators in ONNX: {named}.")
-    if len(columns) == 1:
+    if len(columns) == 1 and columns[0].shape[1] > 1:
         columns = [columns[0].take([place]) for place in range(step.n_features_in_)]
     names = getattr(step, "feature_names_in_", [f"x{z}" for z in range(step.n_features_in_)])
     known = dict(zip(names, columns, strict=True))
