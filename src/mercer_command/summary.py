@@ -142,8 +142,10 @@ def _beside(best: Any, own: Any, name: str) -> str:
     if sign * best.scores[name].value < sign * own.scores[name].value:
         return ""
     word = "higher" if name in HIGH_IS_GOOD else "lower"
-    if is_clearly_better(best):
-        return f", clearly {word} than the model's"
+    if is_clearly_better(best):  # By squared errors.
+        if name in ("rmse", "r2"):
+            return f", clearly {word} than the model's"
+        return f", {word} than the model's, and a clearly smaller squared error"
     return f", {word} than the model's; the difference could be chance"
 
 

@@ -48,11 +48,12 @@ def shapley_values(
     r"""Explain predictions by the contribution of each column.
 
     The contributions of the columns to a prediction and the base value, which is the mean
-    prediction for background rows, sum to the prediction. They are interventional Shapley values,
-    and exact for most kernels (see Notes). The value of a set S of columns is the mean prediction
-    for background rows that take the explained row's values in S. The Shapley value of a column is
-    the change of this mean when the column is added to the set, averaged over all orders in which
-    columns may be added.
+    prediction for background rows, sum to the prediction. Stacks shrink predictions far from all
+    training rows, which `ShapleyValues.shrinkage` adds to the sum. The contributions are
+    interventional Shapley values, and exact for most kernels (see Notes). The value of a set S of
+    columns is the mean prediction for background rows that take the explained row's values in S.
+    The Shapley value of a column is the change of this mean when the column is added to the set,
+    averaged over all orders in which columns may be added.
 
     For regressors, the response is explained. For two classes, the log-odds are explained, and for
     more classes, the scores whose softmax gives the probabilities. For `BayesianMKLClassifier`, the
