@@ -230,6 +230,7 @@ class Tensor(NDArrayOperatorsMixin):
 
 def joined(tensors: list[Tensor]) -> Traced:
     """Return the columns of all tensors."""
+    tensors = [tensor for tensor in tensors if tensor.shape[1]] or tensors[:1]
     if len(tensors) == 1:
         return tensors[0]
     shape = (1, sum(tensor.shape[1] for tensor in tensors))
