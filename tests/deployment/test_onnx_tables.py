@@ -301,8 +301,8 @@ class TestStepsWithoutOperators:
             "    except RuntimeError as error:\n"
             "        print(error)\n"
         )
-        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-        assert found.stdout.count("Unable to find alias") == 2, found.stderr
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+        assert done.stdout.count(b"Unable to find alias") == 2
 
     def test_dates_and_text(self) -> None:
         days = pd.to_datetime("2024-01-01") + pd.to_timedelta(np.arange(N), unit="D")
