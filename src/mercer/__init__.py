@@ -1,7 +1,8 @@
 """Predict, explain and select with kernels that are learned from data."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from mercer._data.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from mercer._blocks.parquet_source import ParquetSource
@@ -134,16 +135,4 @@ _PACKAGES = (
 if not TYPE_CHECKING:
     # Type checkers read the imports above, and can thus report names that do not exist.
 
-    def __getattr__(name: str) -> object:
-        """Import a name on first access, so that `import mercer` takes almost no time."""
-        if name in _PACKAGES:
-            return import_module(f"mercer.{name}")
-        for module, names in _MODULES.items():
-            if name in names.split():
-                value = getattr(import_module(module), name)
-                globals()[name] = value
-                return value
-        raise AttributeError(f"module 'mercer' has no attribute {name!r}")
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__, *_PACKAGES})
+    __getattr__, __dir__ = lazy_names(globals(), _MODULES, _PACKAGES)

@@ -118,6 +118,6 @@ def _check_plot(found: PartialDependence, kind: str) -> None:
 
 
 def _deciles(data: Array) -> Array:
-    """Return the deciles of known numbers or dates, each of which is a value of the column."""
+    """Return the deciles of known numbers or dates, as values that occur in the column."""
     known = np.sort(data[~np.isnat(data) if data.dtype.kind == "M" else ~np.isnan(data)])
     return np.asarray(known[(np.arange(1, 10) * (len(known) - 1)) // 10])

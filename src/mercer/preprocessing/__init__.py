@@ -1,7 +1,8 @@
 """Turn tables of mixed types into numbers on which kernels work well."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from mercer._data.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from mercer.preprocessing._column_encoder import column_encoder
@@ -58,16 +59,5 @@ _MODULES = {
 """The names that each module defines; a module is imported on first access to one of them."""
 
 if not TYPE_CHECKING:
-    # Type checkers read the imports above.
-
-    def __getattr__(name: str) -> object:
-        """Import a name on first access: reading of columns does not need scikit-learn."""
-        for module, names in _MODULES.items():
-            if name in names.split():
-                value = getattr(import_module(module), name)
-                globals()[name] = value
-                return value
-        raise AttributeError(f"module 'mercer.preprocessing' has no attribute {name!r}")
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+    # Type checkers read the imports above. Reading of columns does not need scikit-learn.
+    __getattr__, __dir__ = lazy_names(globals(), _MODULES)

@@ -110,8 +110,8 @@ class TableEncoder(TableVectorizer):
         Parameters
         ----------
         X : data frame or ndarray of shape (n_samples, n_features)
-            A data frame may have other columns and another order of columns than that of the fit,
-            and may lack columns that are not used.
+            A data frame may have further columns and another order of columns than in the fit, and
+            may lack columns that are not used.
 
         Returns
         -------
