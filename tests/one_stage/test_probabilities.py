@@ -1,6 +1,8 @@
 """Probabilities of machines come from values of held-out samples."""
 
+import pickle
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 from mercer import L1SVM, ContinuousMKLClassifier, MKLClassifier
+from mercer._data.types import Array
 from mercer._gram.samples import Samples
 from mercer._search.weights.rotated_samples import rotated_samples
 from mercer.kernels import Gaussian, Linear
@@ -51,6 +54,36 @@ def test_probabilities_are_close_to_the_true_ones(model: Any) -> None:
     y = rng.uniform(size=500) < true
     found = model.fit(X[:300], y[:300]).predict_proba(X[300:])[:, 1]
     assert np.abs(found - true[300:]).mean() < 0.1
+
+
+def test_machines_are_held_out_only_for_probabilities() -> None:
+    X, y = make_blobs(80, centers=2, cluster_std=3.0, random_state=0)
+    model, n_fitted = MKLClassifier([Gaussian(4.0)]), list[int]()
+
+    def held_out(self: Problems, gram: Array, train: Array, test: Array) -> Array:
+        n_fitted.append(len(train))
+        return of_problems(self, gram, train, test)
+
+    of_problems = Problems.held_out
+    with patch.object(Problems, "held_out", held_out):
+        copied = pickle.loads(pickle.dumps(model.fit(X, y)))
+        model.predict(X)
+        assert not n_fitted
+        probabilities = model.predict_proba(X)
+        assert n_fitted == [64] * 5
+        model.predict_set(X)
+        assert len(n_fitted) == 5
+    assert_array_equal(copied.predict_proba(X), probabilities)
+
+
+def test_probabilities_are_those_of_the_learned_gram_matrix() -> None:
+    X, y = make_blobs(80, centers=3, cluster_std=3.0, random_state=0)
+    weights = np.random.default_rng(0).integers(1, 4, 80).astype(float)
+    kernels = [Gaussian(4.0), Gaussian(20.0)]
+    own = MKLClassifier(kernels).fit(X, y, weights).predict_proba(X)
+    stack = np.stack([kernel(X) for kernel in kernels], axis=-1)
+    given = MKLClassifier("precomputed").fit(stack, y, weights).predict_proba(stack)
+    assert_allclose(own, given, atol=1e-6)
 
 
 @pytest.mark.parametrize("intercept", [True, False])

@@ -35,10 +35,10 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = Tr
         The file, which is replaced if it exists, but only by a complete and checked file. If the
         model is refused, the disk is full or the process is killed, the old file remains.
     complete : bool, default=True
-        Whether to compute the left-out predictions of stacks before saving, if they have not been
-        computed yet. This takes one to four times as long as the fit. Without these predictions, a
+        Whether to compute left-out predictions before saving, if they have not been computed yet.
+        For stacks, this takes one to four times as long as the fit. Without these predictions, a
         loaded stack has no `loo_predictions_`, `loo_score_`, intervals or prediction sets, and a
-        regressor cannot be updated.
+        regressor cannot be updated; an `MKLClassifier` has no probabilities and prediction sets.
 
     Raises
     ------
@@ -66,15 +66,15 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = Tr
     """
     from skops.io import dumps
 
-    from mercer._estimators.stacking.left_out_predictions import LeftOutPredictions, without_fits
+    from mercer._model_selection.deferred import Deferred, without_inputs
 
     check_bool("complete", complete)
     for found in [one for _, one in objects_in(model)]:
-        if complete and isinstance(found, LeftOutPredictions):
+        if complete and isinstance(found, Deferred):
             found()
         elif isinstance(found, np.ndarray) and found.dtype == object and found.ndim != 1:
             _check_shape(found)
-    with without_fits():
+    with without_inputs():
         content = dumps(model)
     with replacing(Path(path)) as temporary:
         _write_compactly(content, temporary)

@@ -50,8 +50,8 @@ _CLASSES = frozenset(
     {
         "mercer._data.weights.SampleWeights",
         "mercer._data.weights.UnitWeights",
-        "mercer._estimators.stacking.left_out_predictions.LeftOutPredictions",
         "mercer._estimators.stacking.table_views.TableViews",
+        "mercer._model_selection.deferred.Deferred",
         "mercer_command.logarithms.LogarithmicStack",
         "mercer_command.table_model.TableModel",
         "mercer_command.table_reader.ColumnEncoder",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -54,8 +55,11 @@ class Target:
     codes : ndarray of int of shape (n_samples,), or None
         Index of each sample's class in `classes`.
     weights : SampleWeights
-    groups, ranks : ndarray of int of shape (n_samples,), or None
+    groups : ndarray of int of shape (n_samples,), or None
         See :class:`mercer._data.resampling.Resampling`.
+    ordered : (Sample, ndarray of int or None), or None
+        The samples that determine `ranks` when these are needed, and which of them have the target;
+        None if all have.
     """
 
     factor: Array
@@ -64,14 +68,23 @@ class Target:
     codes: Array | None
     weights: SampleWeights
     groups: Array | None = None
-    ranks: Array | None = None
+    ordered: tuple[Sample, Array | None] | None = None
 
     def take(self, rows: Array) -> Target:
         """Return the target of some of the samples; see :meth:`Sample.take`."""
-        every = (self.codes, self.groups, self.ranks)
-        codes, groups, ranks = (None if all is None else all[rows] for all in every)
-        weights = self.weights.take(rows)
-        return Target(self.factor[rows], self.signs, self.classes, codes, weights, groups, ranks)
+        codes, groups = (None if all is None else all[rows] for all in (self.codes, self.groups))
+        weights, ordered = self.weights.take(rows), self.ordered
+        if ordered is not None:
+            ordered = ordered[0], rows if ordered[1] is None else ordered[1][rows]
+        return Target(self.factor[rows], self.signs, self.classes, codes, weights, groups, ordered)
+
+    @cached_property
+    def ranks(self) -> Array | None:
+        """See :class:`mercer._data.resampling.Resampling`."""
+        if self.ordered is None:
+            return None
+        sample, rows = self.ordered
+        return sample.ranks if sample.ranks is None or rows is None else sample.ranks[rows]
 
     @property
     def resampling(self) -> Resampling:
@@ -181,7 +194,7 @@ def target_of(sample: Sample, task: Task, output_kernel: OutputKernelSource = No
     elif sample.weightless_y is not None:
         output_kernel = output_kernel_of_part(output_kernel, all_labels(sample), y)
     target = as_target(y, task, len(sample.weights), output_kernel, weights=sample.weights)
-    return replace(target, groups=sample.groups, ranks=sample.ranks)
+    return replace(target, groups=sample.groups, ordered=(sample, None))
 
 
 def check_output_kernel(output_kernel: Any) -> OutputKernel | None:

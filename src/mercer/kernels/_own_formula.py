@@ -73,6 +73,10 @@ class OwnFormula(BaseEstimator):
         raise NotImplementedError(f"{type(self).__name__} must implement contract.")
 
 
+_PLAIN = frozenset({bool, int, float, str})
+"""Types of values that are their own contents."""
+
+
 @singledispatch
 def content(value: object) -> Hashable:
     """Convert the contents of a kernel to a hashable object of types and exact values.
@@ -118,4 +122,5 @@ def _(value: slice) -> Hashable:
 @content.register(list)
 @content.register(tuple)
 def _(value: list[object] | tuple[object, ...]) -> Hashable:
-    return tuple(map(content, value))
+    # Lists of columns may be long, and are compared for each tile.
+    return tuple(value) if _PLAIN.issuperset(map(type, value)) else tuple(map(content, value))

@@ -1,5 +1,7 @@
 """Kernel machines that share a learned kernel: classifiers and regressors."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self
@@ -12,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.copies import with_copies
 from mercer._data.folds import N_FOLDS, evenly_spaced
+from mercer._data.labels import LabelSet
 from mercer._data.types import Array, Features, PerSample
 from mercer._data.validation import check_bool, check_choice, check_number, check_positive, warn
 from mercer._data.weights import SampleWeights
@@ -19,6 +22,7 @@ from mercer._estimators.fits import with_callbacks
 from mercer._estimators.kernel_estimator import TrainingData, new_samples
 from mercer._estimators.one_stage.base import Classifier, LearnedMachines, OneStage, Regressor
 from mercer._gram.expansion import KernelExpansion, Scale
+from mercer._gram.kernel_products import base_grams
 from mercer._gram.memory import check_rows_memory
 from mercer._gram.new_rows import validated_rows_of
 from mercer._gram.sample_expansion import expansion_at_samples
@@ -31,7 +35,8 @@ from mercer._model_selection.calibration import (
     label_factors,
     label_probabilities,
 )
-from mercer._model_selection.prediction_sets import PredictionSetMixin
+from mercer._model_selection.deferred import Deferred
+from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
 from mercer._search.targets import Target
 from mercer._search.weights.mkl import LearnedWeights
 from mercer._search.weights.rotated_samples import RotatedSamples
@@ -67,6 +72,57 @@ class FittedMachines(LearnedMachines):
         if self.rotated is None:
             return self.problems.held_out(self.machines.gram, train, test)
         return self.rotated.held_out(self.weights, self.problems, train, test)
+
+    def without_gram(self) -> FittedMachines:
+        """Return the machines without the learned Gram matrix, which needs much memory."""
+        return replace(self, machines=replace(self.machines, gram=np.empty((0, 0))))
+
+    def with_gram(self, data: TrainingData) -> FittedMachines:
+        """Return the machines with the learned Gram matrix of the training samples."""
+        if self.machines.gram.size or self.rotated is not None:
+            return self
+        grams = base_grams(
+            data.samples(len(self.kernels)), self.kernels, centered=self.problems.intercept
+        )
+        gram = grams.weighted_sum(self.weights)
+        return replace(self, machines=replace(self.machines, gram=gram))
+
+
+@dataclass(frozen=True)
+class HeldOutMachines:
+    """Machines of classes, and the data with which they are repeated without parts of the samples.
+
+    Attributes
+    ----------
+    data : TrainingData
+    target : Target
+    labels : LabelSet or None
+        The set of labels if samples have several; None otherwise.
+    learned : FittedMachines
+    seen : ndarray of bool of shape (n_classes,), or None
+        The classes that have samples of positive weight; None if all have.
+    """
+
+    data: TrainingData
+    target: Target
+    labels: LabelSet | None
+    learned: FittedMachines
+    seen: NDArray[np.bool_] | None
+
+    def computed(self) -> tuple[Calibration | list[Calibration], HeldOutProbabilities | None]:
+        """Fit calibrations to the decision values of held-out samples."""
+        learned, data, target = self.learned.with_gram(self.data), self.data, self.target
+        if self.labels is not None:
+            splits = target.resampling.folds(N_FOLDS, None, 0)
+            values = np.concatenate([learned.held_out(train, test) for train, test in splits])
+            rows = np.concatenate([test for _, test in splits])
+            known = self.labels.values(values), data.y[rows], data.weights.take(rows)
+            return fit_temperatures(*known), None
+        assert target.codes is not None
+        problem = target.codes, target.weights, target.resampling
+        calibration, held_out = held_out_temperature(learned.held_out, *problem)
+        held_out = replace(held_out, numbers=data.numbers[held_out.numbers])
+        return calibration, held_out.of_all(self.seen)
 
 
 class KernelMachines(OneStage):
@@ -141,7 +197,7 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
     """Base class of classifiers, with one machine for two classes, or one per class or label."""
 
     C: float
-    temperature_: Calibration | list[Calibration]
+    _later: Deferred[tuple[Calibration | list[Calibration], HeldOutProbabilities | None]]
 
     def _loss(self) -> Loss:
         if isinstance(self.loss, Loss):
@@ -193,26 +249,29 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
 
     def _store(self, data: TrainingData, target: Target, learned: FittedMachines) -> None:
         super()._store(data, target, learned)
-        if self._labels is not None:
-            self._calibrate_labels(data, target, learned)
-            return
-        assert target.codes is not None
-        problem = target.codes, target.weights, target.resampling
-        found = held_out_temperature(learned.held_out, *problem)
-        self.temperature_, held_out = found
-        held_out = replace(held_out, numbers=data.numbers[held_out.numbers])
-        self._held_out = held_out.of_all(self._seen)
+        is_large = not data.pairwise and learned.rotated is None
+        kept = learned.without_gram() if is_large else learned
+        self._later = Deferred(HeldOutMachines(data, target, self._labels, kept, self._seen))
+        if not is_large:
+            self._later()
 
-    def _calibrate_labels(
-        self, data: TrainingData, target: Target, learned: FittedMachines
-    ) -> None:
-        """Fit calibrations of several labels to the decision values of held-out samples."""
-        self.__dict__.pop("_held_out", None)
-        splits = target.resampling.folds(N_FOLDS, None, 0)
-        values = np.concatenate([learned.held_out(train, test) for train, test in splits])
-        rows = np.concatenate([test for _, test in splits])
-        known = self._all_values(values), data.y[rows], data.weights.take(rows)
-        self.temperature_ = fit_temperatures(*known)
+    @property
+    def temperature_(self) -> Calibration | list[Calibration]:
+        """Calibration of decision values; a list of one for each label if there are several."""
+        return self._calibrated("temperature_")[0]
+
+    @property
+    def _held_out(self) -> HeldOutProbabilities:  # type: ignore[override]
+        if (found := self._calibrated("_held_out")[1]) is None:
+            raise AttributeError("There are no probabilities of classes for several labels.")
+        return found
+
+    def _calibrated(
+        self, name: str
+    ) -> tuple[Calibration | list[Calibration], HeldOutProbabilities | None]:
+        if "_later" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return self._later()
 
     def decision_function(self, X: Features) -> Array:
         """Return the decision values of the samples.
@@ -271,16 +330,16 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         With the logistic loss, the decision values are log-odds, which the penalty shrinks towards
         zero, strongly for small `C`. The factor compensates for the shrinkage.
         """
-        values = self._values(X)
-        if isinstance(self.temperature_, list):
-            return label_probabilities(self.temperature_, self._all_values(values))
-        return self._probabilities(self.temperature_.probabilities(class_values(values)))
+        values, temperature = self._values(X), self.temperature_
+        if isinstance(temperature, list):
+            return label_probabilities(temperature, self._all_values(values))
+        return self._probabilities(temperature.probabilities(class_values(values)))
 
     def _expansion(self) -> KernelExpansion:
-        found = self._machines_expansion("decision value")
-        if isinstance(self.temperature_, list):
-            return self._label_expansion(found, label_factors(self.temperature_))
-        return calibrated_expansion(found, self.temperature_, self._fitted_classes)
+        found, temperature = self._machines_expansion("decision value"), self.temperature_
+        if isinstance(temperature, list):
+            return self._label_expansion(found, label_factors(temperature))
+        return calibrated_expansion(found, temperature, self._fitted_classes)
 
 
 class MachineRegressor(Regressor, KernelMachines):

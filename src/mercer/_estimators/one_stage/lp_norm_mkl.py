@@ -167,8 +167,8 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
     classes_ : ndarray of shape (n_classes,)
     temperature_ : Calibration
         The map from decision values to probabilities, which is fitted to the decision values of
-        held-out samples. Groups that are passed to `fit` are held out as a whole, so that
-        prediction sets are valid for samples of new groups.
+        held-out samples when it is first read or needed. Groups that are passed to `fit` are held
+        out as a whole, so that prediction sets are valid for samples of new groups.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
     n_features_in_ : int

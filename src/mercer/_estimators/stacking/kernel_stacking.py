@@ -51,11 +51,7 @@ from mercer._estimators.stacking.combination import Combination
 from mercer._estimators.stacking.default_estimators import default_estimators
 from mercer._estimators.stacking.drawn_views import DrawnViews
 from mercer._estimators.stacking.evaluation import Selection, ViewedSample
-from mercer._estimators.stacking.left_out_predictions import (
-    LeftOut,
-    LeftOutInputs,
-    LeftOutPredictions,
-)
+from mercer._estimators.stacking.left_out_predictions import LeftOut, LeftOutInputs
 from mercer._estimators.stacking.members import Member, fall_back_of
 from mercer._estimators.stacking.selection import SelectionRule
 from mercer._estimators.stacking.table_views import SeveralViews, TableViews, ViewName
@@ -63,6 +59,7 @@ from mercer._gram.dense import unit_gram
 from mercer._gram.expansion import KernelExpansion, Scale, Views
 from mercer._gram.fall_back import FallBack
 from mercer._gram.new_rows import fitting_rows
+from mercer._model_selection.deferred import Deferred
 from mercer._model_selection.scoring import checked_scorer
 from mercer._model_selection.updates import NOT_SUMS, UpdatesMixin
 from mercer._nystroem.second_stage import all_rows_are_centers
@@ -122,7 +119,7 @@ class KernelStacking(
     _members: Sequence[Any]
     _combination: Combination
     _fall_back: FallBack
-    _left_out: LeftOutPredictions
+    _left_out: Deferred[LeftOut]
     _target: EncodedTarget
     _training: Views
     _views: TableViews
@@ -289,7 +286,7 @@ class KernelStacking(
             seen=getattr(self, "_seen", None),
             device=self.device,
         )
-        self._left_out = LeftOutPredictions(fits)
+        self._left_out = Deferred(fits)
         # Fits to more rows than are stored have left-out predictions already; a scorer may warn;
         # the state of a generator may change.
         repeats = isinstance(self.random_state, Integral)
@@ -381,7 +378,7 @@ class KernelStacking(
         return self._left_out()
 
     def __dir__(self) -> Iterable[str]:
-        known = "_left_out" in vars(self) and self._left_out.are_known
+        known = "_left_out" in vars(self) and self._left_out.is_known
         names = {*object.__dir__(self)} - (set() if known else _LEFT_OUT)
         return [name for name in names if hasattr(self, name)]
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from dataclasses import dataclass
-from threading import RLock
-from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +22,6 @@ from mercer._estimators.stacking.evaluation import Selection, ViewedSample
 from mercer._estimators.stacking.ridges import kernels_learned_from
 from mercer._estimators.stacking.selection import SelectionRule, left_out_score
 from mercer._gram.devices import computed_on, fitted_device
-from mercer._gram.threads import add_lock
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.residual_scale import HeldOutResiduals
 from mercer._model_selection.scoring import prediction_scorer
@@ -192,64 +187,6 @@ class LeftOutInputs:
 
 def _silent(message: str) -> None:
     """Ignore a warning that the fit to all samples has given."""
-
-
-_keeps_fits: ContextVar[bool] = ContextVar("keeps_fits", default=True)
-
-
-class LeftOutPredictions:
-    """Left-out predictions that are computed when they are first read; fits are stored until then.
-
-    Pickles and copies contain either the predictions or the fits, and compute nothing. If several
-    threads read the predictions, they wait for the first of them. After an error, the next reading
-    computes them again.
-
-    Parameters
-    ----------
-    fits : LeftOutInputs or None
-    """
-
-    _lock: RLock
-
-    def __init__(self, fits: LeftOutInputs | None) -> None:
-        add_lock(self)
-        self._fits, self._found = fits, cast(LeftOut | None, None)
-
-    @property
-    def are_known(self) -> bool:
-        """Whether the predictions have been computed."""
-        return self._found is not None
-
-    def __call__(self) -> LeftOut:
-        with self._lock:
-            if self._found is None:
-                if self._fits is None:
-                    raise AttributeError(
-                        "Left-out predictions were not computed before the model was saved: save "
-                        "it with complete=True, or fit it again."
-                    )
-                self._found, self._fits = self._fits.computed(), None
-            return self._found
-
-    def __getstate__(self) -> dict[str, object]:
-        # The fits are read before the predictions, which are set before fits are dropped.
-        fits = self._fits if _keeps_fits.get() else None
-        found = self._found
-        return {"_fits": fits if found is None else None, "_found": found}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        add_lock(self)
-        vars(self).update(state)
-
-
-@contextmanager
-def without_fits() -> Iterator[None]:
-    """Enter a context in which pickles contain known predictions but no fits of unknown ones."""
-    token = _keeps_fits.set(False)
-    try:
-        yield
-    finally:
-        _keeps_fits.reset(token)
 
 
 def left_out_r2(target: EncodedTarget, predictions: Array) -> float:

@@ -91,13 +91,17 @@ class RotatedSamples:
         Y : ndarray of shape (n_samples, n_targets)
             Centered target factor, with rows multiplied by the square roots of the sample weights.
         """
-        features = self.columns[:, : self.samples.X.shape[1]] * np.sqrt(self._relevance(weights))
+        scales = np.sqrt(self._relevance(weights))
+        features = self.columns[:, : scales.size]
         constant = self.weights.roots / np.linalg.norm(self.weights.roots)
-        features -= np.outer(constant, constant @ features)
-        size = float(np.linalg.norm(features.T @ features))
+        means, own = constant @ features, np.triu(self.factor[: scales.size, : scales.size])
+        products = (own.T @ own - np.outer(means, means)) * np.outer(scales, scales)
+        size = float(np.linalg.norm(products))
         if size <= ARITHMETIC * float(np.linalg.norm(gram)):
             return 0.0
-        return float(np.square(features.T @ Y).sum() / (size * np.linalg.norm(Y.T @ Y)))
+        across = features.T @ Y - np.outer(means, constant @ Y)
+        squares = np.square(scales[:, None] * across).sum()
+        return float(squares / (size * np.linalg.norm(Y.T @ Y)))
 
     def held_out(
         self, weights: Array, problems: Problems, train: NDArray[np.intp], test: NDArray[np.intp]
