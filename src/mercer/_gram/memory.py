@@ -19,6 +19,9 @@ _VERSION_1 = ("memory.limit_in_bytes",), "memory.usage_in_bytes", "total_inactiv
 of the usage that is released on demand: pages of files that have not been read for a while.
 """
 
+_UNCHECKED = 2.0**20
+"""Arrays of at most this many bytes fit: reading the limits takes longer than a small prediction."""
+
 _NO_LIMIT = 2.0**60
 """Version 1 reports a number beyond this if there is no limit."""
 
@@ -160,7 +163,8 @@ def check_rows_memory(n_new: int, n_fitted: int) -> None:
     """
     purpose = f"their kernel with {n_fitted:,} training samples"
     advice = "pass fewer rows at a time"
-    _check(f"{n_new:,} new rows", 8.0 * float(n_new) * n_fitted, purpose, advice)
+    if 8.0 * float(n_new) * n_fitted > _UNCHECKED:
+        _check(f"{n_new:,} new rows", 8.0 * float(n_new) * n_fitted, purpose, advice)
 
 
 def check_memory_of_rows(n_rows: int, bytes_each: int, purpose: str, advice: str) -> None:
