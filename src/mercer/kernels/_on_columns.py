@@ -292,14 +292,17 @@ def column_positions(X: Features, columns: Any) -> list[int]:
                     f"A mask of {len(entries)} columns does not fit {n_features} features."
                 )
             entries = np.flatnonzero(entries).tolist()
-        positions = [_position(entry, names) for entry in entries]
+        texts = any(isinstance(entry, str) for entry in entries)
+        positions = [_position(entry, names) for entry in entries] if texts else entries
+    if not positions:
+        raise ValueError("No column is chosen.")
+    if {*map(type, positions)} == {int} and 0 <= min(positions) <= max(positions) < n_features:
+        return positions
     for position in positions:
         if not isinstance(position, int | np.integer):
             raise ValueError(f"Column {position!r} is neither a name nor a position.")
         if not -n_features <= position < n_features:
             raise ValueError(f"Column {position} is absent: X has {n_features} features.")
-    if not positions:
-        raise ValueError("No column is chosen.")
     return [int(position) % n_features for position in positions]
 
 
@@ -314,7 +317,12 @@ def take_columns(X: Features, columns: Columns) -> Features:
     positions = column_positions(X, columns)
     if hasattr(X, "columns"):
         return X.iloc[:, positions] if hasattr(X, "iloc") else X[:, positions]
-    return X.tocsr()[:, positions] if sp.issparse(X) else np.asarray(X)[:, positions]
+    if sp.issparse(X):
+        return X.tocsr()[:, positions]
+    first, last = positions[0], positions[-1]
+    if positions == list(range(first, last + 1)):
+        return np.asarray(X)[:, first : last + 1]
+    return np.asarray(X)[:, positions]
 
 
 def _position(entry: Any, names: list[str] | None) -> Any:
