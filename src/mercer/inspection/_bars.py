@@ -11,20 +11,32 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from mercer._data.types import Array
-from mercer.inspection._display import (
-    BAR_COLOR,
-    Display,
-    axes,
-    feature_names,
-    kernel_terms,
-)
-from mercer.kernels._composition import trace_shares
+from mercer.inspection._display import BAR_COLOR, Display, axes, feature_names, kernel_terms
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class KernelWeightsDisplay(Display):
+class _BarsDisplay(Display):
+    """Horizontal bars with names, of which the first is on top."""
+
+    def _draw(
+        self, names: list[str], values: Array, shown: Array, title: str, ax: Axes | None, style: Any
+    ) -> Self:
+        """Draw the bars at the positions `shown`, whose number the title states unless all are."""
+        ax = axes(ax)
+        # Wrapped labels leave room for the bars.
+        labels = ["\n".join(wrap(names[k], 36, max_lines=2, placeholder="…")) for k in shown]
+        positions = np.arange(len(labels))
+        ax.barh(positions, values[shown], **{"color": BAR_COLOR, "height": 0.7, **style})
+        ax.set_yticks(positions, labels)
+        ax.set_ylim(max(len(labels), 3) - 0.4, -0.6)
+        part = f", {shown.size} of {values.size}" * (shown.size < values.size)
+        ax.set(title=title + part)
+        return self._drawn_on(ax)
+
+
+class KernelWeightsDisplay(_BarsDisplay):
     """Bar plot of the share that each kernel has in a learned sum of kernels.
 
     A share is the fraction that the kernel contributes to the trace of the learned Gram matrix. The
@@ -98,56 +110,6 @@ class KernelWeightsDisplay(Display):
         quantity = f"Share of the {total[terms.combines]}"
         return cls(terms.labels, terms.shares, quantity=quantity).plot(ax=ax, **kwargs)
 
-    @classmethod
-    def from_weights(
-        cls,
-        weights: npt.ArrayLike,
-        *,
-        traces: npt.ArrayLike | None = None,
-        labels: Sequence[str] | None = None,
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw the share of each kernel for given weights.
-
-        The share of kernel k is |w_k| tr K_k / sum_j |w_j| tr K_j for weights w.
-
-        Parameters
-        ----------
-        weights : array-like of shape (n_kernels,)
-            The coefficient of each kernel.
-        traces : array-like of shape (n_kernels,), default=None
-            The trace of each kernel's Gram matrix; if None, all traces are assumed to be equal.
-        labels : sequence of str of shape (n_kernels,), default=None
-            A short description of each kernel; if None, "kernel 0", "kernel 1", and so on.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; if None, a new figure is created.
-        **kwargs : dict
-            Passed to `plot`, such as `max_kernels`.
-
-        Returns
-        -------
-        KernelWeightsDisplay
-
-        Raises
-        ------
-        ValueError
-            If lengths differ, or a trace is negative.
-
-        Examples
-        --------
-        >>> from mercer.inspection import KernelWeightsDisplay
-        >>> KernelWeightsDisplay.from_weights([1.0, 6.0], traces=[8.0, 4.0]).shares
-        array([0.25, 0.75])
-        """
-        size = np.size(weights)
-        names = [f"kernel {k}" for k in range(size)] if labels is None else list(labels)
-        w = _values(weights, names, "weights", "kernels")
-        t = _values(np.ones(size) if traces is None else traces, names, "traces", "kernels")
-        if (t < 0.0).any():
-            raise ValueError("traces must not be negative.")
-        return cls(names, np.sign(w) * trace_shares(w, t)).plot(ax=ax, **kwargs)
-
     def plot(self, ax: Axes | None = None, *, max_kernels: int = 20, **kwargs: Any) -> Self:
         """Draw the bars, with the first kernel on top.
 
@@ -165,14 +127,13 @@ class KernelWeightsDisplay(Display):
         KernelWeightsDisplay
         """
         shown = np.sort(np.argsort(-np.abs(self.shares), kind="stable")[:max_kernels])
-        ax = draw_bars([self.labels[k] for k in shown], self.shares[shown], ax, kwargs)
+        self._draw(self.labels, self.shares, shown, "Shares of the kernels", ax, kwargs)
         negative = "\n(to the left: negative weights)" if (self.shares[shown] < 0.0).any() else ""
-        title = shown_of("Shares of the kernels", shown, self.shares)
-        ax.set(xlabel=self.quantity + negative, title=title)
-        return self._drawn_on(ax)
+        self.ax_.set(xlabel=self.quantity + negative)
+        return self
 
 
-class FeatureRelevanceDisplay(Display):
+class FeatureRelevanceDisplay(_BarsDisplay):
     r"""Bar plot of how strongly the learned kernel depends on each feature.
 
     Feature z has relevance :math:`\sum_k w_k / s_{kz}^2`, where kernel k has weight w_k and width
@@ -187,8 +148,8 @@ class FeatureRelevanceDisplay(Display):
     features : sequence of str of shape (n_features,)
         Names of the features.
     relevance : array-like of shape (n_features,)
-        Relevance in units of 1 / (unit of the feature)^2; NaN if unknown. Only features with the
-        same unit can be compared.
+        Relevance in units of 1 / (unit of the feature)^2, such as `kernel.relevance(n_features)`;
+        NaN if unknown. Only features with the same unit can be compared.
     quantity : str, default="Relevance: weighted 1 / width$^2$"
         Label of the axis, which names the measure of relevance.
 
@@ -200,9 +161,7 @@ class FeatureRelevanceDisplay(Display):
     Examples
     --------
     >>> from mercer.inspection import FeatureRelevanceDisplay
-    >>> display = FeatureRelevanceDisplay.from_relevance(
-    ...     [0.1, 0.8], feature_names=["age", "height"]
-    ... )
+    >>> display = FeatureRelevanceDisplay(["age", "height"], [0.1, 0.8]).plot()
     >>> [label.get_text() for label in display.ax_.get_yticklabels()]
     ['height', 'age']
     """
@@ -263,40 +222,6 @@ class FeatureRelevanceDisplay(Display):
         display = cls(feature_names(estimator), terms.relevance, quantity=quantity)
         return display.plot(ax=ax, **kwargs)
 
-    @classmethod
-    def from_relevance(
-        cls,
-        relevance: npt.ArrayLike,
-        *,
-        feature_names: Sequence[str] | None = None,
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw given relevances, such as `kernel.relevance(n_features)`.
-
-        Parameters
-        ----------
-        relevance : array-like of shape (n_features,)
-        feature_names : sequence of str of shape (n_features,), default=None
-            Names of the features; if None, "x0", "x1", and so on.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; if None, a new figure is created.
-        **kwargs : dict
-            Passed to `plot`, such as `max_features`.
-
-        Returns
-        -------
-        FeatureRelevanceDisplay
-
-        Raises
-        ------
-        ValueError
-            If `feature_names` does not hold one name for each feature.
-        """
-        if feature_names is None:
-            feature_names = [f"x{z}" for z in range(np.size(relevance))]
-        return cls(feature_names, relevance).plot(ax=ax, **kwargs)
-
     def plot(self, ax: Axes | None = None, *, max_features: int = 20, **kwargs: Any) -> Self:
         """Draw the bars, with the most relevant feature on top.
 
@@ -315,10 +240,9 @@ class FeatureRelevanceDisplay(Display):
         """
         known = np.flatnonzero(~np.isnan(self.relevance))
         shown = known[np.argsort(-self.relevance[known], kind="stable")][:max_features]
-        ax = draw_bars([self.features[z] for z in shown], self.relevance[shown], ax, kwargs)
-        title = shown_of("Relevance of the features", shown, self.relevance)
-        ax.set(xlabel=self.quantity, title=title)
-        return self._drawn_on(ax)
+        self._draw(self.features, self.relevance, shown, "Relevance of the features", ax, kwargs)
+        self.ax_.set(xlabel=self.quantity)
+        return self
 
 
 def _values(values: npt.ArrayLike, names: list[str], what: str, of_what: str) -> Array:
@@ -330,44 +254,3 @@ def _values(values: npt.ArrayLike, names: list[str], what: str, of_what: str) ->
             f"got shape {found.shape}."
         )
     return found
-
-
-def shown_of(title: str, shown: npt.NDArray[np.intp], values: Array) -> str:
-    """Append the number of shown values to a title unless all are shown.
-
-    Parameters
-    ----------
-    title : str
-    shown : ndarray of int
-        Positions of the values that are shown.
-    values : ndarray
-    """
-    return title if shown.size == values.size else f"{title}, {shown.size} of {values.size}"
-
-
-def draw_bars(
-    labels: list[str], lengths: Array, ax: Axes | None, style: dict[str, Any], least: int = 3
-) -> Axes:
-    """Draw horizontal bars with the first bar on top.
-
-    Parameters
-    ----------
-    labels : list of str
-    lengths : ndarray of shape (n_bars,)
-    ax : matplotlib Axes or None
-    style : dict
-        Passed to `matplotlib.axes.Axes.barh`.
-    least : int, default=3
-        Minimum number of bars for which the axes have room.
-    """
-    ax = axes(ax)
-    positions = np.arange(len(labels))
-    ax.barh(positions, lengths, **{"color": BAR_COLOR, "height": 0.7, **style})
-    ax.set_yticks(positions, [_short(label) for label in labels])
-    ax.set_ylim(max(len(labels), least) - 0.4, -0.6)
-    return ax
-
-
-def _short(label: str, width: int = 36, max_lines: int = 2) -> str:
-    """Wrap a long label, and truncate a very long one, to leave room for the bars."""
-    return "\n".join(wrap(label, width, max_lines=max_lines, placeholder="…"))

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._data.types import Array
+from mercer._data.types import Array, Features
 from mercer._search.records import KernelTerms
 
 if TYPE_CHECKING:
@@ -46,6 +46,20 @@ class Display:
 def best_of(estimator: BaseEstimator) -> BaseEstimator:
     """Return the best estimator of a fitted search, or any other estimator unchanged."""
     return getattr(estimator, "best_estimator_", estimator)
+
+
+def last_step(model: BaseEstimator, X: Features) -> tuple[Features, BaseEstimator]:
+    """Return rows as the last step of a model takes them, and this step.
+
+    Parameters
+    ----------
+    model : fitted estimator, Pipeline, or search over either
+    X : array-like of shape (n_rows, n_features)
+    """
+    model = best_of(model)
+    if not isinstance(model, Pipeline):
+        return X, model
+    return (model[:-1].transform(X) if len(model) > 1 else X), best_of(model[-1])
 
 
 def kernel_terms(estimator: BaseEstimator) -> KernelTerms:
@@ -143,7 +157,7 @@ class AlignmentPathDisplay(Display):
     Examples
     --------
     >>> from mercer.inspection import AlignmentPathDisplay
-    >>> display = AlignmentPathDisplay.from_alignments([0.31, 0.42, 0.43])
+    >>> display = AlignmentPathDisplay([0.31, 0.42, 0.43]).plot()
     >>> display.ax_.get_xlabel(), float(display.ax_.get_ylim()[0])
     ('Step', 0.0)
     """
@@ -165,7 +179,7 @@ class AlignmentPathDisplay(Display):
         ax : matplotlib Axes, default=None
             Axes to draw on; if None, a new figure is created.
         **kwargs : dict
-            Passed to `plot`, which takes `magnified` and passes the others to matplotlib.
+            Passed to `matplotlib.axes.Axes.plot`.
 
         Returns
         -------
@@ -189,41 +203,13 @@ class AlignmentPathDisplay(Display):
             )
         return cls([step.alignment for step in found.history_]).plot(ax=ax, **kwargs)
 
-    @classmethod
-    def from_alignments(
-        cls, alignments: npt.ArrayLike, *, ax: Axes | None = None, **kwargs: Any
-    ) -> Self:
-        """Draw given alignments, one for each step.
-
-        Parameters
-        ----------
-        alignments : array-like of shape (n_steps,)
-            Alignment after each step.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; if None, a new figure is created.
-        **kwargs : dict
-            Passed to `plot`, which takes `magnified` and passes the others to matplotlib.
-
-        Returns
-        -------
-        AlignmentPathDisplay
-
-        Raises
-        ------
-        ValueError
-            If `alignments` is empty or not one-dimensional.
-        """
-        return cls(alignments).plot(ax=ax, **kwargs)
-
-    def plot(self, ax: Axes | None = None, *, magnified: bool = False, **kwargs: Any) -> Self:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the path, on an axis of alignments that starts at zero.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Axes to draw on; if None, a new figure is created.
-        magnified : bool, default=False
-            Whether the axis spans only the alignments of the path, which its label then states.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.plot`.
 
@@ -238,8 +224,5 @@ class AlignmentPathDisplay(Display):
         ax.locator_params(axis="x", integer=True, min_n_ticks=1)
         label = "Centered alignment (training)"
         ax.set(xlabel="Step", ylabel=label, title="Alignment with the target")
-        if magnified:
-            ax.set_ylabel(f"{label},\nmagnified: the axis does not start at 0")
-        else:
-            ax.set_ylim(bottom=min(0.0, ax.dataLim.ymin))
+        ax.set_ylim(bottom=min(0.0, ax.dataLim.ymin))
         return self._drawn_on(ax)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, is_regressor
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length
 
 from mercer._data.folds import evenly_spaced
 from mercer._data.types import Array, Features
-from mercer.inspection._display import Display, axes, best_of, learned
+from mercer.inspection._display import Display, axes, last_step, learned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +59,11 @@ class GramMatrixDisplay(Display):
         n_samples: int | None = None,
     ) -> None:
         gram, y = np.asarray(gram, dtype=float), _one_column(y)
-        _check_gram(gram, y)
+        if gram.shape != (y.size, y.size):
+            raise ValueError(
+                f"gram must have shape {(y.size, y.size)}, one row and column for each entry of y; "
+                f"got {gram.shape}."
+            )
         self.discrete = _holds_classes(y) if discrete is None else discrete
         order = np.argsort(y, kind="stable")
         self.gram: Array = gram[np.ix_(order, order)]
@@ -108,55 +110,15 @@ class GramMatrixDisplay(Display):
         ValueError
             If `X` and `y` differ in length.
         """
-        step, estimator = learned(estimator), best_of(estimator)
-        y = _one_column(y)
+        learner, y = learned(estimator), _one_column(y)
         check_consistent_length(X, y)
-        if isinstance(estimator, Pipeline) and len(estimator) > 1:
-            X = estimator[:-1].transform(X)
-        rows = _drawn_samples(y, max_samples)
-        discrete = not is_regressor(estimator) and _holds_classes(y)
-        gram = step.learned_gram(_rows(X, rows))
+        X, step = last_step(estimator, X)
+        rows = np.argsort(y, kind="stable")[evenly_spaced(y.size, max_samples)]
+        discrete = not is_regressor(step) and _holds_classes(y)
+        selected = _safe_indexing(X, rows)
+        # A stack of Gram matrices has samples as columns as well.
+        gram = learner.learned_gram(selected[:, rows] if np.ndim(selected) == 3 else selected)
         display = cls(gram, y[rows], discrete=discrete, n_samples=y.size)
-        return display.plot(ax=ax, **kwargs)
-
-    @classmethod
-    def from_gram(
-        cls,
-        gram: npt.ArrayLike,
-        y: npt.ArrayLike,
-        *,
-        max_samples: int = 1000,
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw a given Gram matrix, for example of a single kernel.
-
-        Parameters
-        ----------
-        gram : array-like of shape (n_samples, n_samples)
-        y : array-like of shape (n_samples,)
-            Classes or responses.
-        max_samples : int, default=1000
-            Maximum number of samples, as for :meth:`from_estimator`.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; if None, a new figure is created.
-        **kwargs : dict
-            Passed to `plot` and by it to matplotlib.
-
-        Returns
-        -------
-        GramMatrixDisplay
-
-        Raises
-        ------
-        ValueError
-            If `gram` does not have one row and one column for each entry of `y`.
-        """
-        gram, y = np.asarray(gram), _one_column(y)
-        _check_gram(gram, y)
-        rows = _drawn_samples(y, max_samples)
-        discrete = _holds_classes(y)
-        display = cls(gram[np.ix_(rows, rows)], y[rows], discrete=discrete, n_samples=y.size)
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
@@ -169,7 +131,7 @@ class GramMatrixDisplay(Display):
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.imshow`. Unless `vmin` and `vmax` are given, the colors
             span the central 98 % of the entries, because the diagonal is often much larger than the
-            other entries. If entries are outside this range, the colorbar ends in an arrow.
+            other entries.
 
         Returns
         -------
@@ -179,22 +141,16 @@ class GramMatrixDisplay(Display):
         low, high = np.percentile(self.gram, [1, 99])
         style = {"cmap": "viridis", "vmin": low, "vmax": high, "interpolation": "nearest"}
         image = ax.imshow(self.gram, **{**style, **kwargs})
-        low, high = image.get_clim()
-        below, above = bool((self.gram < low).any()), bool((self.gram > high).any())
-        extend = {(True, True): "both", (True, False): "min", (False, True): "max"}
-        ax.figure.colorbar(
-            image, ax=ax, label="Kernel", shrink=0.85, extend=extend.get((below, above), "neither")
-        )
+        ax.figure.colorbar(image, ax=ax, label="Kernel", shrink=0.85, extend="both")
         part = f",\n{self.y.size} of {self.n_samples} samples"
         title = "Gram matrix, ordered by " + ("class" if self.discrete else "response")
         ax.set_title(title + (part if self.y.size < self.n_samples else ""))
         if self.discrete:
             self._mark_classes(ax)
         else:
-            ends = (self.y[0], self.y[self.y.size // 2], self.y[-1])
-            # Numbers from a thousand to a million are shown as whole numbers.
-            labels = [f"{v:,.0f}" if 1e3 <= abs(v) < 1e6 else f"{v:.3g}" for v in ends]
             ticks = [0, self.y.size // 2, self.y.size - 1]
+            # Four digits, and no powers of ten.
+            labels = [f"{float(f'{self.y[tick]:.4g}'):,.10g}" for tick in ticks]
             ax.set_xticks(ticks, labels)
             ax.set_yticks(ticks, labels)
             ax.set(xlabel="Samples, by rising response", ylabel="Samples, by rising response")
@@ -209,32 +165,11 @@ class GramMatrixDisplay(Display):
             ax.axvline(end - 0.5, color="white", linewidth=0.8)
         centers, labels = ends - counts / 2 - 0.5, [str(name) for name in classes]
         # An axis has room for about 30 letters.
-        room = 30.0 * np.diff(centers) / self.y.size
-        needed = [1.0 + (len(a) + len(b)) / 2.0 for a, b in itertools.pairwise(labels)]
-        ax.set_xticks(centers, labels, rotation=0 if (room >= needed).all() else 90)
+        room = 30.0 * np.diff(centers).min(initial=self.y.size) / self.y.size
+        is_crowded = max(map(len, labels)) >= room
+        ax.set_xticks(centers, labels, rotation=90 if is_crowded else 0)
         ax.set_yticks(centers, labels)
         ax.set(xlabel="Samples, by class", ylabel="Samples, by class")
-
-
-def _check_gram(gram: Array, y: Array) -> None:
-    """Raise an error unless a matrix has one row and column for each entry of `y`."""
-    if gram.shape != (y.size, y.size):
-        raise ValueError(
-            f"gram must have shape {(y.size, y.size)}, one row and column for each entry of y; "
-            f"got {gram.shape}."
-        )
-
-
-def _drawn_samples(y: Array, max_samples: int) -> npt.NDArray[np.intp]:
-    """Return positions of samples evenly spaced in the order of `y`, or of all if there are few."""
-    order = np.argsort(y, kind="stable")
-    return order[evenly_spaced(y.size, max_samples)]
-
-
-def _rows(X: Features, rows: npt.NDArray[np.intp]) -> Features:
-    """Select samples as rows of a table, or as rows and columns of a stack of Gram matrices."""
-    selected = _safe_indexing(X, rows)
-    return selected[:, rows] if np.ndim(selected) == 3 else selected
 
 
 def _one_column(y: npt.ArrayLike) -> Array:

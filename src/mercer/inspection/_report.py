@@ -39,10 +39,10 @@ from mercer.inspection._coverage import (
     Coverage,
     calibration_of,
     coverage_of,
-    last_step,
     regions,
 )
 from mercer.inspection._default_metric import default_metric
+from mercer.inspection._display import last_step
 from mercer.inspection._held_out import (
     Predictions,
     PredictorScores,
@@ -369,9 +369,8 @@ def report(
     check_is_fitted(model)
     if coverage is not None:
         check_coverage(coverage)
-    transform, step = last_step(model)
+    encoded, step = last_step(model, X)
     truth, past = with_scores(_truth(model, X, y, groups), _past(model, train), step, metric)
-    encoded = transform(X)
     own = predict(model, X, truth.classes)
     compared, better, ratio = _compared(model, (X, truth, own), train, past, random_state)
     own_scores = PredictorScores("model", scores(truth, own))
