@@ -256,7 +256,8 @@ class Shift(Check):
         Notes
         -----
         Each column is tested by the Kolmogorov-Smirnov test for numbers and by the chi-squared test
-        for categories. The smallest p-value is multiplied by the number of columns.
+        for categories. The smallest p-value, times the number of columns, is compared with half
+        the level.
         """
         rng, n = np.random.default_rng(seed), len(units)
         drawn = (rng.permutation(n_train), n_train + rng.permutation(n - n_train))
@@ -265,7 +266,7 @@ class Shift(Check):
         is_new = np.bincount(owners, rows >= n_train) > 0
         taken = [column.take(rows).over_units(owners) for column in columns]
         p_values = np.array([_column_shift(column, is_new) for column in taken])
-        if not columns or p_values.min() * len(columns) > LEVEL:
+        if not columns or p_values.min() * len(columns) > LEVEL / 2.0:
             return cls()
         name = columns[int(p_values.argmin())].name
         told = f"held-out rows are not like the training rows ('{name}' differs most)"
