@@ -7,14 +7,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from mercer_command.names import (
-    CLASS_METRICS,
-    COMPARED,
-    DESCRIPTIONS,
-    LEARNERS,
-    RESPONSE_METRICS,
-    ROLES,
-)
+from mercer_command.methods import LEARNERS, METHODS
+from mercer_command.names import CLASS_METRICS, RESPONSE_METRICS, ROLES
 
 _TABLE: dict[str, tuple[str, str]] = {
     "table": ("TABLE", "CSV or Parquet file, or a folder of them; - for stdin."),
@@ -69,7 +63,7 @@ _TABLE: dict[str, tuple[str, str]] = {
     "learner": (
         "TEXT",
         "How the kernel is learned (fixed: widths of a list; searched: any widths). "
-        + "; ".join(f"{name}: {DESCRIPTIONS[name]}" for name in LEARNERS),
+        + "; ".join(f"{name}: {METHODS[name].description}" for name in LEARNERS),
     ),
     "out": ("FILE", "Save the model (skops)."),
     "predict out": ("FILE", "Write predictions to this CSV or Parquet file."),
@@ -93,9 +87,12 @@ _TABLE: dict[str, tuple[str, str]] = {
     "intervals": ("", "The same as --interval 0.9."),
     "keep": ("COLUMNS", "Columns to copy from the table, separated by commas."),
     "why": ("N", "Add the N largest contributions in words."),
-    "methods": ("TEXT", f"Methods, separated by commas; by default {', '.join(COMPARED)}."),
+    "methods": (
+        "TEXT",
+        f"Methods, separated by commas: {', '.join(METHODS)}. By default, those that are installed "
+        "and suit the target, in this order.",
+    ),
     "repeats": ("INTEGER", "Number of splits."),
-    "minutes": ("FLOAT", "Time limit; methods that would not finish are left out."),
     "csv": ("FILE", "Write the results to this CSV or Parquet file."),
 }
 """What stands for the value of each argument and option in the help, and a sentence on it. A name
@@ -109,7 +106,6 @@ _ENDS = {
     "workers": (1, None),
     "why": (1, None),
     "repeats": (1, None),
-    "minutes": (0.01, None),
     "test_size": (0.01, 0.99),
 }
 """The smallest and the largest value of numbers."""
@@ -184,7 +180,7 @@ class Fit(_Learning):
     do not have to fit into memory.
     """
 
-    learner: str = LEARNERS[0]
+    learner: str = "stacking"
     out: Path | None = None
     refit: bool = True
     random: bool = False
@@ -253,14 +249,12 @@ class Compare(_Learning):
 
     Methods of other packages, with their default settings, are compared with the methods that learn
     kernels. Each split holds out a quarter of the rows; with --time, each of the five default
-    splits holds out a sixth, and trains on all earlier rows. The fastest methods run first. Methods
-    that would not finish in time are left out, even if --methods names them; --minutes sets the
-    time limit.
+    splits holds out a sixth, and trains on all earlier rows. Ctrl-C ends the comparison, and shows
+    the methods that are done.
     """
 
     methods: str | None = None
     repeats: int = 5
-    minutes: float = 2.0
     csv: Path | None = None
 
 

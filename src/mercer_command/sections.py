@@ -15,8 +15,9 @@ from mercer.inspection import kernel_terms
 from mercer_command import figures
 from mercer_command.amounts import format_error
 from mercer_command.messages import counted
+from mercer_command.methods import METHODS
 from mercer_command.models import Trial
-from mercer_command.names import DESCRIPTIONS, SCORES, SHARES
+from mercer_command.names import SCORES, SHARES
 from mercer_command.options import Fit, Options
 from mercer_command.output import Folded, Part, Section, Table, Text
 from mercer_command.problem import Problem
@@ -72,7 +73,9 @@ def kernel_section(trial: Trial, learner: str = "") -> Section:
         Name of the method, if it is known.
     """
     terms = kernel_terms(trial.model)
-    title = f"Kernels found by {learner} ({DESCRIPTIONS[learner]})" if learner else "Kernels found"
+    title = "Kernels found"
+    if learner:
+        title += f" by {learner} ({METHODS[learner].description})"
     if terms.combines == "predictions":
         found = sorted(trial.learner.candidates_, key=lambda c: (-c.weight, c.loo_error))
         lengths = [c.weight for c in found]
@@ -199,7 +202,7 @@ def comparison_section(frame: pd.DataFrame) -> Section:
     aligned = frame["test_alignment"].map("{:.3f}".format) + spread
     columns = [
         frame["method"],
-        frame["method"].map(DESCRIPTIONS),
+        [METHODS[name].description for name in frame["method"]],
         _scores(frame),
         aligned.where(frame["test_alignment"].notna(), ""),
         frame["fit_seconds"].map("{:.2f} s".format),

@@ -14,7 +14,8 @@ from mercer_command.target_column import Rows, read_order
 
 def run(given: options.Compare) -> None:
     """Compare methods; see `mercer_command.options`."""
-    names = methods.method_names(given.methods)
+    named = given.methods
+    names = methods.by_default() if named is None else methods.method_names(named)
     in_words = bool(read_order(given.order, given.task))
     if in_words:
         given = replace(given, task="ordinal")
@@ -24,17 +25,16 @@ def run(given: options.Compare) -> None:
         given = given if in_words else replace(given, metric=metric)
     preparation.check(given)
     problem = preparation.read_problem(given)
-    methods.check_fit(names, problem.task)
     methods.check_metric(given.metric, problem)
     rows = splits(problem, test_size=0.25, repeats=given.repeats, seed=given.seed)
     n_rows = len(rows[0][0])
-    feasible = methods.feasible(names, n_rows)
-    if given.methods is None and len(feasible) < len(names):
-        slow = listing(name for name in names if name not in feasible)
-        note = f"these methods are left out because {n_rows:,} rows take long: {slow}"
-        output.print_notes([note])
-        names = feasible
-    methods.check_size(names, n_rows)
+    if given.methods is None:
+        slow = [name for name in names if methods.unsuitable(name, problem, n_rows)]
+        names = [name for name in names if name not in slow]
+        if slow:
+            told = f"because {n_rows:,} rows take long: {listing(slow)}"
+            output.print_notes([f"these methods are left out {told}"])
+    methods.check_methods(names, problem, n_rows)
     compare_methods(problem, names, rows, given)
 
 
@@ -55,7 +55,8 @@ def compare_methods(
             on_method=lambda table: bar.report(sections.method_line(table)),
         )
     result = compared.table
-    notes += compared.notes
+    if compared.left_out:
+        notes.append(f"interrupted, without {listing(compared.left_out)}")
     failures += compared.failures
     found = sections.comparison_section(result)
     described = sections.describe_problem(problem)
@@ -71,3 +72,5 @@ def compare_methods(
             write_page(given.report, title, f"{described}.", [found, *results.note_sections(notes)])
             written["report"] = given.report
     results.finish(f"{shown(problem.name)}: {described}", [found], notes, written, failures)
+    if compared.left_out:
+        raise KeyboardInterrupt

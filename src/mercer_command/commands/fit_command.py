@@ -26,7 +26,8 @@ from mercer_command.commands import preparation, results
 from mercer_command.costs import Costs, cost_section, read_costs
 from mercer_command.division import splits
 from mercer_command.messages import collected_warnings, counted, postponed, shown
-from mercer_command.names import KINDS, LEARNERS, SCORES
+from mercer_command.methods import LEARNERS
+from mercer_command.names import KINDS, SCORES
 from mercer_command.output import Section
 from mercer_command.problem import Problem
 from mercer_command.score_sections import score_sections, with_advice
@@ -44,7 +45,7 @@ def run(given: options.Fit) -> None:
     if read_order(given.order, given.task):
         given = replace(given, task="ordinal")
     if given.task in KINDS:
-        if given.learner not in (LEARNERS[0], given.task):
+        if given.learner not in ("stacking", given.task):
             raise messages.InputError(
                 f"--task {given.task} has a learner of its own: leave out --learner {given.learner}"
             )
@@ -55,11 +56,9 @@ def run(given: options.Fit) -> None:
         if client is None and not streaming.is_streamed(given.table):
             cells = table_files.read_cells(given.table, header=not given.no_header)
             problem = preparation.problem_of(cells, given)
-            methods.check_fit([given.learner], problem.task, LEARNERS)
-            methods.check_division(given.learner, problem)
             methods.check_metric(given.metric, problem)
             rows, *_ = splits(problem, test_size=given.test_size, repeats=1, seed=given.seed)
-            methods.check_size([given.learner], len(rows[0]))
+            methods.check_methods([given.learner], problem, len(rows[0]), is_fit=True)
             training = streaming.Training(problem, *rows)
 
             read = partial(_read_again, cells, given)
