@@ -252,6 +252,8 @@ def unsuitable(name: str, problem: Problem, n_rows: int, *, is_fit: bool = False
     method = METHODS[name]
     if problem.task not in method.makers:
         return f"{name} is not for {problem.task}"
+    if method.max_rows and problem.n_rows is not None:  # The table is read in parts.
+        return f"{name} needs all rows in memory"
     if n_rows > (method.max_rows or n_rows):
         other = f"; --task {KINDS[name]} learns from more" if name in KINDS else ""
         most = f"it is for at most {method.max_rows:,}{other}"

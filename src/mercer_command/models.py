@@ -20,7 +20,7 @@ from mercer_command.options import Explain, Fit
 from mercer_command.output import Bar
 from mercer_command.pipelines import fit_arguments, learned_alignment, make_model
 from mercer_command.predictions import needed_columns
-from mercer_command.problem import COPIES, group_codes, read_split, times_of, unit_of
+from mercer_command.problem import COPIES, group_codes, times_of, unit_of
 from mercer_command.streaming import Training
 from mercer_command.stricter_split import (
     OtherRows,
@@ -296,8 +296,6 @@ def explain(model: TableModel, cells: Cells, given: Explain) -> Trial:
     frame, (name, role, notation) = cells.frame, model["reader"].target
     needed_columns(model, frame.columns)
     task: Task = "classification" if is_classifier(model) else "regression"
-    if given.split is not None:
-        frame = frame[read_split(given.split, len(frame))[:, 0] == "test"]
     if given.time is not None:
         typed, _ = recognize_columns(frame, separator=cells.separator)
         frame = frame.iloc[np.argsort(times_of(typed, given.time, name), kind="stable")]

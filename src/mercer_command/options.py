@@ -47,11 +47,6 @@ _TABLE: dict[str, tuple[str, str]] = {
         "COLUMN",
         "Column of times, for rows that are all later than the training rows.",
     ),
-    "split": ("FILE", "Table with train, test or an empty cell (unused) for each row."),
-    "explain split": (
-        "FILE",
-        "Table with train, test or an empty cell for each row; only test rows are used.",
-    ),
     "metric": (
         "NAME",
         f"Score to show first. For classes: {', '.join(CLASS_METRICS)}. For numbers: "
@@ -81,8 +76,6 @@ _TABLE: dict[str, tuple[str, str]] = {
         "Costs of predicting the second class wrongly, and of missing it.",
     ),
     "test_size": ("FLOAT", "Share of held-out rows, at most 10,000."),
-    "cluster": ("ADDRESS", "Read Parquet on the Dask cluster of this scheduler."),
-    "workers": ("N", "Read Parquet in this number of processes, by Dask."),
     "interval": ("COVERAGE", "Add intervals of this coverage, such as 0.9."),
     "intervals": ("", "The same as --interval 0.9."),
     "keep": ("COLUMNS", "Columns to copy from the table, separated by commas."),
@@ -103,7 +96,6 @@ _ARGUMENTS = ("model", "table")
 
 _ENDS = {
     "seed": (0, None),
-    "workers": (1, None),
     "why": (1, None),
     "repeats": (1, None),
     "test_size": (0.01, 0.99),
@@ -165,7 +157,6 @@ class _Learning(Options):
     no_header: bool = False
     group: str | None = None
     time: str | None = None
-    split: Path | None = None
     metric: str | None = None
     report: Path | None = None
     seed: int = 0
@@ -176,8 +167,8 @@ class _Learning(Options):
 class Fit(_Learning):
     """Learn a kernel and a predictor from a table, and test them on held-out rows.
 
-    Folders of Parquet files, Parquet files of more than 10,000,000 values, and files read by Dask
-    do not have to fit into memory.
+    Folders of Parquet files, and Parquet files of more than 10,000,000 values, do not have to fit
+    into memory.
     """
 
     learner: str = "stacking"
@@ -187,8 +178,6 @@ class Fit(_Learning):
     details: bool = False
     cost: str | None = None
     test_size: float = 0.25
-    cluster: str | None = None
-    workers: int | None = None
 
 
 @dataclass(frozen=True)
@@ -207,8 +196,6 @@ class Predict(Options):
     intervals: bool = False
     why: int | None = None
     no_header: bool = False
-    cluster: str | None = None
-    workers: int | None = None
 
 
 @dataclass(frozen=True)
@@ -226,7 +213,6 @@ class Explain(Options):
     out: Path | None = None
     group: str | None = None
     time: str | None = None
-    split: Path | None = None
     no_header: bool = False
     report: Path | None = None
     details: bool = False

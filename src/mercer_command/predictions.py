@@ -1,4 +1,4 @@
-"""Prediction of the rows of tables with saved models, also on Dask clusters."""
+"""Prediction of the rows of tables with saved models."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ from mercer_command.table_model import TableModel
 from mercer_command.values import Array, as_dates, format_dates
 
 if TYPE_CHECKING:
-    from distributed import Client
-
     from mercer_command.contributions import Reasons
 
 Result = TypeVar("Result")
@@ -53,19 +51,14 @@ class TableRows:
     kept: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def map(
-        self, function: Callable[[pd.DataFrame], Result], client: Client | None
-    ) -> Iterator[Result]:
+    def map(self, function: Callable[[pd.DataFrame], Result]) -> Iterator[Result]:
         """Apply a function to parts of consecutive rows, and yield the results in order.
 
         Parameters
         ----------
         function : callable
-        client : distributed.Client or None
-            Client of the cluster whose workers read Parquet files.
         """
         if isinstance(self.parts, ParquetSource):
-            self.parts.client = client
             return self.parts.map_frames(function)
         return map(function, [self.parts])
 
@@ -125,7 +118,6 @@ def predict_file(
     bar: Bar,
     *,
     n_reasons: int = 0,
-    client: Client | None = None,
 ) -> list[str]:
     """Predict each row of a table, and write the predictions.
 
@@ -141,9 +133,6 @@ def predict_file(
         Progress bar that shows the number of predicted rows.
     n_reasons : int, default=0
         Number of contributions in words that are added to each prediction.
-    client : distributed.Client, default=None
-        Client of the cluster that reads Parquet files and predicts their rows. If None, this
-        process does so.
 
     Returns
     -------
@@ -168,12 +157,10 @@ def predict_file(
             kept=rows.kept,
             coverage=coverage,
             n_reasons=n_reasons,
-            advance=bar.advance if client is None else None,
+            advance=bar.advance,
         )
-        for frame, outside in rows.map(part, client):
+        for frame, outside in rows.map(part):
             append(frame)
-            if client is not None:
-                bar.advance(len(frame))
             found.add(outside)
     used = {*model.feature_names_in_, *rows.kept}
     extra = [name for name in rows.names if name not in used]
@@ -207,7 +194,7 @@ def _predicted_part(
     kept: tuple[str, ...],
     coverage: float | None,
     n_reasons: int,
-    advance: Callable[[int], object] | None,
+    advance: Callable[[int], object],
 ) -> tuple[pd.DataFrame, Outside]:
     """Return copied columns and predictions of a part of a table, and counts of rows outside."""
     typed = model["reader"].transform(frame)
@@ -222,7 +209,7 @@ def _predicted_part(
 
         why = reasons(model, frame, typed, predicted["prediction"], advance)
         parts.append(why.frame(n_reasons))
-    elif advance is not None:
+    else:
         advance(len(frame))
     return pd.concat(parts, axis="columns"), rows_outside(model, typed)
 

@@ -134,8 +134,5 @@ def test_rows_that_the_model_learned_from_are_never_called_held_out(run: Run, mo
     assert "Predictions of known rows" in page
     frame[~seen].to_csv("new.csv", index=False)
     assert "known rows" not in said("new.csv")
-    part = np.where(np.arange(80) % 2, "test", "")
-    pd.DataFrame({"part": part}).to_csv("s.csv", index=False)
-    assert "of 40 rows equal rows" in said("table.csv", "--split", "s.csv")
     frame.assign(who=[f"p{k // 4}" for k in range(80)]).to_csv("g.csv", index=False)
     assert "held-out rows of" in said("g.csv", "--group", "who")

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -52,24 +51,20 @@ def run(given: options.Fit) -> None:
         given = replace(given, learner=given.task)
     preparation.check(given)
     read: Read | None = None
-    with streaming.cluster_client(given.cluster, given.workers) as client:
-        if client is None and not streaming.is_streamed(given.table):
-            cells = table_files.read_cells(given.table, header=not given.no_header)
-            problem = preparation.problem_of(cells, given)
-            methods.check_metric(given.metric, problem)
-            rows, *_ = splits(problem, test_size=given.test_size, repeats=1, seed=given.seed)
-            methods.check_methods([given.learner], problem, len(rows[0]), is_fit=True)
-            training = streaming.Training(problem, *rows)
-
-            read = partial(_read_again, cells, given)
-        else:
-            for name in ("group", "time", "split"):
-                if getattr(given, name) is not None:
-                    raise messages.InputError(f"--{name} is for tables that fit into memory")
-            methods.check_streamed(given.learner)
-            training = streaming.streamed_table(given)
-            methods.check_fit([given.learner], training.problem.task, LEARNERS)
-        learn(training, given, command, client=client, read=read)
+    if not streaming.is_streamed(given.table):
+        cells = table_files.read_cells(given.table, header=not given.no_header)
+        problem = preparation.problem_of(cells, given)
+        rows, *_ = splits(problem, test_size=given.test_size, repeats=1, seed=given.seed)
+        training = streaming.Training(problem, *rows)
+        read = partial(_read_again, cells, given)
+    else:
+        for name in ("group", "time"):
+            if getattr(given, name) is not None:
+                raise messages.InputError(f"--{name} is for tables that fit into memory")
+        training = streaming.streamed_table(given)
+    methods.check_metric(given.metric, training.problem)
+    methods.check_methods([given.learner], training.problem, training.n_train, is_fit=True)
+    learn(training, given, command, read=read)
 
 
 _REFITTED = "the saved model learned from all {} after the test; --no-refit saves the tested one"
@@ -136,7 +131,6 @@ def learn(
     given: options.Fit,
     command: options.Options,
     *,
-    client: Any = None,
     read: Read | None = None,
     brief: Callable[[models.Trial, list[Section]], list[Section]] = lambda trial, found: found,
 ) -> None:
@@ -153,7 +147,7 @@ def learn(
         rows = counted(training.n_train, "row")
         bar.step(f"learning from {rows} of {columns}", unit="rows read")
         if (source := training.source) is not None:
-            source.client, source.on_rows = client, bar.advance
+            source.on_rows = bar.advance
         # The model is saved before later steps, which may fail.
         save = partial(_save, given.out, failures, written)
         warned = list[str]()
