@@ -78,7 +78,9 @@ def test_unreadable_tables_are_refused() -> None:
 
 
 def test_a_few_unreadable_cells_are_missing_with_a_warning() -> None:
-    with pytest.warns(UserWarning, match="1 cell of 'a' counts as missing"):
+    with pytest.warns(
+        UserWarning, match="column 'a': 1 cell counts as missing, not being a number: 'unknown'"
+    ):
         out = read([*map(str, range(40)), "unknown"])
     assert out.isna().sum() == 1
 
