@@ -300,7 +300,7 @@ class _Shuffles:
         """Return responses, or probabilities of the classes."""
         encoded = pd.DataFrame(values, columns=self.encoded.columns)
         if not is_classifier(self.model):
-            predicted = self.model.predict_encoded(encoded)
+            predicted = self.model[-1].predict(encoded)
             return self._scaled(np.asarray(predicted, dtype=float))
         return np.asarray(self.model[-1].predict_proba(encoded), dtype=float)
 

@@ -38,15 +38,7 @@ _TABLE: dict[str, tuple[str, str]] = {
     ),
     "no_header": ("", "The first line holds data, not names of columns."),
     "group": ("COLUMN", "Column of groups, such as patients, each held out as a whole."),
-    "explain group": (
-        "COLUMN",
-        "Column of groups, such as patients; confidence intervals are for new groups.",
-    ),
     "time": ("COLUMN", "Column of times: learn from earlier rows, test on later rows."),
-    "explain time": (
-        "COLUMN",
-        "Column of times, for rows that are all later than the training rows.",
-    ),
     "metric": (
         "NAME",
         f"Score to show first. For classes: {', '.join(CLASS_METRICS)}. For numbers: "
@@ -71,15 +63,9 @@ _TABLE: dict[str, tuple[str, str]] = {
         "are copies of others.",
     ),
     "details": ("", "Show all tables, as the report does."),
-    "cost": (
-        "FALSE,MISSED",
-        "Costs of predicting the second class wrongly, and of missing it.",
-    ),
     "test_size": ("FLOAT", "Share of held-out rows, at most 10,000."),
     "interval": ("COVERAGE", "Add intervals of this coverage, such as 0.9."),
-    "intervals": ("", "The same as --interval 0.9."),
     "keep": ("COLUMNS", "Columns to copy from the table, separated by commas."),
-    "why": ("N", "Add the N largest contributions in words."),
     "methods": (
         "TEXT",
         f"Methods, separated by commas: {', '.join(METHODS)}. By default, those that are installed "
@@ -96,7 +82,6 @@ _ARGUMENTS = ("model", "table")
 
 _ENDS = {
     "seed": (0, None),
-    "why": (1, None),
     "repeats": (1, None),
     "test_size": (0.01, 0.99),
 }
@@ -176,7 +161,6 @@ class Fit(_Learning):
     refit: bool = True
     random: bool = False
     details: bool = False
-    cost: str | None = None
     test_size: float = 0.25
 
 
@@ -193,8 +177,6 @@ class Predict(Options):
     out: Path
     interval: float | None = None
     keep: str | None = None
-    intervals: bool = False
-    why: int | None = None
     no_header: bool = False
 
 
@@ -211,12 +193,9 @@ class Explain(Options):
     model: Path
     table: Path
     out: Path | None = None
-    group: str | None = None
-    time: str | None = None
     no_header: bool = False
     report: Path | None = None
     details: bool = False
-    seed: int = 0
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ class TestFit:
         assert "Coverage of 90% intervals by width" in page
         assert all(candidate.description in page for candidate in model[-1].candidates_)
         arguments = ("predict", "m.skops", "t.csv", "--out", "p.csv")
-        run(*arguments, "--intervals")
+        run(*arguments, "--interval", 0.9)
         wide = pd.read_csv("p.csv")
         run(*arguments, "--interval", 0.8)
         predicted, y = pd.read_csv("p.csv"), response_table()["y"]

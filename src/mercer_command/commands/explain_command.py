@@ -37,7 +37,7 @@ def run(given: options.Explain) -> None:
         notes += cells.notes[n_notes:]
         with output.progress_bar() as bar:
             bar.step("measuring the importance of columns")
-            trial = with_advice(models.explain(model, cells, given))
+            trial = with_advice(models.explain(model, cells.frame))
             n_rows = explanation_sections.MOST_CARDS if given.report else ON_SCREEN
             n_rows = len(cells.frame) if given.out else n_rows
             why = predictions.explained_rows(model, cells.frame[:n_rows], bar)

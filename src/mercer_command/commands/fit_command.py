@@ -5,8 +5,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from mercer_command import (
     figures,
     files,
@@ -22,7 +20,6 @@ from mercer_command import (
 )
 from mercer_command.columns import columns_section
 from mercer_command.commands import preparation, results
-from mercer_command.costs import Costs, cost_section, read_costs
 from mercer_command.division import splits
 from mercer_command.messages import collected_warnings, counted, postponed, shown
 from mercer_command.methods import LEARNERS
@@ -111,7 +108,6 @@ def _with_pictures(trial: models.Trial, learned: list[Section]) -> list[Section]
 def _learned_from(
     trial: models.Trial,
     given: options.Fit,
-    costs: Costs | None,
     save: Callable[[TableModel], None],
     bar: output.Bar,
 ) -> str:
@@ -122,7 +118,7 @@ def _learned_from(
         return _NOT_REFITTED.format(counted(len(training.test), "row"))
     bar.step("learning from all rows")
     with collected_warnings([]):
-        save(models.refit(trial, given, costs))
+        save(models.refit(trial, given))
     return _REFITTED.format(counted(len(training.problem.target), "row"))
 
 
@@ -139,8 +135,6 @@ def learn(
     Without the option --details, the first sections are printed as `brief` returns them.
     """
     problem = training.problem
-    n_classes = len(np.unique(problem.target)) if problem.task == "classification" else 0
-    costs = read_costs(given.cost, n_classes)
     failures, written = list[str](), dict[str, Path | None]()
     columns = counted(problem.features.shape[1], "column")
     with output.progress_bar() as bar:
@@ -152,13 +146,11 @@ def learn(
         save = partial(_save, given.out, failures, written)
         warned = list[str]()
         with collected_warnings(warned):
-            trial = with_advice(models.fit(training, given, bar, save, costs=costs, read=read))
+            trial = with_advice(models.fit(training, given, bar, save, read=read))
         assert trial.training is not None
         training, problem = trial.training, trial.training.problem
         described, notes = sections.describe_problem(problem), [*problem.notes, *warned]
         result = [summary_section(trial), *score_sections(trial, warned=True)]
-        if costs is not None and trial.y is not None:
-            result.insert(2, cost_section(trial.model, trial.X, trial.y, costs))
         learned = results.learned_sections(trial, given.learner)
         read_as = columns_section(problem.columns)
         if given.report is not None:
@@ -172,8 +164,8 @@ def learn(
                 write_page(given.report, _title(trial), f"{described}.", page)
                 written["report"] = given.report
         if given.refit and "model" in written:
-            notes.append(_learned_from(trial, given, costs, save, bar))
+            notes.append(_learned_from(trial, given, save, bar))
     shown_first = [*result, *learned, read_as]
     if not given.details:
-        shown_first = brief(trial, [*result[: 2 + (costs is not None)], learned[0]])
+        shown_first = brief(trial, [*result[:2], learned[0]])
     results.finish(f"{shown(problem.name)}: {described}", shown_first, notes, written, failures)
