@@ -9,13 +9,15 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
+from mercer import centered_alignment
 from mercer.inspection import default_metric, report
 from mercer_command.messages import InputError, brief
 from mercer_command.names import HIGH_IS_GOOD
 from mercer_command.options import Compare
 from mercer_command.output import Bar
-from mercer_command.pipelines import fit_arguments, learned_alignment, make_model
+from mercer_command.pipelines import fit_arguments, make_model
 from mercer_command.problem import Problem
+from mercer_command.table_model import TableModel
 from mercer_command.target_column import Rows
 from mercer_command.values import Array
 
@@ -145,4 +147,19 @@ def _measure(
     scores = report(model, X_test, y_test, coverage=None).held_out[0].scores
     # Support vector machines have no log-loss.
     score = scores[metric].value if metric in scores else np.nan
-    return score, learned_alignment(model, X_test, y_test, problem.task), seconds
+    return score, _alignment(model, X_test, y_test, problem), seconds
+
+
+def _alignment(model: TableModel, X: pd.DataFrame, y: Array, problem: Problem) -> float:
+    """Return the centered alignment of the learned kernel with the target.
+
+    For a stack, it is the alignment of the weighted sum of its kernels. It is NaN for methods that
+    learn no kernel, and for rows of one class. Of more than 2,000 rows, a random sample is used,
+    because the Gram matrix is kept in memory.
+    """
+    step = getattr(model[-1], "best_estimator_", model[-1])
+    if not hasattr(step, "learned_gram") or len(np.unique(y)) < 2:
+        return np.nan
+    drawn = np.sort(np.random.default_rng(0).permutation(len(y))[:2000])
+    gram = step.learned_gram(model[:-1].transform(X.iloc[drawn]))
+    return centered_alignment(gram, y[drawn], task=problem.task)

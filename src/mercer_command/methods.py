@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeAlias
 
+import mercer
 from mercer_command.messages import InputError, checked_name
 from mercer_command.names import CLASS_METRICS, KINDS, RESPONSE_METRICS
 
@@ -104,11 +104,14 @@ def _pair(module: str, stem: str, **settings: object) -> dict[Task, Maker]:
 def _two_stage(name: str, **settings: object) -> dict[Task, Maker]:
     """Return the makers of predictors on the kernel that a learner finds."""
     learner = _made("mercer", name, **settings)
+    return {
+        "classification": lambda: mercer.TwoStageClassifier(learner()),
+        "regression": lambda: mercer.TwoStageRegressor(learner()),
+    }
 
-    def made(kind: str) -> BaseEstimator:
-        return _made("mercer", f"TwoStage{kind}", learner=learner())()
 
-    return {"classification": lambda: made("Classifier"), "regression": lambda: made("Regressor")}
+def _one_stage(description: str, stem: str, **settings: object) -> Method:
+    return Method(description, _pair("mercer", stem, **settings), _ONE_STAGE_GRIDS, _EXACT_ROWS)
 
 
 def _scaled_ridge() -> BaseEstimator:
@@ -134,9 +137,6 @@ METHODS = {
         "boosted trees", _pair("sklearn.ensemble", "HistGradientBoosting"), learns=False
     ),
     "forest": Method("random forest", _pair("sklearn.ensemble", "RandomForest"), learns=False),
-    "lightgbm": Method(
-        "boosted trees", _pair("lightgbm", "LGBM", verbosity=-1, n_jobs=1), learns=False
-    ),
     "ca": Method("searched widths", _two_stage("ContinuousAlignment")),
     "alignf": Method("fixed, max alignment", _two_stage("AlignmentMaximization")),
     "align": Method("fixed, own alignment", _two_stage("IndependentAlignment")),
@@ -159,25 +159,11 @@ METHODS = {
     ),
     # The time of a fit grows with the cube of the number of rows.
     "bayes": Method("fixed, evidence", _pair("mercer", "BayesianMKL"), max_rows=2000),
-    "mkl": Method(
-        "fixed, one-stage, l1", _pair("mercer", "MKL", norm=1.0), _ONE_STAGE_GRIDS, _EXACT_ROWS
-    ),
-    "mkl-2": Method(
-        "fixed, one-stage, l2", _pair("mercer", "MKL", norm=2.0), _ONE_STAGE_GRIDS, _EXACT_ROWS
-    ),
+    "mkl": _one_stage("fixed, one-stage, l1", "MKL", norm=1.0),
+    "mkl-2": _one_stage("fixed, one-stage, l2", "MKL", norm=2.0),
     # A tenth of the tolerance takes several times as long, and changes the error by less than the
     # error varies between splits.
-    "cr": Method(
-        "searched, one-stage",
-        _pair("mercer", "ContinuousMKL", tol=1e-2),
-        _ONE_STAGE_GRIDS,
-        _EXACT_ROWS,
-    ),
-    "catboost": Method(
-        "boosted trees",
-        _pair("catboost", "CatBoost", verbose=False, allow_writing_files=False),
-        learns=False,
-    ),
+    "cr": _one_stage("searched, one-stage", "ContinuousMKL", tol=1e-2),
     "grid": Method(
         "RBF, grid search",
         {"classification": _made("sklearn.svm", "SVC"), "regression": _scaled_ridge},
@@ -193,14 +179,8 @@ kernel have the default settings of their packages."""
 LEARNERS = tuple(name for name, method in METHODS.items() if method.learns)
 """The methods that `mercer fit` offers."""
 
-
-def by_default() -> list[str]:
-    """Return the methods that are installed, without those for grades and counts."""
-    return [name for name in METHODS if name not in KINDS and _is_installed(name)]
-
-
-def _is_installed(name: str) -> bool:
-    return name not in ("lightgbm", "catboost") or find_spec(name) is not None
+COMPARED = tuple(name for name in METHODS if name not in KINDS)
+"""The methods that `mercer compare` compares by default: all but those for grades and counts."""
 
 
 def method_names(given: str) -> list[str]:
@@ -209,15 +189,12 @@ def method_names(given: str) -> list[str]:
     Raises
     ------
     InputError
-        If the list is empty, a name is unknown, or a package is not installed.
+        If the list is empty, or a name is unknown.
     """
     names = [name.strip() for name in given.split(",") if name.strip()]
     if not names:
         raise InputError(f"no method was named; choose from {', '.join(METHODS)}")
-    for name in names:
-        if not _is_installed(checked_name("method", name, METHODS)):
-            raise InputError(f"{name} is not installed; install it with pip install {name}")
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys(checked_name("method", name, METHODS) for name in names))
 
 
 def takes(estimator: BaseEstimator, kind: str) -> bool:

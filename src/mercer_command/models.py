@@ -9,7 +9,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, is_classifier
 
 from mercer import KernelOrdinalClassifier, KernelPoissonRegressor
-from mercer.inspection import ModelReport, kernel_terms, report
+from mercer.inspection import ModelReport, report
 from mercer.preprocessing import convert
 from mercer_command.columns import DATES, Choice, recognize_columns
 from mercer_command.importances import ColumnImportance, columns_that_matter
@@ -17,7 +17,7 @@ from mercer_command.messages import counted
 from mercer_command.methods import why_undefined
 from mercer_command.options import Fit
 from mercer_command.output import Bar
-from mercer_command.pipelines import fit_arguments, learned_alignment, make_model
+from mercer_command.pipelines import fit_arguments, make_model
 from mercer_command.problem import COPIES, unit_of
 from mercer_command.streaming import Training
 from mercer_command.stricter_split import (
@@ -53,8 +53,6 @@ class Trial:
         Scores of the model on these rows, findings of the checks and, if the model learned from
         other rows of the same table, scores of simple predictors. None if the targets are unknown
         or there are fewer than ten rows.
-    alignment : tuple of str
-        A line on the learned kernel, if the model has one.
     rows : {"held-out", "known", "given"}
         "held-out" if the model did not learn from these rows, "known" if it learned from at least
         some of them, and "given" if this is unknown.
@@ -77,7 +75,6 @@ class Trial:
     y: Array | None
     importances: Sequence[ColumnImportance] = ()
     report: ModelReport | None = None
-    alignment: tuple[str, ...] = ()
     rows: Literal["held-out", "known", "given"] = "held-out"
     told: str = ""
     training: Training | None = None
@@ -152,9 +149,7 @@ def fit(
         other = _fit_and_test(known, given, bar, lambda model: None)
         trial = replace(trial, without_sentinel=other.report)
     bar.step("measuring the importance of columns")
-    trial = _measured(trial, given.seed)
-    assert trial.y is not None
-    return replace(trial, alignment=_alignment_lines(trial, trial.X, trial.y))
+    return _measured(trial, given.seed)
 
 
 def refit(trial: Trial, given: Fit) -> TableModel:
@@ -248,16 +243,6 @@ def _measured(trial: Trial, seed: int = 0) -> Trial:
         trial.model, trial.X, y, in_logarithms=trial.in_logarithms, seed=seed
     )
     return replace(trial, importances=found)
-
-
-def _alignment_lines(trial: Trial, X_test: pd.DataFrame, y_test: Array) -> tuple[str, ...]:
-    """Describe the alignment of a learned kernel, except for stacks, grades and counts."""
-    if kernel_terms(trial.model).combines == "predictions" or trial.kind:
-        return ()
-    aligned = learned_alignment(trial.model, X_test, y_test, trial.task)
-    told = "none" if np.isnan(aligned) else f"{aligned:.3f}"
-    own = f"{trial.learner.alignment_:.3f}"
-    return (f"alignment with the target: {told} on held-out rows, {own} on training rows",)
 
 
 def explain(model: TableModel, frame: pd.DataFrame) -> Trial:

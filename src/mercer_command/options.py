@@ -7,35 +7,20 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from mercer_command.methods import LEARNERS, METHODS
-from mercer_command.names import CLASS_METRICS, RESPONSE_METRICS, ROLES
+from mercer_command.methods import COMPARED, LEARNERS, METHODS
+from mercer_command.names import CLASS_METRICS, RESPONSE_METRICS
 
 _TABLE: dict[str, tuple[str, str]] = {
-    "table": ("TABLE", "CSV or Parquet file, or a folder of them; - for stdin."),
-    "explain table": ("TABLE", "CSV or Parquet file; - for CSV on stdin."),
-    "columns table": ("TABLE", "CSV or Parquet file; - for CSV on stdin."),
+    "table": ("TABLE", "CSV or Parquet file; - for CSV on stdin."),
     "model": ("MODEL", "Model saved by mercer fit."),
     "target": ("COLUMN", "Column to predict."),
-    "task": (
-        "TEXT",
-        "auto, classification, regression, ordinal (grades, in order) or count. auto: "
-        "classification for text, booleans and at most 20 distinct whole numbers; regression for "
-        "dates and other numbers.",
-    ),
-    "order": (
-        "GRADES",
-        "Grades in words, the lowest first: 'poor,fair,good'. Implies --task ordinal.",
-    ),
+    "task": ("TEXT", "auto, classification, regression, ordinal (grades, in order) or count."),
+    "order": ("GRADES", "Grades in words, the lowest first: 'low,high'. Implies --task ordinal."),
     "columns": (
         "PAIRS|FILE",
-        "How columns are read: pairs such as 'StoreID=category,Day=ignored', or a CSV file that "
-        f"mercer columns --out writes. Roles: {', '.join(ROLES)}.",
+        "Roles of columns, such as 'ID=category', or what mercer columns wrote.",
     ),
-    "missing": (
-        "VALUES",
-        "Values that mean a missing cell: '-999,size=unknown' is -999 in all columns, and unknown "
-        "in the column size.",
-    ),
+    "missing": ("VALUES", "Values that mean a missing cell, in all columns or one: '-999,size=?'."),
     "no_header": ("", "The first line holds data, not names of columns."),
     "group": ("COLUMN", "Column of groups, such as patients, each held out as a whole."),
     "time": ("COLUMN", "Column of times: learn from earlier rows, test on later rows."),
@@ -57,20 +42,12 @@ _TABLE: dict[str, tuple[str, str]] = {
     "explain out": ("FILE", "Write the reasons to this CSV or Parquet file."),
     "columns out": ("FILE", "Write a CSV file to edit and to pass to --columns."),
     "refit": ("", "After the test, fit again on all rows, and save this model."),
-    "random": (
-        "",
-        "Test on rows drawn at random, even if rows belong together, follow each other in time, or "
-        "are copies of others.",
-    ),
+    "random": ("", "Test on rows drawn at random, even if the checks call for other rows."),
     "details": ("", "Show all tables, as the report does."),
     "test_size": ("FLOAT", "Share of held-out rows, at most 10,000."),
     "interval": ("COVERAGE", "Add intervals of this coverage, such as 0.9."),
     "keep": ("COLUMNS", "Columns to copy from the table, separated by commas."),
-    "methods": (
-        "TEXT",
-        f"Methods, separated by commas: {', '.join(METHODS)}. By default, those that are installed "
-        "and suit the target, in this order.",
-    ),
+    "methods": ("TEXT", f"Methods, separated by commas; by default {', '.join(COMPARED)}."),
     "repeats": ("INTEGER", "Number of splits."),
     "csv": ("FILE", "Write the results to this CSV or Parquet file."),
 }
@@ -80,11 +57,7 @@ with a command before it is for this command."""
 _ARGUMENTS = ("model", "table")
 """The arguments; all others are options."""
 
-_ENDS = {
-    "seed": (0, None),
-    "repeats": (1, None),
-    "test_size": (0.01, 0.99),
-}
+_ENDS = {"seed": (0, None), "repeats": (1, None), "test_size": (0.01, 0.99)}
 """The smallest and the largest value of numbers."""
 
 

@@ -48,7 +48,6 @@ def _errors(trial: Trial, report: ModelReport) -> Section:
         parts.append(f"{report.n_train:,} training rows")
     parts += [Text(text) for text in _meanings(trial, report)]
     parts += [f"RMSE and MAE are in {trial.unit}"] * (trial.task == "regression")
-    parts += trial.alignment
     parts += [figures.error_figure(trial)] * (len(report.held_out) > 1)
     groups = f" of {report.n_groups:,} groups" if report.n_groups else ""
     return Section(f"{score.title} of {report.n_rows:,} {trial.rows} rows{groups}", parts)

@@ -22,7 +22,7 @@ from mercer._estimators.two_stage.kernel_choice import FORMS
 from mercer._search.records import MixingStep, WeightStep
 from mercer_command.files import load_model
 from mercer_command.importances import column_relevances
-from mercer_command.methods import LEARNERS, METHODS, by_default, unsuitable
+from mercer_command.methods import COMPARED, LEARNERS, METHODS, unsuitable
 from mercer_command.names import KINDS
 from mercer_command.pipelines import make_model
 from mercer_command.problem import as_problem
@@ -151,9 +151,9 @@ class TestCompare:
         result = run(f"compare half.csv --target kind {options}")
         assert max(map(len, result.stdout.splitlines())) <= 80
         figures = pd.read_csv("c.csv")
-        assert sorted(figures["method"]) == sorted(by_default())
+        assert sorted(figures["method"]) == sorted(COMPARED)
         assert {*ONE_STAGE, "grid", "boosting", "linear"} <= set(figures["method"])
-        learns = figures["method"].isin({*LEARNERS, "grid"})
+        learns = figures["method"].isin(LEARNERS)
         assert figures["test_alignment"][learns].between(0, 1).all()
         assert figures["test_alignment"][~learns].isna().all()
         assert "one-stage" in Path("r.html").read_text(encoding="utf-8")
@@ -165,12 +165,6 @@ def test_learners_of_the_other_task_are_refused(run: Run) -> None:
     assert line.split("choose from ")[1].strip().split(", ") == learners("classification")
     line = error_line("compare classes.csv --target kind --methods ca,count")
     assert "count is not for classification; choose from stacking, linear, " in line
-
-
-def test_packages_that_are_absent_are_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mercer_command.methods.find_spec", lambda name: None)
-    line = error_line("compare responses.csv --target y --methods lightgbm")
-    assert "lightgbm is not installed; install it with pip install lightgbm" in line
 
 
 def test_a_method_rejects_too_many_rows() -> None:

@@ -15,7 +15,7 @@ from mercer_command.target_column import Rows, read_order
 def run(given: options.Compare) -> None:
     """Compare methods; see `mercer_command.options`."""
     named = given.methods
-    names = methods.by_default() if named is None else methods.method_names(named)
+    names = [*methods.COMPARED] if named is None else methods.method_names(named)
     in_words = bool(read_order(given.order, given.task))
     if in_words:
         given = replace(given, task="ordinal")
