@@ -12,7 +12,6 @@ from mercer import KernelOrdinalClassifier, KernelPoissonRegressor
 from mercer.inspection import ModelReport, kernel_terms, report
 from mercer.preprocessing import convert
 from mercer_command.columns import DATES, Choice, recognize_columns
-from mercer_command.costs import Costs
 from mercer_command.importances import ColumnImportance, columns_that_matter
 from mercer_command.messages import counted
 from mercer_command.methods import why_undefined
@@ -22,13 +21,7 @@ from mercer_command.pipelines import fit_arguments, learned_alignment, make_mode
 from mercer_command.predictions import needed_columns
 from mercer_command.problem import COPIES, group_codes, read_split, times_of, unit_of
 from mercer_command.streaming import Training
-from mercer_command.stricter_split import (
-    OtherRows,
-    Read,
-    StricterSplit,
-    called_for,
-    without_sentinel,
-)
+from mercer_command.stricter_split import OtherRows, Read, StricterSplit, called_for
 from mercer_command.table_files import Cells
 from mercer_command.table_model import TableModel
 from mercer_command.target_column import MIN_ROWS, Task
@@ -67,9 +60,6 @@ class Trial:
         The rows that the model learned from and was tested on; None for a saved model.
     others : OtherRows or None
         Scores on rows drawn at random, if a check calls for another split.
-    without_sentinel : ModelReport or None
-        Report on a model that learned and was tested without the rows in which the target has a
-        value that may stand for missing cells, if there is one.
     """
 
     model: TableModel
@@ -85,7 +75,6 @@ class Trial:
     told: str = ""
     training: Training | None = None
     others: OtherRows | None = None
-    without_sentinel: ModelReport | None = None
 
     @property
     def has_dates(self) -> bool:
@@ -123,7 +112,6 @@ def fit(
     bar: Bar,
     on_fitted: Callable[[TableModel], None],
     *,
-    costs: Costs | None = None,
     read: Read | None = None,
 ) -> Trial:
     """Learn from the training rows of a problem and test on its test rows.
@@ -139,31 +127,25 @@ def fit(
         Progress bar that shows the steps.
     on_fitted : callable
         Called with the model as soon as it is fitted.
-    costs : Costs, default=None
-        Costs of errors for two classes, by which the threshold is chosen.
     read : callable, default=None
         Reads the problem again, with columns of groups or times. With it, another model is tested
         on the split that the checks call for, if they do, and is returned.
     """
-    trial = _fit_and_test(training, given, bar, on_fitted, costs)
+    trial = _fit_and_test(training, given, bar, on_fitted)
     assert trial.report is not None
     stricter = called_for(trial.report, training, given, read)
     if stricter is not None:
         bar.step(f"learning again, to test on {stricter.new_rows}")
-        other = _fit_and_test(stricter.training, given, bar, lambda model: None, costs)
+        other = _fit_and_test(stricter.training, given, bar, lambda model: None)
         trial = _with_others(trial, other, stricter)
         on_fitted(trial.model)
-    if (known := without_sentinel(training, given)) is not None:
-        bar.step("learning again, without a value that may stand for missing cells")
-        other = _fit_and_test(known, given, bar, lambda model: None, costs)
-        trial = replace(trial, without_sentinel=other.report)
     bar.step("measuring the importance of columns")
     trial = _measured(trial, given.seed)
     assert trial.y is not None
     return replace(trial, alignment=_alignment_lines(trial, trial.X, trial.y))
 
 
-def refit(trial: Trial, given: Fit, costs: Costs | None = None) -> TableModel:
+def refit(trial: Trial, given: Fit) -> TableModel:
     """Return a model like the tested one that learned from all rows.
 
     Parameters
@@ -171,17 +153,15 @@ def refit(trial: Trial, given: Fit, costs: Costs | None = None) -> TableModel:
     trial : Trial
         A trial of a table that is in memory.
     given : Fit
-    costs : Costs, default=None
-        Costs of errors for two classes, by which the threshold is chosen.
     """
     assert trial.training is not None
     training = trial.training
     rows = np.sort(np.concatenate([training.train, training.test]))
     given = replace(given, metric=trial.model.metric_)
-    return _fitted(replace(training, train=rows), given, costs)
+    return _fitted(replace(training, train=rows), given)
 
 
-def _fitted(training: Training, given: Fit, costs: Costs | None) -> TableModel:
+def _fitted(training: Training, given: Fit) -> TableModel:
     """Return a model of the training rows."""
     problem, train, source = training.problem, training.train, training.source
     X, y = problem.features, problem.target
@@ -192,8 +172,6 @@ def _fitted(training: Training, given: Fit, costs: Costs | None) -> TableModel:
     else:
         model.set_params(reader__remembers=False)  # The reader sees only a sample of the rows.
         model[-1].fit(source.with_encoder(model[:-1].fit(X.iloc[train], y[train])))
-    if costs is not None:
-        model.set_params(threshold=costs.threshold(model))
     return model
 
 
@@ -202,13 +180,12 @@ def _fit_and_test(
     given: Fit,
     bar: Bar,
     on_fitted: Callable[[TableModel], None],
-    costs: Costs | None,
 ) -> Trial:
     """Learn from the training rows, and report on the test rows."""
     problem, train = training.problem, training.train
     X, y, group = problem.features, problem.target, problem.groups
     is_sample = len(train) < training.n_train
-    model = _fitted(training, given, costs)
+    model = _fitted(training, given)
     on_fitted(model)
     bar.step(f"testing on {counted(len(training.test), 'row')}, beside simple predictors")
     X_test, y_test = X.iloc[training.test], y[training.test]

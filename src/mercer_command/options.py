@@ -82,10 +82,6 @@ _TABLE: dict[str, tuple[str, str]] = {
         "are copies of others.",
     ),
     "details": ("", "Show all tables, as the report does."),
-    "cost": (
-        "FALSE,MISSED",
-        "Costs of predicting the second class wrongly, and of missing it.",
-    ),
     "test_size": ("FLOAT", "Share of held-out rows, at most 10,000."),
     "cluster": ("ADDRESS", "Read Parquet on the Dask cluster of this scheduler."),
     "workers": ("N", "Read Parquet in this number of processes, by Dask."),
@@ -189,7 +185,6 @@ class Fit(_Learning):
     refit: bool = True
     random: bool = False
     details: bool = False
-    cost: str | None = None
     test_size: float = 0.25
     cluster: str | None = None
     workers: int | None = None

@@ -9,11 +9,7 @@ import pytest
 from command_cases import Run, error_line, pd
 from screen_cases import rare_class, recordings
 
-from mercer_command.costs import Costs
 from mercer_command.files import load_model
-from mercer_command.pipelines import make_model
-from mercer_command.problem import as_problem
-from mercer_command.table_model import TableModel
 
 Frame = Any
 
@@ -79,7 +75,6 @@ def test_a_test_on_rows_of_one_time_says_so(run: Run) -> None:
 def test_a_far_date_as_the_target(run: Run) -> None:
     frame = contracts("9999-12-31").rename(columns={"y": "z"})
     said = told(run, frame, target="until")
-    assert re.search("'until' is 9999-12-31 in .* rows, which may stand for a missing value", said)
     assert "find out first what 9999-12-31 means in 'until'" in said
     assert "--missing 'until=9999-12-31' leaves these rows out" in said
     said = told(run, frame, "--missing", "until=9999-12-31", target="until")
@@ -112,43 +107,9 @@ def test_copies_of_training_rows(run: Run) -> None:
     assert "are copies of training rows" not in said
 
 
-@pytest.fixture(scope="module")
-def rare_model() -> TableModel:
-    problem = as_problem(rare_class(), "y")
-    return make_model("uniform", problem, np.arange(900), 0).fit(problem.features, problem.target)
-
-
-def test_unequal_classes_are_scored_by_ranking_and_costs(run: Run) -> None:
-    said = told(run, rare_class(), "--cost", "1,20", "--out", "m.skops")
+def test_unequal_classes_are_scored_by_ranking(run: Run) -> None:
+    said = told(run, rare_class())
     assert "Its area under the ROC curve, which is 1 for a perfect ranking" in said
-    assert "Decisions for yes by what errors cost" in said
-    model = load_model(Path("m.skops"))
-    assert model.threshold is not None
-    assert model.threshold < 0.5
-    X = rare_class()[["x", "noise"]]
-    expected = np.where(model.predict_proba(X)[:, 1] >= model.threshold, "yes", "no")
-    assert (model.predict(X) == expected).all()
-    run("predict m.skops t.csv --out p.csv")
-    assert (pd.read_csv("p.csv")["prediction"] == expected).all()
-    assert "--cost takes two positive numbers" in error_line("fit t.csv --target y --cost 1")
-
-
-@pytest.mark.parametrize("costs", [(1.0, 20.0), (1.0, 2.0), (3.0, 1.0), (1.0, 1e4), (1e4, 1.0)])
-def test_the_threshold_of_lowest_cost_is_halfway_between_probabilities(
-    rare_model: TableModel, costs: tuple[float, float]
-) -> None:
-    """The reference tries all thresholds that differ; the nearest to the optimum of exact ones."""
-    held_out = rare_model[-1].held_out_classifier()
-    p = held_out.predict_proba(held_out.samples_)[:, 1]
-    is_second = np.asarray(held_out.labels_) == "yes"
-    places = np.unique(p)
-    tried = np.r_[0.0, (places[1:] + places[:-1]) / 2.0, 1.0]
-    false = np.array([np.sum(~is_second & (p >= each)) for each in tried])
-    missed = np.array([np.sum(is_second & (p < each)) for each in tried])
-    total = costs[0] * false + costs[1] * missed
-    best = tried[np.isclose(total, total.min(), rtol=1e-12)]
-    nearest = best[np.abs(best - costs[0] / sum(costs)).argmin()]
-    assert Costs(*costs).threshold(rare_model) == pytest.approx(nearest, rel=1e-9)
 
 
 def test_intervals_that_do_not_follow_a_trend_are_told(run: Run) -> None:
@@ -234,7 +195,6 @@ def test_comparisons_hold_out_groups_and_later_rows(run: Run) -> None:
         (("--missing", "none=3"), "--missing names a column 'none', and the table has"),
         (("--columns", "none=number"), "--columns names a column 'none'"),
         (("--columns", "kind=size"), "there is no role 'size'"),
-        (("--cost", "1,2"), "--cost is for two classes; the target has a response"),
         (("--target", "kind", "--metric", "mae"), "mae is for classes that are numbers"),
         (
             ("--target", "Y"),
