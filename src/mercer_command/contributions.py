@@ -49,15 +49,14 @@ class Reasons:
     def __len__(self) -> int:
         return len(self.predictions)
 
-    def words(self, row: int, n_largest: int = N_WORDS) -> list[str]:
+    def words(self, row: int) -> list[str]:
         """Return the largest contributions to a prediction as phrases.
 
         Parameters
         ----------
         row : int
-        n_largest : int, default=3
         """
-        found = self.values.in_words(row, n_largest, unit=self.unit)
+        found = self.values.in_words(row, N_WORDS, unit=self.unit)
         return [shown(phrase, longest=200) for phrase in found]
 
     def headline(self, row: int) -> str:
@@ -74,24 +73,8 @@ class Reasons:
             told = f"Predicted {self.predictions[row]}. {told}"
         return shown(told, longest=120)
 
-    def frame(self, n_largest: int) -> pd.DataFrame:
-        """Return the largest contributions to each prediction in words, one per column.
-
-        Parameters
-        ----------
-        n_largest : int
-        """
-        names = [f"why_{k + 1}" for k in range(n_largest)]
-        rows = [self.words(row, n_largest) for row in range(len(self))]
-        padded = [phrases + [""] * (n_largest - len(phrases)) for phrases in rows]
-        return pd.DataFrame(padded, columns=names)
-
-    def table(self, n_largest: int = N_WORDS) -> pd.DataFrame:
+    def table(self) -> pd.DataFrame:
         """Return predictions, their reasons in words, and all contributions as numbers.
-
-        Parameters
-        ----------
-        n_largest : int, default=3
 
         Notes
         -----
@@ -101,9 +84,10 @@ class Reasons:
         largest = float(np.abs(amounts).max(initial=0.0))
         amounts = amounts.round(min(max(4 - floor(log10(largest)), 0), 12) if largest else 0)
         names = [f"contribution_{name}" for name in self.values.feature_names]
-        found = self.frame(n_largest).join(pd.DataFrame(amounts, columns=names))
+        words = [[*self.words(row), *[""] * N_WORDS][:N_WORDS] for row in range(len(self))]
+        found = pd.DataFrame(words, columns=[f"why_{k + 1}" for k in range(N_WORDS)])
         found.insert(0, "prediction", list(self.predictions))
-        return found
+        return found.join(pd.DataFrame(amounts, columns=names))
 
 
 def reasons(

@@ -120,7 +120,7 @@ def columns_that_matter(
 
 def _predicted(model: TableModel, encoded: pd.DataFrame) -> Array:
     """Return responses, or probabilities of the classes."""
-    predict = model[-1].predict_proba if is_classifier(model) else model.predict_encoded
+    predict = model[-1].predict_proba if is_classifier(model) else model[-1].predict
     return np.asarray(predict(encoded), dtype=float)
 
 

@@ -9,20 +9,18 @@ import pandas as pd
 from sklearn.base import BaseEstimator, is_classifier
 
 from mercer import KernelOrdinalClassifier, KernelPoissonRegressor
-from mercer.inspection import ModelReport, kernel_terms, report
+from mercer.inspection import ModelReport, report
 from mercer.preprocessing import convert
 from mercer_command.columns import DATES, Choice, recognize_columns
 from mercer_command.importances import ColumnImportance, columns_that_matter
 from mercer_command.messages import counted
 from mercer_command.methods import why_undefined
-from mercer_command.options import Explain, Fit
+from mercer_command.options import Fit
 from mercer_command.output import Bar
-from mercer_command.pipelines import fit_arguments, learned_alignment, make_model
-from mercer_command.predictions import needed_columns
-from mercer_command.problem import COPIES, group_codes, read_split, times_of, unit_of
+from mercer_command.pipelines import fit_arguments, make_model
+from mercer_command.problem import COPIES, unit_of
 from mercer_command.streaming import Training
 from mercer_command.stricter_split import OtherRows, Read, StricterSplit, called_for
-from mercer_command.table_files import Cells
 from mercer_command.table_model import TableModel
 from mercer_command.target_column import MIN_ROWS, Task
 from mercer_command.values import Array, by_spelling, known_spelling
@@ -49,8 +47,6 @@ class Trial:
         Scores of the model on these rows, findings of the checks and, if the model learned from
         other rows of the same table, scores of simple predictors. None if the targets are unknown
         or there are fewer than ten rows.
-    alignment : tuple of str
-        A line on the learned kernel, if the model has one.
     rows : {"held-out", "known", "given"}
         "held-out" if the model did not learn from these rows, "known" if it learned from at least
         some of them, and "given" if this is unknown.
@@ -70,7 +66,6 @@ class Trial:
     y: Array | None
     importances: Sequence[ColumnImportance] = ()
     report: ModelReport | None = None
-    alignment: tuple[str, ...] = ()
     rows: Literal["held-out", "known", "given"] = "held-out"
     told: str = ""
     training: Training | None = None
@@ -140,9 +135,7 @@ def fit(
         trial = _with_others(trial, other, stricter)
         on_fitted(trial.model)
     bar.step("measuring the importance of columns")
-    trial = _measured(trial, given.seed)
-    assert trial.y is not None
-    return replace(trial, alignment=_alignment_lines(trial, trial.X, trial.y))
+    return _measured(trial, given.seed)
 
 
 def refit(trial: Trial, given: Fit) -> TableModel:
@@ -157,8 +150,7 @@ def refit(trial: Trial, given: Fit) -> TableModel:
     assert trial.training is not None
     training = trial.training
     rows = np.sort(np.concatenate([training.train, training.test]))
-    given = replace(given, metric=trial.model.metric_)
-    return _fitted(replace(training, train=rows), given)
+    return _fitted(replace(training, train=rows), replace(given, metric=trial.model.metric_))
 
 
 def _fitted(training: Training, given: Fit) -> TableModel:
@@ -230,7 +222,7 @@ def _with_others(trial: Trial, other: Trial, stricter: StricterSplit) -> Trial:
     return replace(other, report=replace(other.report, checks=checks), others=others)
 
 
-def _measured(trial: Trial, seed: int) -> Trial:
+def _measured(trial: Trial, seed: int = 0) -> Trial:
     """Measure the importance of columns by their effect on the error, if there is a report."""
     y = None if trial.report is None else trial.y
     found = columns_that_matter(
@@ -239,26 +231,14 @@ def _measured(trial: Trial, seed: int) -> Trial:
     return replace(trial, importances=found)
 
 
-def _alignment_lines(trial: Trial, X_test: pd.DataFrame, y_test: Array) -> tuple[str, ...]:
-    """Describe the alignment of a learned kernel, except for stacks, grades and counts."""
-    if kernel_terms(trial.model).combines == "predictions" or trial.kind:
-        return ()
-    aligned = learned_alignment(trial.model, X_test, y_test, trial.task)
-    told = "none" if np.isnan(aligned) else f"{aligned:.3f}"
-    own = f"{trial.learner.alignment_:.3f}"
-    return (f"alignment with the target: {told} on held-out rows, {own} on training rows",)
-
-
-def explain(model: TableModel, cells: Cells, given: Explain) -> Trial:
+def explain(model: TableModel, frame: pd.DataFrame) -> Trial:
     """Try a saved model on the rows of a table.
 
     Parameters
     ----------
     model : fitted TableModel
-    cells : Cells
+    frame : DataFrame of shape (n_rows, n_columns)
         A table with the columns of the model and, if it is to be tested, the target.
-    given : Explain
-        Options that choose, order and group the rows, and the seed.
 
     Returns
     -------
@@ -267,17 +247,11 @@ def explain(model: TableModel, cells: Cells, given: Explain) -> Trial:
 
     Raises
     ------
-    InputError
-        If the table lacks columns of the model, or columns of groups or times are not suitable.
+    ValueError
+        If the table lacks columns of the model.
     """
-    frame, (name, role, notation) = cells.frame, model["reader"].target
-    needed_columns(model, frame.columns)
+    name, role, notation = model["reader"].target
     task: Task = "classification" if is_classifier(model) else "regression"
-    if given.split is not None:
-        frame = frame[read_split(given.split, len(frame))[:, 0] == "test"]
-    if given.time is not None:
-        typed, _ = recognize_columns(frame, separator=cells.separator)
-        frame = frame.iloc[np.argsort(times_of(typed, given.time, name), kind="stable")]
     y = None
     if name in frame.columns:
         choice = Choice(role, "" if notation == "flag" else notation)
@@ -290,13 +264,7 @@ def explain(model: TableModel, cells: Cells, given: Explain) -> Trial:
     rows, chosen, told = _unseen(model, X)
     X, y = X.iloc[chosen], None if y is None else y[chosen]
     trial = Trial(model, name, task, unit_of(role), X, y, rows=rows, told=told)
-    if y is None:
-        return _measured(trial, given.seed)
-    groups = None
-    if given.group is not None:
-        typed, _ = recognize_columns(frame, separator=cells.separator)
-        groups = group_codes(frame, typed, given.group, name)[0][chosen]
-    return _measured(_tested(trial, groups, given), given.seed)
+    return _measured(trial if y is None else _tested(trial, y))
 
 
 def _unseen(
@@ -315,27 +283,21 @@ def _unseen(
     return "known", rows, f"{told}: errors of these known rows are not those of new rows"
 
 
-def _tested(trial: Trial, groups: Array | None, given: Explain) -> Trial:
+def _tested(trial: Trial, y: Array) -> Trial:
     """Test a saved model on rows of the classes that it was fitted to, if there are enough."""
-    assert trial.y is not None
-    known = np.ones(len(trial.y), dtype=bool)
+    known, remarks = np.ones(len(y), dtype=bool), list[str]()
     if trial.task == "classification":
-        known = np.isin(trial.y, trial.model.classes_)
-    n_rows = counted(int((~known).sum()), "row")
-    verb = "is" if (~known).sum() == 1 else "are"
-    left_out = f"{n_rows} of classes that the model was not fitted to {verb} left out"
-    if known.sum() < MIN_ROWS:
-        told = "; ".join(filter(None, (trial.told, left_out)))
-        return trial if known.all() else replace(trial, told=told)
-    y, own = trial.y[known], None if groups is None else groups[known]
-    metric, remarks = trial.model.metric_, list[str]()
-    if metric is not None and (reason := why_undefined(metric, y)):
-        remarks.append(f"The score of the fit is left out: {reason}")
-        metric = None
-    settings: dict[str, Any] = {"later": given.time is not None, "random_state": given.seed}
-    tested = report(trial.model, trial.X[known], y, own, metric=metric, **settings)
+        known = np.isin(y, trial.model.classes_)
     if not known.all():
-        remarks.append(left_out)
+        left_out = int((~known).sum())
+        remarks.append(f"rows of classes that the model was not fitted to are left out: {left_out}")
+    if known.sum() < MIN_ROWS:
+        return replace(trial, told="; ".join(filter(None, (trial.told, *remarks))))
+    metric = trial.model.metric_
+    if reason := why_undefined(metric, y[known]):
+        remarks.insert(0, f"The score of the fit is left out: {reason}")
+    first = None if reason else metric
+    tested = report(trial.model, trial.X[known], y[known], metric=first)
     return replace(trial, report=replace(tested, remarks=(*tested.remarks, *remarks)))
 
 

@@ -1,52 +1,12 @@
-"""Names of methods, scores, tasks and roles of columns on the command line."""
+"""Names of scores, tasks, devices and roles of columns on the command line."""
 
 from typing import NamedTuple
-
-DESCRIPTIONS = {
-    "stacking": "predictions combined",
-    "ca": "searched widths",
-    "ca-nd": "searched, per feature",
-    "auto": "per feature if better",
-    "alignf": "fixed, max alignment",
-    "align": "fixed, own alignment",
-    "hsic-w": "fixed, own HSIC",
-    "uniform": "fixed, equal weights",
-    "hsic": "one width, HSIC",
-    "cka": "one width, alignment",
-    "ka": "one width, uncentered",
-    "mkl": "fixed, one-stage, l1",
-    "mkl-2": "fixed, one-stage, l2",
-    "cr": "searched, one-stage",
-    "bayes": "fixed, evidence",
-    "l1-svm": "mkl, for classes",
-    "l2-krr": "mkl-2, for responses",
-    "ordinal": "ordered grades",
-    "count": "Poisson regression",
-    "grid": "RBF, grid search",
-    "linear": "ridge, or logistic",
-    "boosting": "boosted trees",
-    "forest": "random forest",
-    "lightgbm": "boosted trees",
-    "catboost": "boosted trees",
-}
-"""A few words on how each method finds kernels, their widths and their weights."""
-
-OTHERS = ("grid", "linear", "boosting", "forest", "lightgbm", "catboost")
-"""Methods of other packages, which `compare` offers besides the methods that learn a kernel."""
-
-LEARNERS = tuple(name for name in DESCRIPTIONS if name not in OTHERS)
-"""The methods that learn a kernel."""
 
 DEVICES = ("cpu", "cuda", "auto")
 """Where large matrices are computed."""
 
 KINDS = {"ordinal": "classification", "count": "regression"}
 """The task of each kind of target that has a learner of the same name."""
-
-COMPARED = tuple(n for n in DESCRIPTIONS if n not in ("ca-nd", "l1-svm", "l2-krr", *KINDS))
-"""Methods that are compared by default. `ca-nd` is left out because `auto` tries it too, in the
-same time. Two methods that solve the same problems as `mkl` and `mkl-2` are left out, and so are
-the learners of `KINDS`. LightGBM and CatBoost are compared if they are installed."""
 
 CLASS_METRICS = ("error", "balanced_accuracy", "roc_auc", "log_loss", "mae")
 """Scores for classes; `roc_auc` is for two classes, and `mae` for classes that are numbers."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sklearn
 from sklearn.base import TransformerMixin
 from sklearn.compose import ColumnTransformer
-from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import (
-    GroupKFold,
     KFold,
     PredefinedSplit,
     StratifiedKFold,
@@ -20,7 +18,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import TargetEncoder
 from sklearn.utils.fixes import parse_version
 
-from mercer import KernelStackingRegressor, centered_alignment
+from mercer import KernelStackingRegressor
 from mercer.inspection import default_metric
 from mercer.preprocessing import SoftClippingScaler, TextScores, column_encoders
 from mercer_command.columns import DATES, MANY_LEVELS, Role
@@ -30,11 +28,8 @@ from mercer_command.names import KINDS
 from mercer_command.problem import Problem
 from mercer_command.table_model import TableModel, decimals_of, limits_of
 from mercer_command.table_reader import ColumnEncoder, TableReader
-from mercer_command.target_column import Rows, Task
+from mercer_command.target_column import Rows
 from mercer_command.values import Array
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def fit_arguments(model: Pipeline, problem: Problem, rows: Rows) -> dict[str, Array]:
@@ -131,47 +126,8 @@ def _stack_for(metric: str, y: Array) -> KernelStackingRegressor:
     return KernelStackingRegressor(scoring="neg_mean_absolute_error" if metric == "mae" else None)
 
 
-def learned_alignment(model: Pipeline, X: pd.DataFrame, y: Array, task: Task) -> float:
-    """Compute the centered alignment of a fitted model's kernel with the target.
-
-    Parameters
-    ----------
-    model : fitted Pipeline of `make_model`
-    X : DataFrame of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,)
-    task : {"classification", "regression"}
-
-    Returns
-    -------
-    float
-        A number from 0 to 1 for a positive semi-definite kernel. For a stack, it is the alignment
-        of the weighted sum of its kernels. NaN for methods without a kernel, and for rows of one
-        class.
-
-    Notes
-    -----
-    If there are more than 2,000 rows, a random sample of 2,000 is used, because the Gram matrix is
-    kept in memory.
-    """
-    if len(y) > 2000:
-        drawn = np.sort(np.random.default_rng(0).permutation(len(y))[:2000])
-        X, y = X.iloc[drawn], y[drawn]
-    if task == "classification" and np.unique(y).size < 2:
-        return np.nan
-    features, step = model[:-1].transform(X), model[-1]
-    step = getattr(step, "best_estimator_", step)
-    if hasattr(step, "learned_gram"):
-        gram = step.learned_gram(features)
-    else:  # In `grid`, the regressor is inside a transformation of the target.
-        gamma = getattr(getattr(step, "regressor_", step), "gamma", None)
-        if gamma is None:
-            return np.nan
-        gram = rbf_kernel(np.asarray(features), gamma=gamma)
-    return centered_alignment(gram, y, task=task)
-
-
 def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransformer:
-    """Return the encoder of a problem's columns, with prefixes if feature names would clash.
+    """Return the encoder of a problem's columns.
 
     Parameters
     ----------
@@ -210,19 +166,8 @@ def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransf
         # Out-of-fold scores are not available for a table that is read in parts.
         ("scores", scores, of("text") if problem.n_rows is None else []),
     ]
-    derived = (f"{name}_" for key, _, names in parts if key != "numbers" for name in names)
-    prefixes = ("missingindicator_", *derived)
-    # The category of missing values is called "nan", as a word may be.
-    has_nan = any(
-        problem.features[name].isna().any() and problem.features[name].eq("nan").any()
-        for name in few
-    )
-    encoder = ColumnEncoder(
-        parts,
-        sparse_threshold=0.0,
-        verbose_feature_names_out=has_nan
-        or any(str(name).startswith(prefixes) for name in problem.features),
-    )
+    # Names that would be equal get a number.
+    encoder = ColumnEncoder(parts, sparse_threshold=0.0, verbose_feature_names_out="{feature_name}")
     return encoder.set_output(transform="pandas")
 
 
@@ -230,11 +175,7 @@ def _folds_of_groups(problem: Problem, rows: Rows) -> PredefinedSplit | None:
     """Return at most five folds of whole groups, or None if there are no groups."""
     if problem.groups is None:
         return None
-    groups = problem.groups[rows]
-    parts, splitter = np.zeros(len(rows), dtype=int), GroupKFold(min(5, len(np.unique(groups))))
-    for k, (_, part) in enumerate(splitter.split(rows, groups=groups)):
-        parts[part] = k
-    return PredefinedSplit(parts)
+    return PredefinedSplit(np.unique(problem.groups[rows], return_inverse=True)[1] % 5)
 
 
 def _levels(problem: Problem, rows: Rows, seed: int) -> Pipeline:
@@ -244,11 +185,11 @@ def _levels(problem: Problem, rows: Rows, seed: int) -> Pipeline:
         counts = np.unique(problem.target[rows], return_counts=True)[1]
         kind = "binary" if len(counts) == 2 else "multiclass"
         n_folds, folds = int(np.clip(counts.min(), 2, 5)), StratifiedKFold
-    # Before scikit-learn 1.9, the encoder itself shuffled the rows.
     drawn: dict[str, Any] = {"cv": n_folds, "random_state": seed}
+    # Before scikit-learn 1.9, the encoder shuffles the rows itself, and takes no other folds.
     if parse_version(sklearn.__version__) >= parse_version("1.9"):
-        drawn_folds = folds(n_folds, shuffle=True, random_state=seed)
-        drawn = {"cv": _folds_of_groups(problem, rows) or drawn_folds}
+        shuffled = folds(n_folds, shuffle=True, random_state=seed)
+        drawn = {"cv": _folds_of_groups(problem, rows) or shuffled}
     encoder = TargetEncoder(target_type=kind, **drawn)
     converter = column_encoders()["categories"][0]
     return make_pipeline(converter, encoder, SoftClippingScaler())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,10 @@ from mercer_command.columns import DATES, Choice, Column, left_out_notes, recogn
 from mercer_command.messages import InputError, counted, did_you_mean, listing, shown
 from mercer_command.missing_words import dropped_words, kept_words, missing_targets, target_words
 from mercer_command.names import KINDS
-from mercer_command.table_files import Cells, read_cells
+from mercer_command.table_files import Cells
 from mercer_command.target_column import MIN_ROWS, Task, known_target
 from mercer_command.totals import without_totals
 from mercer_command.values import Array, MissingCodes, day_code, with_named_index
-
-_PARTS = ("train", "test", "")
-"""Allowed cells of a file of splits; rows with an empty cell are left out."""
-
 
 COPIES = "copies"
 """Value of `Problem.together` if rows with equal cells belong together."""
@@ -57,8 +52,6 @@ class Problem:
         Name of the column that defines the groups, or `COPIES`; empty if there are no groups.
     times : ndarray of shape (n_samples,) or None
         Times of the rows, in ascending order.
-    given_splits : ndarray of str of shape (n_samples, n_splits) or None
-        Whether each row is for training or for testing, if a file defines the splits.
     order : tuple of str
         Grades in words, from the lowest to the highest; empty if there are none.
     beside : DataFrame of shape (n_samples, n_identifiers) or None
@@ -79,7 +72,6 @@ class Problem:
     n_rows: int | None = None
     groups: Array | None = None
     times: Array | None = None
-    given_splits: Array | None = None
     kind: str = ""
     order: tuple[str, ...] = ()
     beside: pd.DataFrame | None = None
@@ -140,7 +132,7 @@ def taken(problem: Problem, rows: Array) -> Problem:
     """
     arrays: dict[str, Any] = {
         name: None if getattr(problem, name) is None else getattr(problem, name)[rows]
-        for name in ("groups", "times", "given_splits")
+        for name in ("groups", "times")
     }
     beside = None if problem.beside is None else problem.beside.iloc[rows]
     features, target = problem.features.iloc[rows], problem.target[rows]
@@ -162,7 +154,6 @@ def as_problem(
     missing: MissingCodes | None = None,
     group: str | None = None,
     time: str | None = None,
-    split: Path | None = None,
 ) -> Problem:
     """Split a table into features and target.
 
@@ -184,8 +175,6 @@ def as_problem(
         Name of the column of groups, which is not used as a feature.
     time : str, default=None
         Name of the column of dates or numbers by which the rows are sorted.
-    split : Path, default=None
-        File that defines training and test rows; see `read_split`.
 
     Raises
     ------
@@ -226,7 +215,6 @@ def as_problem(
         groups=groups,
         together=group or "",
         times=times,
-        given_splits=None if split is None else read_split(split, len(given.frame))[used],
         kind=task if task in KINDS else "",
         order=order,
         missing=dict(missing or {}),
@@ -353,35 +341,3 @@ def _check_column(frame: pd.DataFrame, name: str, target: str, of: str) -> None:
             f"there is no column '{shown(name)}' of {of}{did_you_mean(name, others)}; choose from "
             f"{listing(others)}"
         )
-
-
-def read_split(path: Path, n_rows: int) -> Array:
-    """Read a file that defines training rows and test rows.
-
-    Parameters
-    ----------
-    path : Path
-        A table with a line for each row and a column for each split; its cells are train, test or
-        empty.
-    n_rows : int
-        Number of rows of the table that is split.
-
-    Returns
-    -------
-    ndarray of str of shape (n_rows, n_splits)
-
-    Raises
-    ------
-    InputError
-        If the file has a different number of lines, or other cells.
-    """
-    frame = read_cells(path, keeps_empty=True).frame
-    if len(frame) != n_rows:
-        raise InputError(
-            f"{path} has {counted(len(frame), 'line')}, and the table {counted(n_rows, 'row')}"
-        )
-    cells = frame.fillna("").astype(str).map(lambda cell: cell.strip().lower()).to_numpy(dtype=str)
-    if not np.isin(cells, _PARTS).all():
-        odd = np.unique(cells[~np.isin(cells, _PARTS)])
-        raise InputError(f"the cells of {path} say train, test or nothing; got {listing(odd)}")
-    return np.asarray(cells)

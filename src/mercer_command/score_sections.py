@@ -84,7 +84,7 @@ def _errors(trial: Trial, report: ModelReport) -> Section:
     parts += [f"RMSE and MAE are in {trial.unit}"] * (trial.task == "regression")
     groups = f" of {report.n_groups:,} groups" if report.n_groups else ""
     title = f"{SCORES[first].title} of {report.n_rows:,} {trial.rows} rows{groups}"
-    return Section(title, [*parts, *trial.alignment])
+    return Section(title, parts)
 
 
 def warnings_of(trial: Trial) -> list[Part]:

@@ -10,8 +10,9 @@ import pandas as pd
 from mercer.inspection import kernel_terms
 from mercer_command.amounts import format_error
 from mercer_command.messages import counted
+from mercer_command.methods import METHODS
 from mercer_command.models import Trial
-from mercer_command.names import DESCRIPTIONS, SCORES, SHARES
+from mercer_command.names import SCORES, SHARES
 from mercer_command.options import Fit, Options
 from mercer_command.output import Section, Table, Text
 from mercer_command.problem import Problem
@@ -51,7 +52,7 @@ def kernel_section(trial: Trial, learner: str = "") -> Section:
         Name of the method, if it is known.
     """
     terms = kernel_terms(trial.model)
-    title = f"Kernels found by {learner} ({DESCRIPTIONS[learner]})" if learner else "Kernels found"
+    by = f" by {learner} ({METHODS[learner].description})" if learner else ""
     if terms.combines == "predictions":
         found = sorted(trial.learner.candidates_, key=lambda c: (-c.weight, c.loo_error))
         lengths = [c.weight for c in found]
@@ -73,7 +74,7 @@ def kernel_section(trial: Trial, learner: str = "") -> Section:
             "rows; a wide kernel's part is small."
         )
     table = Table(header, rows, {1, 2}, lengths=lengths, n_shown=ON_SCREEN)
-    return Section(title, [table, Text(told)], is_detail=True)
+    return Section(f"Kernels found{by}", [table, Text(told)], is_detail=True)
 
 
 def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> Section:
@@ -146,7 +147,7 @@ def comparison_section(frame: pd.DataFrame) -> Section:
     score, n_splits = SCORES[frame.attrs["metric"]], _number_of_splits(frame)
     columns = {
         "Method": frame["method"],
-        "How": frame["method"].map(DESCRIPTIONS),
+        "How": [METHODS[name].description for name in frame["method"]],
         score.header: _scores(frame),
         "Alignment": frame["test_alignment"].map("{:.3f}".format).replace("nan", ""),
         "Fit time": frame["fit_seconds"].map("{:.2f} s".format),

@@ -1,15 +1,10 @@
-"""Training and test rows of Parquet files that are read in parts, also on Dask clusters."""
+"""Training and test rows of Parquet files that are read in parts."""
 
 from __future__ import annotations
 
-import logging
-import signal
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -28,7 +23,7 @@ from mercer_command.messages import (
     shown,
 )
 from mercer_command.missing_words import missing_targets, target_words, usual_texts
-from mercer_command.options import Fit, Predict
+from mercer_command.options import Fit
 from mercer_command.problem import Problem, as_problem
 from mercer_command.table_files import is_parquet, readable
 from mercer_command.target_column import (
@@ -41,9 +36,6 @@ from mercer_command.target_column import (
 )
 from mercer_command.text_formats import check_swelling
 from mercer_command.values import Array, as_dates, parse_missing
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 
 @dataclass(frozen=True)
@@ -122,8 +114,7 @@ def parquet_source(
             f"{listing(names)}"
         )
     with readable(path):
-        # Workers of a cluster may have another current folder.
-        return ParquetSource(path.resolve(), target, columns)
+        return ParquetSource(path, target, columns)
 
 
 def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
@@ -284,93 +275,3 @@ def _task_of(source: ParquetSource, name: str, task: str, notes: list[str], n_sa
         return "classification"
     # A sample may lack some of the values that decide whether numbers are classes.
     return inferred_task(_class_counts(source)[0], name, notes)
-
-
-def check_cluster(options: Fit | Predict) -> None:
-    """Check that at most one cluster is given, and that the table can be read there.
-
-    Parameters
-    ----------
-    options : Fit or Predict
-
-    Raises
-    ------
-    InputError
-        If both options are given, or one of them for a table that is not Parquet.
-    """
-    address, workers, table = options.cluster, options.workers, options.table
-    if address is not None and workers is not None:
-        raise InputError("--cluster and --workers exclude each other")
-    if (address is not None or workers is not None) and not is_parquet(table):
-        raise InputError(f"--cluster and --workers are for Parquet files, and {table} is none")
-
-
-@contextmanager
-def cluster_client(
-    address: str | None, workers: int | None, timeout: str = "10s"
-) -> Iterator[Client | None]:
-    """Connect to a Dask cluster, or start one on this machine until the block ends.
-
-    Parameters
-    ----------
-    address : str or None
-        Address of the scheduler of a cluster whose workers can read the table's files.
-    workers : int or None
-        Number of processes to start, with one thread each.
-    timeout : str, default="10s"
-        Time within which the scheduler of a cluster must answer.
-
-    Yields
-    ------
-    distributed.Client or None
-        None if neither an address nor a number of workers is given.
-
-    Raises
-    ------
-    InputError
-        If there is no cluster at the address, or if it is lost inside the block.
-    """
-    if address is None and workers is None:
-        yield None
-        return
-    from distributed import Client, LocalCluster
-
-    with ExitStack() as opened:
-        cluster: Any = address
-        if address is None:
-            with _interruptions_ignored():
-                cluster = LocalCluster(
-                    n_workers=workers,
-                    threads_per_worker=1,
-                    processes=True,
-                    dashboard_address=None,
-                    silence_logs=logging.CRITICAL,
-                )
-            opened.callback(cluster.close)
-        try:
-            client = Client(cluster, timeout=timeout, set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise InputError(f"there is no Dask cluster at {address}") from error
-        opened.callback(client.close)
-        try:
-            yield client
-        except RuntimeError as error:
-            if "Dask" not in str(error):
-                raise
-            raise InputError(str(error)) from error
-
-
-@contextmanager
-def _interruptions_ignored() -> Iterator[None]:
-    """Ignore Ctrl-C, also in processes that are started inside the block.
-
-    A terminal sends Ctrl-C to all processes. Only this process must react, and ends the others.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

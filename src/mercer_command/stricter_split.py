@@ -78,7 +78,7 @@ def called_for(
         Report on a model that was tested on rows drawn at random.
     training : Training
     given : Fit
-        If these options define groups, times or a file of splits, there is no other split.
+        If these options define groups or times, there is no other split.
     read : callable or None
         See `Read`. If None, the table is not in memory.
 
@@ -90,7 +90,7 @@ def called_for(
     whose test rows are all of one time. A column in which a date may stand for missing cells does
     not order the rows.
     """
-    if read is None or given.random or given.group or given.time or given.split:
+    if read is None or given.random or given.group or given.time:
         return None
     columns = {check.code: check.columns for check in report.checks}
     # If the part of a code before a separator defines the group, the code itself names it.

@@ -33,20 +33,16 @@ class TableModel(Pipeline):
     decimals : int or None, default=None
         Number of decimals to which predicted responses are rounded when they are written; None if
         they are not rounded.
-    threshold : float or None, default=None
-        The second of two classes is predicted if its probability is at least this threshold; if
-        None, the more probable class is predicted.
     transform_input, memory, verbose : object
         See `sklearn.pipeline.Pipeline`.
 
     Attributes
     ----------
-    metric_ : str or None
-        The score that is shown first, which the user chose or which suits the training rows. None
-        for models of earlier versions.
+    metric_ : str
+        The score that is shown first, which the user chose or which suits the training rows.
     """
 
-    metric_: str | None = None
+    metric_: str
 
     def __init__(
         self,
@@ -54,7 +50,6 @@ class TableModel(Pipeline):
         *,
         limits: tuple[float, float, bool] | None = None,
         decimals: int | None = None,
-        threshold: float | None = None,
         transform_input: list[str] | None = None,
         memory: Any = None,
         verbose: bool = False,
@@ -62,39 +57,6 @@ class TableModel(Pipeline):
         super().__init__(steps, transform_input=transform_input, memory=memory, verbose=verbose)
         self.limits = limits
         self.decimals = decimals
-        self.threshold = threshold
-
-    def predict(self, X: pd.DataFrame, **params: Any) -> Array:
-        """Predict each row.
-
-        Parameters
-        ----------
-        X : DataFrame of shape (n_rows, n_columns)
-            Table with the columns of the training table, as text or typed, in any order.
-        **params : object
-            Arguments of the last step.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Classes or responses; days since 1970 if the target is a date.
-        """
-        if self.threshold is None or params:
-            return np.asarray(super().predict(X, **params))
-        return self.predict_encoded(self[:-1].transform(X))
-
-    def predict_encoded(self, encoded: npt.ArrayLike) -> Array:
-        """Predict rows whose columns are encoded.
-
-        Parameters
-        ----------
-        encoded : array-like of shape (n_rows, n_features)
-        """
-        step = self[-1]
-        if self.threshold is None:
-            return np.asarray(step.predict(encoded))
-        is_second = step.predict_proba(encoded)[:, 1] >= self.threshold
-        return np.asarray(step.classes_[is_second.astype(int)])
 
     @available_if(_last_has("predict_interval"))  # type: ignore[untyped-decorator]
     def predict_interval(self, X: pd.DataFrame, coverage: float = 0.9) -> Array:

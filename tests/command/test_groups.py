@@ -170,5 +170,4 @@ def test_a_class_that_is_in_one_group_is_not_tested_on(run: Run, tmp_path: Path)
     found = pd.read_csv(tmp_path / "r.csv").set_index("method")
     assert found["error"].notna().all()
     assert found["test_alignment"].isna().all()
-    result = run("fit", *given, "--learner", "ca", "--details")
-    assert "alignment with the target: none on held-out rows, 0." in result.stdout
+    run("fit", *given, "--learner", "ca")

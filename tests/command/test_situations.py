@@ -153,24 +153,6 @@ def test_a_first_line_of_data(run: Run) -> None:
     assert "'column 3', a number, from 2 columns" in result.said
 
 
-def test_a_file_of_splits(run: Run) -> None:
-    frame = recordings()
-    part = np.where(frame["subject#"] > 20, "test", "train")
-    part[:8] = ""
-    pd.DataFrame({"first": part, "second": part[::-1]}).to_csv("s.csv", index=False)
-    said = told(run, frame, "--split", "s.csv")
-    assert "was tested on 32 rows that the file of splits holds out" in said
-    assert "learned from 152 rows" in said
-    result = run("compare t.csv --target y --split s.csv --methods cka,ka")
-    assert "Test rows of 2 splits" in result.stdout
-    for cells, message in (
-        (part[1:], "s.csv has 191 lines, and the table 192 rows"),
-        (np.where(part == "", "later", part), "say train, test or nothing; got 'later'"),
-    ):
-        pd.DataFrame({"first": cells}).to_csv("s.csv", index=False)
-        assert message in error_line("fit t.csv --target y --split s.csv")
-
-
 def test_comparisons_hold_out_groups_and_later_rows(run: Run) -> None:
     for frame, by, factor in (
         (recordings(), ("--group", "subject#"), 3.0),

@@ -150,10 +150,8 @@ def _memory_and_parts(path: Path, target: str, **given: Any) -> tuple[Training, 
     return replace(parts, source=None), parts, options
 
 
-def _reported(training: Training, options: Fit, client: Any = None) -> dict[str, float]:
+def _reported(training: Training, options: Fit) -> dict[str, float]:
     """Scores of held-out rows and of left-out training rows."""
-    if training.source is not None:
-        training.source.client = client
     with progress_bar() as bar:
         found = models.fit(training, options, bar, lambda model: None).report
     assert found is not None
@@ -185,14 +183,6 @@ class TestScores:
         expected, found = _reported(memory, options), _reported(parts, options)
         assert found == pytest.approx(expected, rel=1e-6)
         assert any(name.startswith("1 ") for name in found) or learner == "cka"
-
-    def test_workers_have_the_scores_of_memory(self, tmp_path: Path, cluster: Any) -> None:
-        distributed = pytest.importorskip("distributed")
-        write_folder(response_table(), tmp_path / "t")
-        memory, parts, options = _memory_and_parts(tmp_path / "t", "y")
-        with distributed.Client(cluster, set_as_default=False) as client:
-            found = _reported(parts, options, client)
-        assert found == pytest.approx(_reported(memory, options), rel=1e-6)
 
     @pytest.mark.parametrize("n", [20_000, 40])
     def test_left_out_rows_are_scored_if_the_sample_has_all_of_them(
@@ -241,4 +231,4 @@ class TestFit:
     def test_methods_that_need_all_rows_are_refused(self, run: Run) -> None:
         write_folder(class_table(), Path("t"))
         line = error_line("fit t --target kind --learner mkl")
-        assert "mkl needs all rows in memory; for this table, choose from stacking, ca, " in line
+        assert "mkl needs all rows in memory; choose from stacking, ca, " in line

@@ -2,8 +2,7 @@
 
 from mercer_command import options, output, table_files
 from mercer_command.choices import write_choices
-from mercer_command.column_section import columns_section
-from mercer_command.columns import recognize_columns
+from mercer_command.columns import columns_section, recognize_columns
 from mercer_command.commands import preparation
 from mercer_command.totals import without_totals
 from mercer_command.values import parse_missing

@@ -17,7 +17,8 @@ from mercer_command.target_column import read_order
 
 def run(given: options.Compare) -> None:
     """Compare methods; see `mercer_command.options`."""
-    names = methods.method_names(given.methods)
+    named = given.methods
+    names = [*methods.COMPARED] if named is None else methods.method_names(named)
     in_words = bool(read_order(given.order, given.task))
     if in_words:
         given = replace(given, task="ordinal")
@@ -28,15 +29,14 @@ def run(given: options.Compare) -> None:
     preparation.check(given)
     cells = read_cells(given.table, header=not given.no_header)
     problem = preparation.problem_of(cells, given)
-    methods.check_fit(names, problem.task)
     methods.check_metric(given.metric, problem)
     rows = splits(problem, test_size=0.25, repeats=given.repeats, seed=given.seed)
     n_rows, notes = len(rows[0][0]), [*problem.notes, *problem.words]
-    slow = [name for name in names if name not in methods.feasible(names, n_rows)]
+    slow = [name for name in names if methods.unsuitable(name, problem, n_rows)]
     if given.methods is None and slow:
         notes.append(f"methods are left out because {n_rows:,} rows take long: {listing(slow)}")
         names = [name for name in names if name not in slow]
-    methods.check_size(names, n_rows)
+    methods.check_methods(names, problem, n_rows)
     with output.progress_bar("fits") as bar, collected_warnings(notes):
         bar.step("comparing", len(names) * len(rows))
 
@@ -51,5 +51,9 @@ def run(given: options.Compare) -> None:
             written["results"] = given.csv
     name, described = shown(problem.name), sections.describe_problem(problem)
     titles = name, f"Comparison of methods that predict {name}", described
-    found, notes = [sections.comparison_section(compared.table)], [*notes, *compared.notes]
+    if compared.left_out:
+        notes.append(f"interrupted, without {listing(compared.left_out)}")
+    found = [sections.comparison_section(compared.table)]
     results.finish(given, titles, found, notes, written=written, failures=failures)
+    if compared.left_out:
+        raise KeyboardInterrupt

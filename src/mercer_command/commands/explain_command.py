@@ -23,12 +23,11 @@ def run(given: options.Explain) -> None:
     with in_one_line(f"explain {given.model} by {given.table}"), collected_warnings(notes):
         model = load_model(given.model)
         cells = read_cells(given.table, header=not given.no_header)
-        if given.split is None:  # A file of splits has a line for each row of the table.
-            n_notes, cells = len(cells.notes), without_totals(cells)
-            notes += cells.notes[n_notes:]
+        n_notes, cells = len(cells.notes), without_totals(cells)
+        notes += cells.notes[n_notes:]
         with output.progress_bar() as bar:
             bar.step("measuring the importance of columns")
-            trial = with_advice(models.explain(model, cells, given))
+            trial = with_advice(models.explain(model, cells.frame))
             n_rows = len(cells.frame) if given.out else MOST_EXPLAINED[given.report is not None]
             why = explained_rows(model, cells.frame[:n_rows], bar)
         if trial.report is None:

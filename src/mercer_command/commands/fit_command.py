@@ -2,16 +2,16 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from mercer_command import messages, methods, models, options, output, pictures, sections, streaming
-from mercer_command.column_section import columns_section
+from mercer_command.columns import columns_section
 from mercer_command.commands import preparation, results
 from mercer_command.division import splits
 from mercer_command.explanation_sections import importance_section
 from mercer_command.files import save_model
 from mercer_command.messages import InputError, collected_warnings, counted, postponed, shown
-from mercer_command.names import KINDS, LEARNERS
+from mercer_command.methods import LEARNERS
+from mercer_command.names import KINDS
 from mercer_command.problem import Problem
 from mercer_command.score_sections import score_sections, with_advice
 from mercer_command.stricter_split import Read
@@ -28,38 +28,30 @@ def run(given: options.Fit) -> None:
     if read_order(given.order, given.task):
         given = replace(given, task="ordinal")
     if given.task in KINDS:
-        if given.learner not in (LEARNERS[0], given.task):
+        if given.learner not in ("stacking", given.task):
             raise InputError(
                 f"--task {given.task} has a learner of its own: leave out --learner {given.learner}"
             )
         given = replace(given, learner=given.task)
     preparation.check(given)
-    with streaming.cluster_client(given.cluster, given.workers) as client:
-        if client is None and not streaming.is_streamed(given.table):
-            _learn_in_memory(given, command)
-        else:
-            for name in ("group", "time", "split"):
-                if getattr(given, name) is not None:
-                    raise InputError(f"--{name} is for tables that fit into memory")
-            methods.check_streamed(given.learner)
-            training = streaming.streamed_table(given)
-            methods.check_fit([given.learner], training.problem.task, LEARNERS)
-            learn(training, given, command, client=client)
+    read = None
+    if streaming.is_streamed(given.table):
+        for name in ("group", "time"):
+            if getattr(given, name) is not None:
+                raise InputError(f"--{name} is for tables that fit into memory")
+        training = streaming.streamed_table(given)
+    else:
+        cells = read_cells(given.table, header=not given.no_header)
 
+        def read(group: str | None, time: str | None) -> Problem:
+            return preparation.problem_of(cells, replace(given, group=group, time=time))
 
-def _learn_in_memory(given: options.Fit, command: options.Options) -> None:
-    cells = read_cells(given.table, header=not given.no_header)
-
-    def read(group: str | None, time: str | None) -> Problem:
-        return preparation.problem_of(cells, replace(given, group=group, time=time))
-
-    problem = preparation.problem_of(cells, given)
-    methods.check_fit([given.learner], problem.task, LEARNERS)
-    methods.check_division(given.learner, problem)
-    methods.check_metric(given.metric, problem)
-    rows, *_ = splits(problem, test_size=given.test_size, repeats=1, seed=given.seed)
-    methods.check_size([given.learner], len(rows[0]))
-    learn(streaming.Training(problem, *rows), given, command, read=read)
+        problem = preparation.problem_of(cells, given)
+        rows, *_ = splits(problem, test_size=given.test_size, repeats=1, seed=given.seed)
+        training = streaming.Training(problem, *rows)
+    methods.check_metric(given.metric, training.problem)
+    methods.check_methods([given.learner], training.problem, training.n_train, is_fit=True)
+    learn(training, given, command, read=read)
 
 
 def learn(
@@ -67,7 +59,6 @@ def learn(
     given: options.Fit,
     command: options.Options,
     *,
-    client: Any = None,
     read: Read | None = None,
 ) -> None:
     """Learn, save the model, write the report, which shows the `command`, and print the results."""
@@ -84,7 +75,7 @@ def learn(
         rows = counted(training.n_train, "row")
         bar.step(f"learning from {rows} of {columns}", unit="rows read")
         if (source := training.source) is not None:
-            source.client, source.on_rows = client, bar.advance
+            source.on_rows = bar.advance
         # The model is saved before later steps, which may fail.
         with collected_warnings(warned):
             trial = with_advice(models.fit(training, given, bar, save, read=read))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def check(given: options.Options) -> None:
     """Check options, files and packages before any work is done."""
     if isinstance(given, options.Fit | options.Compare) and given.group and given.time:
-        raise messages.InputError("--group and --time exclude each other; --split says both")
+        raise messages.InputError("--group and --time exclude each other")
     saves_model = isinstance(given, options.Fit | options.Demo)
     outputs = [getattr(given, name, None) for name in ("out", "csv", "report")]
     for table in filter(None, outputs[saves_model:2]):
@@ -27,11 +27,6 @@ def check(given: options.Options) -> None:
     files.check_outputs(*outputs, inputs=filter(None, inputs))
     needed = ["skops"] * (saves_model and outputs[0] is not None)
     needed += ["matplotlib", "jinja2"] * (outputs[2] is not None)
-    if isinstance(given, options.Fit | options.Predict):
-        from mercer_command.streaming import check_cluster
-
-        check_cluster(given)
-        needed += ["distributed"] * bool(given.cluster or given.workers)
     device = messages.checked_name("device", getattr(given, "device", DEVICES[0]), DEVICES)
     for package in [*needed, *["torch"] * (device == "cuda")]:
         import_module(package)  # A missing one is reported before any work is done.
@@ -53,5 +48,4 @@ def problem_of(cells: table_files.Cells, given: options.Fit | options.Compare) -
         missing=parse_missing(given.missing, names),
         group=given.group,
         time=given.time,
-        split=given.split,
     )
