@@ -370,4 +370,4 @@ def columns_section(columns: Sequence[Column], *, n_shown: int | None = 40) -> S
     ]
     most = None if n_shown is None else max(n_shown, n_remarkable)
     table = Table(["Column", "Role", "Details"], rows, bold=range(n_remarkable), n_shown=most)
-    return Section("How the columns were read and used", [table])
+    return Section("How the columns were read and used", [table], is_detail=True)

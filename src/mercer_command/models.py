@@ -20,13 +20,7 @@ from mercer_command.output import Bar
 from mercer_command.pipelines import fit_arguments, make_model
 from mercer_command.problem import COPIES, unit_of
 from mercer_command.streaming import Training
-from mercer_command.stricter_split import (
-    OtherRows,
-    Read,
-    StricterSplit,
-    called_for,
-    without_sentinel,
-)
+from mercer_command.stricter_split import OtherRows, Read, StricterSplit, called_for
 from mercer_command.table_model import TableModel
 from mercer_command.target_column import MIN_ROWS, Task
 from mercer_command.values import Array, by_spelling, known_spelling
@@ -62,9 +56,6 @@ class Trial:
         The rows that the model learned from and was tested on; None for a saved model.
     others : OtherRows or None
         Scores on rows drawn at random, if a check calls for another split.
-    without_sentinel : ModelReport or None
-        Report on a model that learned and was tested without the rows in which the target has a
-        value that may stand for missing cells, if there is one.
     """
 
     model: TableModel
@@ -79,7 +70,6 @@ class Trial:
     told: str = ""
     training: Training | None = None
     others: OtherRows | None = None
-    without_sentinel: ModelReport | None = None
 
     @property
     def has_dates(self) -> bool:
@@ -144,10 +134,6 @@ def fit(
         other = _fit_and_test(stricter.training, given, bar, lambda model: None)
         trial = _with_others(trial, other, stricter)
         on_fitted(trial.model)
-    if (known := without_sentinel(training, given)) is not None:
-        bar.step("learning again, without a value that may stand for missing cells")
-        other = _fit_and_test(known, given, bar, lambda model: None)
-        trial = replace(trial, without_sentinel=other.report)
     bar.step("measuring the importance of columns")
     return _measured(trial, given.seed)
 

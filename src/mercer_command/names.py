@@ -16,48 +16,31 @@ RESPONSE_METRICS = ("rmse", "mae", "r2", "log_rmse", "poisson_deviance")
 
 
 class Score(NamedTuple):
-    """Names of a score: in narrow headers, in sentences and in titles, and a sentence on it."""
+    """Names of a score: in narrow headers, in sentences, and in titles."""
 
     header: str
     words: str
     title: str
-    meaning: str = ""
 
 
 SCORES = {
     "error": Score("Error", "share of wrong predictions", "Error (share misclassified)"),
     "balanced_accuracy": Score(
-        "Balanced",
-        "balanced accuracy, the mean share of each class found,",
-        "Balanced accuracy",
-        "Balanced is the balanced accuracy, the mean recall of the classes.",
+        "Balanced", "balanced accuracy, the mean share of each class found,", "Balanced accuracy"
     ),
     "roc_auc": Score(
         "ROC AUC",
         "area under the ROC curve, which is 1 for a perfect ranking and 0.5 for chance,",
         "ROC AUC",
-        "ROC AUC is the probability that a row of {second} is ranked above one of {first}.",
     ),
     "log_loss": Score("Log-loss", "log-loss", "Log-loss"),
     "rmse": Score("RMSE", "root mean squared error", "Error (RMSE)"),
-    "mae": Score(
-        "MAE", "mean absolute error", "Error (mean absolute)", "MAE is the mean absolute error."
-    ),
+    "mae": Score("MAE", "mean absolute error", "Error (mean absolute)"),
     "r2": Score("R²", "R², the share of the variance that is explained,", "R²"),
     "log_rmse": Score(
-        "log-RMSE",
-        "root mean squared error of the logarithms",
-        "Error (RMSE of the logarithms)",
-        "log-RMSE is the root mean squared error of the natural logarithms; at 0.1, predictions "
-        "are off by a tenth.",
+        "log-RMSE", "root mean squared error of the logarithms", "Error (RMSE of the logarithms)"
     ),
-    "poisson_deviance": Score(
-        "Deviance",
-        "mean Poisson deviance",
-        "Poisson deviance",
-        "Deviance is the mean Poisson deviance of the counts, zero for perfect predictions and "
-        "about one if errors are as large as chance makes them.",
-    ),
+    "poisson_deviance": Score("Deviance", "mean Poisson deviance", "Poisson deviance"),
 }
 """Scores by the names that the library gives them."""
 

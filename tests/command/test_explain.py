@@ -94,19 +94,11 @@ def test_few_rows_have_no_error(run: Run, folder: Path) -> None:
     assert "RMSE" not in run("explain", folder / "m.skops", "t.csv", "--report", "e.html").stdout
 
 
-def test_a_page_has_a_card_for_each_of_fifty_rows(run: Run, folder: Path) -> None:
+def test_a_page_explains_fifty_rows(run: Run, folder: Path) -> None:
     run("explain", folder / "m.skops", folder / "table.csv", "--report", "e.html")
     page = Elements("e.html")
-    for told in ("Row 1", "Row 50", "kg above the average row", "Strongest pairs"):
-        assert told in page.text
-    assert page.text.count("average row ") >= 50
-    told = " ".join(page.text.split())
-    # A card begins with the row, and the prediction and its reasons follow.
-    card = told[told.index("Row 7: ") : told.index("Row 8: ")]
-    cells = weights().loc[6]
-    assert all(str(cells[name]) in card.split(" Prediction ")[0] for name in cells.index[:3])
-    assert card.index("Prediction ") < card.rindex("above the average row")
-    assert "Row 51" not in page.text
+    assert page.text.count(" kg, average row ") == 50
+    assert page.text.count("the average row") >= 100
     assert "script" not in page.tags
 
 
@@ -115,7 +107,6 @@ def test_contributions_to_classes_are_factors_of_odds(run: Run, model: str) -> N
     told = " ".join(Elements("e.html").text.split())
     assert "multiplies the odds of cat & dog by" in told
     assert "odds x " in told
-    assert "the pair doubles or halves the odds" in told
     assert "log-odds" not in told
 
 
@@ -136,15 +127,11 @@ def test_contributions_to_counts_are_factors(run: Run) -> None:
     assert "log rate" not in told.lower()
 
 
-def test_the_page_folds_most_cards_and_draws_the_columns_after_them(run: Run, folder: Path) -> None:
+def test_the_page_draws_the_columns_in_their_order(run: Run, folder: Path) -> None:
     weights().drop(columns="weight (kg)").to_csv("t.csv", sep=";", index=False)
     run("explain", folder / "m.skops", "t.csv", "--report", "e.html")
     page = Path("e.html").read_text(encoding="utf-8")
-    places = [page.index(told) for told in ("Row 6: ", "<summary>44 more rows", "Row 7: ")]
-    places += [page.index(told) for told in ("Columns that matter", "How predictions depend")]
-    assert places == sorted(places)
     assert "Mean absolute contribution to the" in page
-    # The curves are in the order of the columns.
     matter = page[page.index("<h2>Columns that matter") :]
     table, curves = matter.split("How predictions depend on columns")
     cells = re.findall(r"<tr><td>([^<]*)</td>", table)[:3]

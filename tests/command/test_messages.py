@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from command_cases import Run, error_line, pd
 
-from mercer._data.notebook import visible as visible_in_library
+from mercer._data.notebook import visible
 from mercer_command import main
-from mercer_command.messages import InputError, collected_warnings, one_line, shown, visible
+from mercer_command.messages import InputError, collected_warnings, one_line, shown
 
 
 def test_an_error_of_the_user_is_one_line() -> None:
@@ -38,8 +38,8 @@ def test_warnings_that_differ_in_numbers_alone_are_one_note() -> None:
     with collected_warnings(notes):
         for gap in ("0.0013", "2e-05"):
             warnings.warn(f"Stopped at a gap of {gap}.\nmore", UserWarning, stacklevel=1)
-        warnings.warn("Another message.", UserWarning, stacklevel=1)
-    assert notes == ["first", "Stopped at a gap of 0.0013.", "Another message."]
+        warnings.warn("It grew by tol=0.1: raise max_kernels.", UserWarning, stacklevel=1)
+    assert notes == ["first", "Stopped at a gap of 0.0013.", "It grew by 0.1."]
 
 
 def test_characters_that_control_terminals_or_directions_are_written_as_escapes() -> None:
@@ -47,7 +47,6 @@ def test_characters_that_control_terminals_or_directions_are_written_as_escapes(
     every = map(chr, [*range(0x3000), *range(0xD7F0, 0xE010), 0xFE0F, 0xFEFF, 0xE0041, 0x1F600])
     for character in every:
         written = visible(character)
-        assert written == visible_in_library(character)
         hides = unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
         hides = hides and character not in "\t\n\u200c\u200d"
         # Signs of numbers and of verses of Arabic and Syriac have a shape of their own.

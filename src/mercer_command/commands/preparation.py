@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from mercer_command import files, messages, options, table_files
@@ -24,16 +25,11 @@ def check(given: options.Options) -> None:
             raise messages.InputError(f"{table} would not be compressed; write .csv or .csv.gz")
     inputs = (getattr(given, name, None) for name in ("model", "table"))
     files.check_outputs(*outputs, inputs=filter(None, inputs))
-    skops = outputs[0] if saves_model else None
+    needed = ["skops"] * (saves_model and outputs[0] is not None)
+    needed += ["matplotlib", "jinja2"] * (outputs[2] is not None)
     device = messages.checked_name("device", getattr(given, "device", DEVICES[0]), DEVICES)
-    torch = device if device == "cuda" else None
-    report = outputs[2]
-    messages.check_packages(skops=skops, matplotlib=report, jinja2=report, torch=torch)
-
-
-def read_problem(given: options.Fit | options.Compare) -> Problem:
-    """Read a table, and return the problem of predicting its target."""
-    return problem_of(table_files.read_cells(given.table, header=not given.no_header), given)
+    for package in [*needed, *["torch"] * (device == "cuda")]:
+        import_module(package)  # A missing one is reported before any work is done.
 
 
 def problem_of(cells: table_files.Cells, given: options.Fit | options.Compare) -> Problem:
