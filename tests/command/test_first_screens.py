@@ -179,7 +179,7 @@ SCREENS = {
         cases.totals,
         (RANDOM,),
         "use it.",
-        note="the last row holds totals of 'y', 'sales' and 'costs' and is left out",
+        note="the last row holds totals of 'y', 'sales', 'costs' and is left out",
     ),
     "spellings": Screen(
         cases.spellings,
