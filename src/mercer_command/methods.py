@@ -172,11 +172,11 @@ METHODS = {
 with an RBF kernel, and a grid search chooses its width and penalty. The other methods that learn no
 kernel have the default settings of their packages."""
 
-LEARNERS = tuple(name for name, method in METHODS.items() if method.learns)
-"""The methods that `mercer fit` offers."""
-
 COMPARED = tuple(name for name in METHODS if name not in KINDS)
 """The methods that `mercer compare` compares by default: all but those for grades and counts."""
+
+LEARNERS = tuple(name for name in COMPARED if METHODS[name].learns)
+"""The methods that `--learner` names; those for grades and counts belong to `--task`."""
 
 
 def method_names(given: str) -> list[str]:

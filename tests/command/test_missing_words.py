@@ -70,7 +70,7 @@ def test_words_of_a_target_with_many_levels_are_missing_and_counted() -> None:
 
 def test_grades_that_look_missing_are_kept_if_the_order_names_them(run: Run) -> None:
     frame = table(["None", "Mild", "?", "Severe", "NA"])
-    told = screen(run, frame, "--order", "none,Mild,?,Severe", "--learner", "ordinal")
+    told = screen(run, frame, "--order", "none,Mild,?,Severe")
     assert "one of 4 ordered grades" in told
     assert (
         "In 24 rows, 'y' is 'NA', which is taken for a missing value; --order can make it a class"
