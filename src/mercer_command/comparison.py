@@ -73,7 +73,8 @@ def compare(
     KeyboardInterrupt
         If the comparison is interrupted before a method is done.
     """
-    metric = given.metric or default_metric(problem.target, problem.task)
+    # The first test rows may lack a class, so that other scores are undefined.
+    metric = given.metric or default_metric(problem.target[splits[0][1]], problem.task)
     found, failures, left = dict[str, Array](), list[str](), list(methods)
     try:
         while left:
