@@ -242,7 +242,8 @@ def recognize_columns(
     typed: dict[str, Cells] = {}
     columns = []
     for name, read in found.items():
-        values, column = read.values, _read_column(name, frame[name], read)
+        values, cells = read.values, without_codes(frame[name], missing.get(name, ()))
+        column = _read_column(name, cells, read)
         if name not in choices and kind_of(values) == "category" and is_text(values):
             values, told = one_spelling(values)
             if told:

@@ -6,7 +6,7 @@ Packages are imported when a method is made, so that help is fast.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -32,26 +32,6 @@ _GRADED_ROWS = 5_000
 """Largest number of rows for learning grades and counts. A fit with its report takes up to two
 minutes on one processor and 0.9 GB of memory. With twice the rows, it takes eight times as long."""
 
-_ONE_STAGE_GRIDS = {
-    "classification": {"C": [0.1, 1.0, 10.0, 100.0]},
-    "regression": {"alpha": [10.0, 1.0, 0.1, 0.01, 0.001]},
-}
-"""Values that one-stage learning tries. They are few, because the kernel is learned anew for each.
-On a dozen data sets of a few hundred rows, smaller values of C increased the error, and larger
-ones did not reduce it. Among equally good values, the first is chosen."""
-
-_WIDTHS = [2.0**k for k in range(-15, 4, 2)]
-"""Inverse squared widths that `grid` tries."""
-
-_RBF_GRIDS = {
-    "classification": {"gamma": _WIDTHS, "C": [2.0**k for k in range(-5, 16, 2)]},
-    "regression": {
-        "regressor__gamma": _WIDTHS,
-        "regressor__alpha": [10.0**k for k in range(-3, 4)],
-    },
-}
-"""Values that `grid` tries, as in the guide to LIBSVM (Hsu, Chang, Lin 2003)."""
-
 
 @dataclass(frozen=True)
 class Method:
@@ -63,8 +43,6 @@ class Method:
         A few words on how it finds kernels, their widths and their weights.
     makers : mapping from {"classification", "regression"} to callable
         For each task that it supports, a function that makes the unfitted estimator.
-    grids : mapping from {"classification", "regression"} to dict
-        Parameters that are chosen by cross-validation, and the values that are tried.
     max_rows : int or None
         Largest number of rows that it can learn from in reasonable time; None if unlimited.
     learns : bool
@@ -73,20 +51,8 @@ class Method:
 
     description: str
     makers: Mapping[Task, Maker]
-    grids: Mapping[str, dict[str, list[float]]] = field(default_factory=dict)
     max_rows: int | None = None
     learns: bool = True
-
-    def estimator(self, task: Task, n_folds: int) -> BaseEstimator:
-        """Make the unfitted estimator, inside a grid search if the method has a grid."""
-        from sklearn.model_selection import GridSearchCV
-
-        made = self.makers[task]()
-        if task not in self.grids:
-            return made
-        # A fold in which all values fail, such as one of a single class, does not influence the
-        # choice, because it gets the score of wrong labels, or of a constant response.
-        return GridSearchCV(made, self.grids[task], cv=n_folds, error_score=0.0)
 
 
 def _made(module: str, name: str, **settings: object) -> Maker:
@@ -110,17 +76,53 @@ def _two_stage(name: str, **settings: object) -> dict[Task, Maker]:
     }
 
 
+def _searched(maker: Maker, **grid: list[float]) -> Maker:
+    """Return the maker of an estimator whose parameters are chosen by cross-validation."""
+
+    def made() -> BaseEstimator:
+        search = import_module("sklearn.model_selection").GridSearchCV
+        # A fold in which all values fail, such as one of a single class, does not influence the
+        # choice, because it gets the score of wrong labels, or of a constant response.
+        return search(maker(), grid, cv=5, error_score=0.0)
+
+    return made
+
+
 def _one_stage(description: str, stem: str, **settings: object) -> Method:
-    return Method(description, _pair("mercer", stem, **settings), _ONE_STAGE_GRIDS, _EXACT_ROWS)
+    """Return a method that learns the kernel anew for each of a few penalties.
+
+    On a dozen data sets of a few hundred rows, smaller values of C increased the error, and larger
+    ones did not reduce it. Among equally good values, the first is chosen.
+    """
+    one, other = _pair("mercer", stem, **settings).values()
+    makers: dict[Task, Maker] = {
+        "classification": _searched(one, C=[0.1, 1.0, 10.0, 100.0]),
+        "regression": _searched(other, alpha=[10.0, 1.0, 0.1, 0.01, 0.001]),
+    }
+    return Method(description, makers, _EXACT_ROWS)
 
 
-def _scaled_ridge() -> BaseEstimator:
-    """Return kernel ridge regression, without an intercept, of the standardized response."""
-    from sklearn.compose import TransformedTargetRegressor
-    from sklearn.kernel_ridge import KernelRidge
-    from sklearn.preprocessing import StandardScaler
+def _rbf_search() -> dict[Task, Maker]:
+    """Return the makers of scikit-learn's predictors with an RBF kernel.
 
-    return TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
+    The values that are tried are those of the guide to LIBSVM (Hsu, Chang, Lin 2003). Kernel ridge
+    regression has no intercept, and predicts the standardized response.
+    """
+    widths = [2.0**k for k in range(-15, 4, 2)]
+    penalties = [2.0**k for k in range(-5, 16, 2)]
+    ridge = {"regressor__gamma": widths, "regressor__alpha": [10.0**k for k in range(-3, 4)]}
+
+    def scaled() -> BaseEstimator:
+        from sklearn.compose import TransformedTargetRegressor
+        from sklearn.kernel_ridge import KernelRidge
+        from sklearn.preprocessing import StandardScaler
+
+        return TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
+
+    return {
+        "classification": _searched(_made("sklearn.svm", "SVC"), gamma=widths, C=penalties),
+        "regression": _searched(scaled, **ridge),
+    }
 
 
 METHODS = {
@@ -150,37 +152,31 @@ METHODS = {
     "ordinal": Method(
         "ordered grades",
         {"classification": _made("mercer", "KernelOrdinalClassifier")},
-        max_rows=_GRADED_ROWS,
+        _GRADED_ROWS,
     ),
     "count": Method(
         "Poisson regression",
         {"regression": _made("mercer", "KernelPoissonRegressor")},
-        max_rows=_GRADED_ROWS,
+        _GRADED_ROWS,
     ),
     # The time of a fit grows with the cube of the number of rows.
-    "bayes": Method("fixed, evidence", _pair("mercer", "BayesianMKL"), max_rows=2000),
+    "bayes": Method("fixed, evidence", _pair("mercer", "BayesianMKL"), 2000),
     "mkl": _one_stage("fixed, one-stage, l1", "MKL", norm=1.0),
     "mkl-2": _one_stage("fixed, one-stage, l2", "MKL", norm=2.0),
     # A tenth of the tolerance takes several times as long, and changes the error by less than the
     # error varies between splits.
     "cr": _one_stage("searched, one-stage", "ContinuousMKL", tol=1e-2),
-    "grid": Method(
-        "RBF, grid search",
-        {"classification": _made("sklearn.svm", "SVC"), "regression": _scaled_ridge},
-        _RBF_GRIDS,
-        _EXACT_ROWS,
-        learns=False,
-    ),
+    "grid": Method("RBF, grid search", _rbf_search(), _EXACT_ROWS, learns=False),
 }
 """The methods by name, in the order in which they are compared. `grid` is scikit-learn's predictor
 with an RBF kernel, and a grid search chooses its width and penalty. The other methods that learn no
 kernel have the default settings of their packages."""
 
-LEARNERS = tuple(name for name, method in METHODS.items() if method.learns)
-"""The methods that `mercer fit` offers."""
-
 COMPARED = tuple(name for name in METHODS if name not in KINDS)
 """The methods that `mercer compare` compares by default: all but those for grades and counts."""
+
+LEARNERS = tuple(name for name in COMPARED if METHODS[name].learns)
+"""The methods that `--learner` names; those for grades and counts belong to `--task`."""
 
 
 def method_names(given: str) -> list[str]:
@@ -237,7 +233,7 @@ def unsuitable(name: str, problem: Problem, n_rows: int, *, is_fit: bool = False
         return f"{name} takes too long to learn from {n_rows:,} rows; {most}"
     kinds = {"groups": problem.groups, "times": problem.times} if is_fit else {}
     for kind, rows in kinds.items():
-        if rows is not None and not takes(method.estimator(problem.task, 2), kind):
+        if rows is not None and not takes(method.makers[problem.task](), kind):
             return f"{name} takes no {kind}"
     return ""
 

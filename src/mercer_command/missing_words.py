@@ -111,20 +111,19 @@ def dropped_words(dropped: Mapping[str, Counts], most: int = 3) -> str:
     most : int, default=3
         Number of columns that are named.
     """
-    found = {name: texts for name, texts in dropped.items() if texts}
-    if not found:
+    numbers = {name: sum(n for _, n in texts) for name, texts in dropped.items() if texts}
+    names = sorted(numbers, key=lambda name: -numbers[name])
+    if not names:
         return ""
-    names = sorted(found, key=lambda name: -_number(found[name]))
     told = [
-        f"{listing((text for text, _ in found[name]), most=3)} in "
-        f"{counted(_number(found[name]), 'cell')} of '{shown(name)}'"
+        f"{listing((text for text, _ in dropped[name]), most=3)} in "
+        f"{counted(numbers[name], 'cell')} of '{shown(name)}'"
         for name in names[:most]
     ]
-    told += [counted(len(names) - most, "more column")] if len(names) > most else []
-    listed = " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
+    more = f" and {counted(len(names) - most, 'more column')}" * (len(names) > most)
     return (
-        f"These words count as missing: {listed}; --columns '{shown(names[0])}=category' keeps "
-        "those of a column."
+        f"These words count as missing: {', '.join(told)}{more}; --columns "
+        f"'{shown(names[0])}=category' keeps those of a column."
     )
 
 
@@ -167,12 +166,8 @@ def target_words(name: str, dropped: Counts, kept: Counts, order: Sequence[str])
     return told
 
 
-def _number(found: Counts) -> int:
-    return sum(count for _, count in found)
-
-
 def _rows(found: Counts, name: str) -> str:
     """Say which texts a target holds, and in how many rows."""
     one_of = "one of " if len(found) > 1 else ""
     texts = listing((text for text, _ in found), most=4)
-    return f"In {counted(_number(found), 'row')}, '{name}' is {one_of}{texts}"
+    return f"In {counted(sum(n for _, n in found), 'row')}, '{name}' is {one_of}{texts}"

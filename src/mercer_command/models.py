@@ -6,9 +6,8 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 
-from mercer import KernelOrdinalClassifier, KernelPoissonRegressor
 from mercer.inspection import ModelReport, report
 from mercer.preprocessing import convert
 from mercer_command.columns import DATES, Choice, recognize_columns
@@ -80,25 +79,6 @@ class Trial:
     def in_logarithms(self) -> bool:
         """Whether the first score of the report compares logarithms of responses."""
         return self.report is not None and self.report.metric == "log_rmse"
-
-    @property
-    def kind(self) -> str:
-        """Kind of the target: "ordinal" for grades, "count" for counts, and empty otherwise."""
-        step = self.model[-1]
-        is_ordinal = isinstance(step, KernelOrdinalClassifier)
-        is_count = isinstance(step, KernelPoissonRegressor)
-        return "ordinal" if is_ordinal else "count" if is_count else ""
-
-    @property
-    def nouns(self) -> str:
-        """Plural noun for the classes in reports."""
-        return "ordered grades" if self.kind == "ordinal" else "classes"
-
-    @property
-    def learner(self) -> BaseEstimator:
-        """The estimator that learned the kernel; for a grid search, the best estimator."""
-        step = self.model[-1]
-        return getattr(step, "best_estimator_", step)
 
 
 def fit(

@@ -66,7 +66,7 @@ def make_model(
         A key of `METHODS`.
     problem : Problem
     rows : ndarray of int
-        Positions of the rows to learn from, whose number bounds the number of folds.
+        Positions of the rows to learn from.
     seed : int, default=0
         Seed of learners that draw random numbers.
     device : {"cpu", "cuda", "auto"}, default="cpu"
@@ -79,18 +79,14 @@ def make_model(
     TableModel
         The unfitted model.
     """
-    largest = len(rows)
-    if problem.task == "classification":
-        # The number of stratified folds cannot exceed the size of the largest class.
-        largest = int(np.unique(problem.target[rows], return_counts=True)[1].max())
     kind = name if name in KINDS else ""
     metric = metric or default_metric(problem.target[rows], problem.task, kind)
-    estimator = METHODS[name].estimator(problem.task, max(2, min(5, largest)))
+    estimator = METHODS[name].makers[problem.task]()
     # Responses of a table that is read in parts are not in memory.
     if isinstance(estimator, KernelStackingRegressor) and problem.n_rows is None:
         estimator = _stack_for(metric, problem.target[rows])
-    if problem.times is not None and takes(estimator, "cv"):
-        estimator = estimator.set_params(cv=TimeSeriesSplit(max(2, min(5, len(rows) - 1))))
+    if problem.times is not None and takes(estimator, "times"):
+        estimator = estimator.set_params(cv=TimeSeriesSplit(min(5, len(rows) - 1)))
     settings: dict[str, Any] = {
         "random_state": seed,
         "learner__random_state": seed,
@@ -152,7 +148,7 @@ def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransf
     few = [name for name in of("category") if name not in many]
     folds = _folds_of_groups(problem, rows) or 5
     if problem.times is not None:
-        folds = TimeSeriesSplit(max(2, min(5, len(rows) - 1)))
+        folds = TimeSeriesSplit(min(5, len(rows) - 1))
     scores = TextScores(problem.task == "classification", cv=folds, random_state=seed)
     # skrub projects text on 30 directions, which take more rows.
     encoders, texts = column_encoders(), of("text") if len(rows) > 30 else []

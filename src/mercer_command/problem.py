@@ -12,7 +12,7 @@ import pandas as pd
 from mercer.preprocessing import convert, kind_of, repeated_prefix
 from mercer_command.columns import DATES, Choice, Column, left_out_notes, recognize_columns
 from mercer_command.messages import InputError, counted, did_you_mean, listing, shown
-from mercer_command.missing_words import dropped_words, kept_words, missing_targets, target_words
+from mercer_command.missing_words import dropped_words, missing_targets
 from mercer_command.names import KINDS
 from mercer_command.table_files import Cells
 from mercer_command.target_column import MIN_ROWS, Task, known_target
@@ -190,9 +190,7 @@ def as_problem(
     reading: dict[str, Any] = {"separator": cells.separator, "missing": missing, "absent": absent}
     typed, columns = recognize_columns(frame, choices, **reading)
     asked = typed, columns, target, task, notes
-    used, values, decided, target_column = known_target(*asked, order=order)
-    kept = kept_words(typed[target].iloc[used])
-    words = target_words(target, target_column.dropped, kept, order)
+    used, values, decided, target_column, words = known_target(*asked, order=order)
     times = None if time is None else times_of(typed.iloc[used], time, target)
     if times is not None:
         sorting = np.argsort(times, kind="stable")

@@ -54,7 +54,7 @@ def kernel_section(trial: Trial, learner: str = "") -> Section:
     terms = kernel_terms(trial.model)
     by = f" by {learner} ({METHODS[learner].description})" if learner else ""
     if terms.combines == "predictions":
-        found = sorted(trial.learner.candidates_, key=lambda c: (-c.weight, c.loo_error))
+        found = sorted(trial.model[-1].candidates_, key=lambda c: (-c.weight, c.loo_error))
         lengths = [c.weight for c in found]
         header = ["Candidate", "Rel. error", "Weight"]
         rows = [[c.description, f"{c.loo_error:#.3g}", f"{c.weight:.3f}"] for c in found]

@@ -39,11 +39,11 @@ def summary_section(trial: Trial) -> Section:
     columns = counted(problem.features.shape[1], "column")
     told = _other_rows(trial, report)
     sentences = [
-        f"The model predicts {_target(trial)} from {columns}, learned from "
+        f"The model predicts {_target(trial, problem.kind)} from {columns}, learned from "
         f"{counted(training.n_train, 'row')}.",
         *problem.words,
         f"It was tested on {described_division(problem, training.test)}.",
-        _scores(report, trial.kind, is_later=problem.times is not None),
+        _scores(report, problem.kind, is_later=problem.times is not None),
         *told,
         *_simple(report),
     ]
@@ -56,14 +56,13 @@ def summary_section(trial: Trial) -> Section:
     return Section("In short", [Text(" ".join(sentences), "summary"), *warnings_of(trial), verdict])
 
 
-def _target(trial: Trial) -> str:
+def _target(trial: Trial, kind: str) -> str:
     name = f"'{shown(trial.name)}'"
     if trial.task == "regression":
-        kind = "count" if trial.kind == "count" else "date" if trial.has_dates else "number"
-        return f"{name}, a {kind},"
+        return f"{name}, a {kind or ('date' if trial.has_dates else 'number')},"
     classes = [shown(label, longest=20) for label in trial.model.classes_]
-    told = " or ".join(classes) if len(classes) == 2 else f"one of {len(classes)} {trial.nouns}"
-    return f"{name}, {told},"
+    several = f"one of {len(classes)} {'ordered grades' if kind else 'classes'}"
+    return f"{name}, {' or '.join(classes) if len(classes) == 2 else several},"
 
 
 def _scores(report: ModelReport, kind: str, *, is_later: bool) -> str:

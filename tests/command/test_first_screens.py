@@ -179,7 +179,7 @@ SCREENS = {
         cases.totals,
         (RANDOM,),
         "use it.",
-        note="the last row holds totals of 'y', 'sales' and 'costs' and is left out",
+        note="the last row holds totals of 'y', 'sales', 'costs' and is left out",
     ),
     "spellings": Screen(
         cases.spellings,
@@ -204,13 +204,13 @@ SCREENS = {
         cases.grades,
         ("one of 4 ordered grades",),
         "use it.",
-        options=("--order", "poor,fair,good,very good", "--learner", "ordinal"),
+        options=("--order", "poor,fair,good,very good"),
     ),
     "counts": Screen(
         cases.counts,
         ("a count, from", "Its mean Poisson deviance is"),
         "use it.",
-        options=("--task", "count", "--learner", "count"),
+        options=("--task", "count"),
     ),
     "a broken trend": Screen(
         cases.broken_trend,

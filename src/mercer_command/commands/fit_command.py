@@ -28,7 +28,7 @@ def run(given: options.Fit) -> None:
     if read_order(given.order, given.task):
         given = replace(given, task="ordinal")
     if given.task in KINDS:
-        if given.learner not in ("stacking", given.task):
+        if given.learner != "stacking":
             raise InputError(
                 f"--task {given.task} has a learner of its own: leave out --learner {given.learner}"
             )
