@@ -22,12 +22,13 @@ _WIDTH = 4.4
 
 _VARIABLES = {
     "#1d2733": "--ink",
+    "#000000": "--ink",
     "#5b6875": "--soft",
     "#e3e8ed": "--line",
     "#2f6f9f": "--accent",
     "#c0531e": "--warm",
 }
-"""Variables of the page's style that replace these colors of `pictures.mplstyle`."""
+"""Variables of the page's style that replace these colors of `pictures.mplstyle`, and black."""
 
 
 def write_page(path: Path, title: str, lead: str, sections: Iterable[Section]) -> None:

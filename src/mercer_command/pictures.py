@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,9 @@ from mercer_command.output import Figure, Part, Section, Text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+
+_LARGEST_LOGARITHM = 700.0
+"""The exponential of this number is finite."""
 
 MOST_NAMES = 15
 """Largest number of classes or categories in a picture, so that their names fit beside it."""
@@ -59,13 +63,15 @@ def _classes(report: ModelReport) -> list[Part]:
         return parts
     of_second, second = y == report.truth.classes[1], shown(report.truth.classes[1], longest=24)
     curves: dict[str, Any] = {
-        "AUC is the area under the curve.": metrics.RocCurveDisplay,
-        "AP is the average precision.": metrics.PrecisionRecallDisplay,
-        "Shares of rows by predicted probability.": CalibrationDisplay,
+        "ROC curve; AUC is the area under it.": metrics.RocCurveDisplay,
+        "Precision by recall; AP is the average precision.": metrics.PrecisionRecallDisplay,
+        "Calibration: shares of rows by predicted probability.": CalibrationDisplay,
     }
 
     def drawn(display: Any, ax: Axes) -> None:
         display.from_predictions(of_second, p[:, 1], name=second, ax=ax)
+        # Without "(Positive label: 1)".
+        ax.set(xlabel=ax.get_xlabel().split(" (")[0], ylabel=ax.get_ylabel().split(" (")[0])
 
     return [*parts, *(Figure(partial(drawn, curve), told) for told, curve in curves.items())]
 
@@ -107,7 +113,11 @@ def dependence_sections(trial: Trial) -> list[Section]:
         given: Any = {"grid_resolution": 30, "subsample": 50}
         given["categorical_features"] = [name] if roles[name] == "category" else []
         with suppress(ValueError):  # The column is constant.
-            found.append(inspection.partial_dependence(trial.model[1:], trial.X, name, **given))
+            one = inspection.partial_dependence(trial.model[1:], trial.X, name, **given)
+            if one.scale in ("log rate", "log response"):
+                means = np.exp(np.minimum(one.individual, _LARGEST_LOGARITHM)).mean(axis=1)
+                one = replace(one, average=means, scale="response")
+            found.append(one)
     if not found:
         return []
     ends = [end for one in found for end in (one.average.min(), one.average.max())]
@@ -141,12 +151,13 @@ def _draw_curves(found: PartialDependence, ax: Axes) -> None:
         grid = np.array([shown(name, longest=20) for name in grid[kept]])
         average, line = average[:, kept], "o"
         ax.tick_params(axis="x", rotation=90)
-    names = found.output_names or [""]
+    names = [shown(name, longest=20) for name in found.output_names] or [""]
     for name, heights in zip(names, average, strict=True):
-        ax.plot(grid, heights, line, label=shown(name, longest=20))
+        ax.plot(grid, heights, line, label=name)
+    of = f" of {names[0]}" if names[0] and len(names) == 1 else ""
+    ax.set(xlabel=shown(found.features[0], longest=50), ylabel=f"Mean {found.scale}{of}")
     if len(names) > 1:
         ax.legend(fontsize=8)
-    ax.set(xlabel=shown(found.features[0], longest=50), ylabel=f"Mean {found.scale}")
 
 
 def label_dates(axis: Axis) -> None:

@@ -93,9 +93,10 @@ def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> 
     packages = ("mercer", "numpy", "scipy", "sklearn", "pandas")
     used = [f"{name} {sys.modules[name].__version__}" for name in packages]
     of_system = "import sys\n\n" if given.table == STANDARD_INPUT else ""
-    reading = pandas_call(given.table, header=not given.no_header)
     if given.table != STANDARD_INPUT and is_parquet(given.table):
         reading = f"pd.read_parquet({str(given.table)!r})"
+    else:
+        reading = pandas_call(given.table, header=not given.no_header)
     loading = (
         f"{of_system}import mercer\nimport pandas as pd\n\n"
         f"model = mercer.load({str(given.out or 'model.skops')!r})\n"

@@ -102,7 +102,7 @@ def _sign(report: ModelReport) -> float:
 
 def _simple(report: ModelReport) -> list[str]:
     """Return a sentence on the first scores of simple predictors and of the constant."""
-    name, (own, *others) = report.metric, report.held_out
+    name, others = report.metric, report.held_out[1:]
     if not others:
         return []
     *simple, constant = others
@@ -110,9 +110,9 @@ def _simple(report: ModelReport) -> list[str]:
     if known:
         best = min(known, key=lambda one: _sign(report) * one.scores[name].value)
         told = f"The best of {len(known)} simple predictors, {best.name}, has {best.told(name)[0]}"
-        if _sign(report) * best.scores[name].value < _sign(report) * own.scores[name].value:
+        if _is_better(best, report):
             word = "higher" if name in HIGH_IS_GOOD else "lower"
-            is_clear = is_clearly_better(best)  # By squared errors.
+            is_clear = _is_clearly_better(best, report)
             told += f", {'clearly ' * (is_clear and name == 'rmse')}{word} than the model's"
             told += "" if is_clear else "; the difference could be chance"
     if name in constant.scores:
@@ -132,14 +132,18 @@ def _doubts(report: ModelReport, *, is_told: bool) -> str:
     return f"{what} could be wrong with these figures ({names}): see the warnings."
 
 
-def is_clearly_better(one: Any) -> bool:
-    """Return whether a simple predictor has a significantly smaller squared error than the model.
+def _is_better(one: Any, report: ModelReport) -> bool:
+    """Return whether the first score of a simple predictor is better than the model's."""
+    scores = [each.scores.get(report.metric) for each in (one, report.held_out[0])]
+    found, own = (None if each is None else _sign(report) * each.value for each in scores)
+    return found is not None and own is not None and found < own
 
-    Parameters
-    ----------
-    one : PredictorScores
-    """
-    return one.ratio is not None and one.ratio.low > 1.0 and one.ratio.value > 1.0 / _AS_GOOD
+
+def _is_clearly_better(one: Any, report: ModelReport) -> bool:
+    """Return whether its errors are smaller as well, beyond what chance explains."""
+    ratio = one.ratio
+    is_clear = ratio is not None and ratio.low > 1.0 and ratio.value > 1.0 / _AS_GOOD
+    return bool(is_clear and _is_better(one, report))
 
 
 def verdict_on(trial: Trial, report: ModelReport) -> str:
@@ -208,7 +212,7 @@ def _better_predictor(report: ModelReport) -> str:
         (one, ratio)
         for one, ratio in simple
         # If the model is like the constant, the other must be better than both.
-        if is_clearly_better(one)
+        if _is_clearly_better(one, report)
         and not (is_poor and poor is not None and poor.value / ratio.value > _LIKE_CONSTANT)
     ]
     if better:

@@ -279,6 +279,10 @@ class TestInvalidInput:
 def test_help_and_version(run: Run) -> None:
     assert "compare" in run().stdout
     assert run("--version").stdout == f"mercer {mercer.__version__}\n"
+    command = [sys.executable, "-m", "mercer_command", "--version"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == (
+        f"mercer {mercer.__version__}\n"
+    )
 
 
 @pytest.mark.parametrize(

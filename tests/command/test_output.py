@@ -114,7 +114,7 @@ def test_labels_beside_long_names_stay_inside_their_picture(tmp_path: Path) -> N
     for told in ("Multiplies the expected", "Contributions of both"):
         # They begin and end inside the picture.
         [x] = re.findall(rf'translate\(([\d.]+) [\d.]+\)">{told}[^<]*</text>', page)
-        assert 0.0 < float(x) < width - 6.0 * len(told)
+        assert 0.0 < float(x) < width - 5.5 * len(told)
 
 
 def test_characters_that_an_encoding_lacks_are_replaced() -> None:
