@@ -35,13 +35,9 @@ def rated(n: int = 200, seed: int = 0) -> Frame:
         (
             "ordinal",
             "grade",
-            [
-                "5 ordered grades to predict",
-                "Its mean absolute error, in grades, is 0.",
-                "acidity and sugar 0.",
-            ],
+            ["5 ordered grades to predict", "Its mean absolute error, in grades, is 0."],
         ),
-        ("count", "visits", ["a count to predict", "Its mean Poisson deviance is", "count x"]),
+        ("count", "visits", ["a count to predict", "Its mean Poisson deviance is"]),
     ],
 )
 def test_grades_and_counts(run: Run, task: str, target: str, lines: list[str]) -> None:

@@ -74,10 +74,7 @@ class TestFit:
         report = ("--report", "r.html") if learner in SEARCHED else ()
         run("fit responses.csv", *arguments, *report)
         if report:
-            page = Path("r.html").read_text(encoding="utf-8")
-            assert page.count("<svg") >= 7
-            assert METHODS[learner].description in page
-            assert "Progress of the search after each step" in page
+            assert METHODS[learner].description in Path("r.html").read_text(encoding="utf-8")
         run("predict m.skops responses.csv --out p.csv")
         errors = pd.read_csv("p.csv")["prediction"] - pd.read_csv("responses.csv")["y"]
         if learner == "bayes":
@@ -91,10 +88,9 @@ class TestFit:
         response_table().assign(noise=np.tile([0.0, 1.0, 3.0, 2.0, 7.0], 14)).to_csv("t.csv")
         result = run("fit t.csv --target y --out m.skops --report r.html --details")
         assert max(map(len, result.stdout.splitlines())) <= 80
-        assert "responses in 90% intervals" in result.stdout
+        assert "Its 90% intervals hold " in result.said
         model = load_model(Path("m.skops"))
         page = " ".join(Elements("r.html").text.split())
-        assert "Coverage of 90% intervals by width" in page
         assert all(candidate.description in page for candidate in model[-1].candidates_)
         arguments = ("predict", "m.skops", "t.csv", "--out", "p.csv")
         run(*arguments, "--interval", 0.9)
