@@ -101,30 +101,22 @@ def counted_texts(cells: Cells, chosen: Cells) -> Counts:
     return tuple((str(text), int(count)) for text, count in counts.items())
 
 
-def dropped_words(dropped: Mapping[str, Counts], most: int = 3) -> str:
-    """Return a sentence on the texts that count as missing in columns, empty if there are none.
+def dropped_words(dropped: Mapping[str, Counts]) -> list[str]:
+    """Return a sentence on the texts that count as missing in columns, if there are any.
 
     Parameters
     ----------
     dropped : mapping from str to tuple of (str, int)
         These texts and the numbers of their cells, by column name.
-    most : int, default=3
-        Number of columns that are named.
     """
-    numbers = {name: sum(n for _, n in texts) for name, texts in dropped.items() if texts}
-    names = sorted(numbers, key=lambda name: -numbers[name])
+    names = [name for name, texts in dropped.items() if texts]
     if not names:
-        return ""
-    told = [
-        f"{listing((text for text, _ in dropped[name]), most=3)} in "
-        f"{counted(numbers[name], 'cell')} of '{shown(name)}'"
-        for name in names[:most]
+        return []
+    words = dict.fromkeys(text for name in names for text, _ in dropped[name])
+    return [
+        f"{listing(words, most=4)} in {listing(names, most=4)} count as missing cells; --columns "
+        f"'{shown(names[0])}=category' keeps such words of a column."
     ]
-    more = f" and {counted(len(names) - most, 'more column')}" * (len(names) > most)
-    return (
-        f"These words count as missing: {', '.join(told)}{more}; --columns "
-        f"'{shown(names[0])}=category' keeps those of a column."
-    )
 
 
 def kept_words(cells: Cells) -> Counts:

@@ -33,9 +33,9 @@ _TABLE: dict[str, tuple[str, str]] = {
         "Grades in words, the lowest first: 'poor,fair,good'. Implies --task ordinal.",
     ),
     "columns": (
-        "PAIRS|FILE",
-        "How columns are read: pairs such as 'StoreID=category,Day=ignored', or a CSV file that "
-        f"mercer columns --out writes. Roles: {', '.join(ROLES)}.",
+        "PAIRS",
+        "How columns are read: 'StoreID=category,Day=date %d.%m.%Y,Price=number comma'. Roles: "
+        f"{', '.join(ROLES)}.",
     ),
     "missing": (
         "VALUES",
@@ -69,7 +69,6 @@ _TABLE: dict[str, tuple[str, str]] = {
     "out": ("FILE", "Save the model (skops)."),
     "predict out": ("FILE", "Write predictions to this CSV or Parquet file."),
     "explain out": ("FILE", "Write the reasons to this CSV or Parquet file."),
-    "columns out": ("FILE", "Write a CSV file to edit and to pass to --columns."),
     "refit": ("", "After the test, fit again on all rows, and save this model."),
     "random": (
         "",
@@ -230,7 +229,6 @@ class Columns(Options):
     table: Path
     missing: str | None = None
     no_header: bool = False
-    out: Path | None = None
 
 
 @dataclass(frozen=True)

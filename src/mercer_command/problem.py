@@ -206,7 +206,7 @@ def as_problem(
         columns = _with_groups(columns, group)
     rest = tuple(column for column in columns if column.name != target)
     features = _used_columns(typed, rest, notes)
-    words.append(dropped_words({one.name: one.dropped for one in rest if one.is_used}))
+    words += dropped_words({one.name: one.dropped for one in rest if one.is_used})
     read = features, values, target, decided, rest, target_column, tuple(notes)
     return Problem(
         *read,
@@ -216,7 +216,7 @@ def as_problem(
         kind=task if task in KINDS else "",
         order=order,
         missing=dict(missing or {}),
-        words=tuple(filter(None, words)),
+        words=tuple(words),
         beside=typed[[column.name for column in rest if column.role == "identifier"]],
     )
 

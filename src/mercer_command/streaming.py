@@ -11,10 +11,9 @@ import pandas as pd
 
 from mercer import ParquetSource
 from mercer.preprocessing import is_text
-from mercer_command.choices import read_choices
-from mercer_command.columns import Choice, recognize_columns
+from mercer_command.columns import Choice, read_choices, recognize_columns
 from mercer_command.division import n_tested, splits
-from mercer_command.messages import InputError, did_you_mean, listing, shown
+from mercer_command.messages import InputError, shown
 from mercer_command.missing_words import missing_targets
 from mercer_command.options import Fit
 from mercer_command.problem import Problem, as_problem
@@ -92,13 +91,6 @@ def parquet_source(
     """
     if not path.exists():
         raise InputError(f"there is no file {path}")
-    with readable(path):
-        names, wanted = ParquetSource(path).column_names, [target] if target else []
-    if absent := [name for name in (*wanted, *(columns or [])) if name not in names]:
-        raise InputError(
-            f"the table has no column {listing(absent)}{did_you_mean(absent[0], names)}; it has "
-            f"{listing(names)}"
-        )
     with readable(path):
         return ParquetSource(path, target, columns)
 

@@ -117,7 +117,7 @@ class TestTask:
         frame["wide"] = frame.pop("width of it")
         write_folder(frame, tmp_path / "t")
         for target, task, message in (
-            ("sort", "auto", "no column 'sort'; it has 'height'"),
+            ("sort", "auto", "has no column sort; it has height"),
             ("span", "auto", "neither numbers nor categories"),
             ("dull", "auto", "the same value in every row"),
             ("wide", "classification", "cannot be the target of classification"),

@@ -1,7 +1,6 @@
 """The command `mercer columns`."""
 
 from mercer_command import options, output, table_files
-from mercer_command.choices import write_choices
 from mercer_command.columns import columns_section, recognize_columns
 from mercer_command.commands import preparation
 from mercer_command.totals import without_totals
@@ -16,6 +15,3 @@ def run(given: options.Columns) -> None:
     _, found = recognize_columns(cells.frame, separator=cells.separator, missing=missing)
     output.show([columns_section(found, n_shown=None)])
     output.print_notes(cells.notes)
-    if given.out is not None:
-        write_choices(found, given.out)
-        output.print_line(f"columns in {given.out}")
