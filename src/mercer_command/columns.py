@@ -19,15 +19,15 @@ from mercer.preprocessing import (
     odd_value,
     parse_cells,
 )
-from mercer_command.messages import InputError, checked_name, did_you_mean, listing, shown
+from mercer_command.messages import InputError, checked_name, listing, shown
 from mercer_command.missing_words import Counts, counted_texts, usual_texts
 from mercer_command.names import ROLES
-from mercer_command.output import Section, Table
 from mercer_command.values import (
     Cells,
     MissingCodes,
     are_unresolved,
     as_dates,
+    check_column,
     converted,
     finite_numbers,
     naming_codes,
@@ -152,9 +152,7 @@ def read_choices(given: str | None, names: Sequence[str]) -> dict[str, Choice]:
         name, mark, chosen = part.strip().rpartition("=")
         if not mark:
             raise InputError(f"--columns takes pairs such as StoreID=category; got '{shown(part)}'")
-        if name not in names:
-            named = f"--columns names a column '{shown(name)}'{did_you_mean(name, names)}"
-            raise InputError(f"{named}, and the table has {listing(names)}")
+        check_column("--columns", name, names)
         role, _, notation = chosen.strip().partition(" ")
         found[name] = Choice(checked_name("role", role, ROLES), notation)  # type: ignore[arg-type]
     return found
@@ -387,24 +385,3 @@ def left_out_notes(columns: Sequence[Column]) -> list[str]:
         f"{'columns' if len(names) > 1 else 'column'} {reason}: {listing(names)}"
         for reason, names in reasons.items()
     ]
-
-
-def columns_section(columns: Sequence[Column], *, n_shown: int | None = 40) -> Section:
-    """Return the section on how columns are read and used, unused or doubtful ones first.
-
-    Parameters
-    ----------
-    columns : sequence of Column
-    n_shown : int or None, default=40
-        Number of columns that the terminal lists, besides all that are left out or doubtful; None
-        for all columns.
-    """
-    ordered = sorted(columns, key=lambda one: one.is_used and not one.warnings)
-    n_remarkable = sum(not one.is_used or bool(one.warnings) for one in columns)
-    rows = [
-        [shown(one.name), one.role, "; ".join(filter(None, (one.describe(), *one.warnings)))]
-        for one in ordered
-    ]
-    most = None if n_shown is None else max(n_shown, n_remarkable)
-    table = Table(["Column", "Role", "Details"], rows, bold=range(n_remarkable), n_shown=most)
-    return Section("How the columns were read and used", [table])

@@ -20,8 +20,8 @@ from mercer_command import (
     streaming,
     table_files,
 )
-from mercer_command.columns import columns_section
 from mercer_command.commands import preparation, results
+from mercer_command.commands.columns_command import columns_section
 from mercer_command.costs import Costs, cost_section, read_costs
 from mercer_command.division import splits
 from mercer_command.messages import collected_warnings, counted, postponed, shown
