@@ -279,18 +279,21 @@ def _parsed(lines: list[str], separator: str) -> list[tuple[int, list[str]]]:
     if separator == _SPACES:
         split = (_SPACED.findall(line) for line in lines)
         return [(k, [cell.strip('"') for cell in row]) for k, row in enumerate(split) if row]
-    # A line that lacks the separator is one field, which may exceed the usual limit.
-    csv.field_size_limit(2**31 - 1)
     reader = csv.reader(
         (line + "\n" for line in lines),
         delimiter=separator,
         quotechar=_quote(lines),
         skipinitialspace=True,
     )
-    found, start = list[tuple[int, list[str]]](), 0
-    for row in reader:
-        found += [(start, [cell.strip() for cell in row])] if row else []
-        start = reader.line_num
+    # A line that lacks the separator is one field, which may exceed the usual limit.
+    before = csv.field_size_limit(2**31 - 1)
+    try:
+        found, start = list[tuple[int, list[str]]](), 0
+        for row in reader:
+            found += [(start, [cell.strip() for cell in row])] if row else []
+            start = reader.line_num
+    finally:
+        csv.field_size_limit(before)
     return found
 
 
