@@ -114,7 +114,7 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
 
     Notes
     -----
-    The target of all rows is in memory. All other columns are read twice.
+    The target of all rows is in memory.
     """
     target, name, notes = options.target, shown(options.target), list[str]()
     source = parquet_source(options.table, target)
@@ -123,16 +123,14 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
     cells = _targets(source, name)
     names = [*source.column_names, target]
     choices, codes = read_choices(options.columns, names), parse_missing(options.missing, names)
-    absent = {target: missing_targets(cells, (), is_typed=True)}
-    if target in choices:
-        absent = {}
-    elif is_text(cells):
+    absent = missing_targets(cells, (), is_typed=True)
+    given = {} if target in choices else {target: absent}
+    if is_text(cells):
         # Labels that look like numbers remain text, as in the files.
         choices[target] = Choice("category")
-    typed, columns = recognize_columns(
-        cells.to_frame(target), choices, missing=codes, absent=absent
-    )
-    used, labels, task, _, words = known_target(typed, columns, target, options.task, notes)
+    frame = cells.to_frame(target)
+    typed, columns = recognize_columns(frame, choices, missing=codes, absent=given)
+    used, labels, task, column, words = known_target(typed, columns, target, options.task, notes)
     if task == "classification":
         _check_spelling(name, labels, cells.iloc[used].to_numpy())
     left_out = np.setdiff1d(np.arange(len(cells)), used)
@@ -152,7 +150,9 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
     if len(positions) < n_rows:
         told = f"{len(positions) - n_test:,} rows that are drawn from {n_rows:,}"
         notes.append(f"what columns hold is found in {told}")
-    problem = replace(problem, notes=(*notes, *problem.notes), words=tuple(words), n_rows=n_rows)
+    notes += [text for text in problem.notes if not text.startswith(f"'{name}'")]
+    problem = replace(problem, notes=tuple(notes), n_rows=n_rows)
+    problem = replace(problem, target_column=column, words=tuple(words))
     [(train, test)] = splits(problem, test_size=n_test, repeats=1, seed=options.seed)
     useful = parquet_source(options.table, target, [str(one) for one in problem.features])
     useful = useful.without_rows(left_out)

@@ -174,7 +174,7 @@ def sensors(n: int = 200) -> Frame:
 def test_values_that_stand_for_missing_ones(run: Run) -> None:
     said = told(run, sensors())
     assert "note: 'y': -200 in 1" in said
-    assert "if it stands for a missing value, say --missing -200" in said
+    assert "if it stands for a missing value, say --missing 'y=-200'" in said
     said = told(run, sensors(), "--missing", "-200", "--out", "m.skops")
     assert "rows without 'y' are left out" in said
     assert "say --missing" not in said
