@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
@@ -18,14 +19,15 @@ from mercer.preprocessing import (
     odd_value,
     parse_cells,
 )
-from mercer_command.messages import InputError, listing, shown
+from mercer_command.messages import InputError, checked_name, listing, shown
 from mercer_command.missing_words import Counts, counted_texts, usual_texts
-from mercer_command.output import Section, Table
+from mercer_command.names import ROLES
 from mercer_command.values import (
     Cells,
     MissingCodes,
     are_unresolved,
     as_dates,
+    check_column,
     converted,
     finite_numbers,
     naming_codes,
@@ -51,7 +53,7 @@ MANY_LEVELS = 30
 """Categorical columns with more levels than this are encoded by the target's mean in each level,
 and others by an indicator of each level."""
 
-OTHERWISE = "a file of --columns can say otherwise"
+OTHERWISE = "--columns can say otherwise"
 """End of the notes on columns whose recognition is uncertain."""
 
 
@@ -122,6 +124,38 @@ class Choice:
         if self.format == "flag":
             return "flag"
         return self.role if self.role in ("number", *DATES) else "text"  # type: ignore[return-value]
+
+
+def read_choices(given: str | None, names: Sequence[str]) -> dict[str, Choice]:
+    """Read how columns are read and used from the option --columns.
+
+    Parameters
+    ----------
+    given : str or None
+        Pairs of name and role, with a format after the role if it is to be said, separated by
+        commas and quoted as in a CSV file; None if there are none.
+    names : sequence of str
+        The names of the columns of the table.
+
+    Raises
+    ------
+    InputError
+        If a part is no pair, a role is unknown, or the table lacks a named column.
+
+    Examples
+    --------
+    >>> read_choices("id=category,day=date %d.%m.%Y", ["id", "day"])["day"]
+    Choice(role='date', format='%d.%m.%Y')
+    """
+    found = dict[str, Choice]()
+    for part in next(csv.reader([given or ""], skipinitialspace=True), []):
+        name, mark, chosen = part.strip().rpartition("=")
+        if not mark:
+            raise InputError(f"--columns takes pairs such as StoreID=category; got '{shown(part)}'")
+        check_column("--columns", name, names)
+        role, _, notation = chosen.strip().partition(" ")
+        found[name] = Choice(checked_name("role", role, ROLES), notation)  # type: ignore[arg-type]
+    return found
 
 
 class ReadColumn(NamedTuple):
@@ -351,24 +385,3 @@ def left_out_notes(columns: Sequence[Column]) -> list[str]:
         f"{'columns' if len(names) > 1 else 'column'} {reason}: {listing(names)}"
         for reason, names in reasons.items()
     ]
-
-
-def columns_section(columns: Sequence[Column], *, n_shown: int | None = 40) -> Section:
-    """Return the section on how columns are read and used, unused or doubtful ones first.
-
-    Parameters
-    ----------
-    columns : sequence of Column
-    n_shown : int or None, default=40
-        Number of columns that the terminal lists, besides all that are left out or doubtful; None
-        for all columns.
-    """
-    ordered = sorted(columns, key=lambda one: one.is_used and not one.warnings)
-    n_remarkable = sum(not one.is_used or bool(one.warnings) for one in columns)
-    rows = [
-        [shown(one.name), one.role, "; ".join(filter(None, (one.describe(), *one.warnings)))]
-        for one in ordered
-    ]
-    most = None if n_shown is None else max(n_shown, n_remarkable)
-    table = Table(["Column", "Role", "Details"], rows, bold=range(n_remarkable), n_shown=most)
-    return Section("How the columns were read and used", [table], is_detail=True)

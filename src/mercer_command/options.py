@@ -17,8 +17,8 @@ _TABLE: dict[str, tuple[str, str]] = {
     "task": ("TEXT", "auto, classification, regression, ordinal (grades, in order) or count."),
     "order": ("GRADES", "Grades in words, the lowest first: 'low,high'. Implies --task ordinal."),
     "columns": (
-        "PAIRS|FILE",
-        "Roles of columns, such as 'ID=category', or what mercer columns wrote.",
+        "PAIRS",
+        "How columns are read, such as 'ID=category,Day=date %d.%m.%Y,Price=number comma'.",
     ),
     "missing": ("VALUES", "Values that mean a missing cell, in all columns or one: '-999,size=?'."),
     "no_header": ("", "The first line holds data, not names of columns."),
@@ -40,7 +40,6 @@ _TABLE: dict[str, tuple[str, str]] = {
     "out": ("FILE", "Save the model (skops)."),
     "predict out": ("FILE", "Write predictions to this CSV or Parquet file."),
     "explain out": ("FILE", "Write the reasons to this CSV or Parquet file."),
-    "columns out": ("FILE", "Write a CSV file to edit and to pass to --columns."),
     "refit": ("", "After the test, fit again on all rows, and save this model."),
     "random": ("", "Test on rows drawn at random, even if the checks call for other rows."),
     "details": ("", "Show all tables, as the report does."),
@@ -178,7 +177,6 @@ class Columns(Options):
     table: Path
     missing: str | None = None
     no_header: bool = False
-    out: Path | None = None
 
 
 @dataclass(frozen=True)

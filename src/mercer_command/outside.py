@@ -64,7 +64,7 @@ def rows_outside(model: TableModel, typed: pd.DataFrame) -> Outside:
     """
     reader, found = model["reader"], Outside(len(typed))
     roles = {name: role for name, role, _ in reader.columns}
-    for name, (low, high, _) in reader.ranges().items():
+    for name, (low, high, _) in reader.ranges_.items():
         values = days_or_numbers(typed, name, roles[name])
         is_exact = roles[name] == "date" and reader.remembers
         margin = 0.0 if is_exact else _FAR * (high - low)
@@ -105,7 +105,7 @@ def outside_notes(model: TableModel, found: Outside) -> list[str]:
         a range, but not far, are told if they are more than chance explains.
     """
     reader = model["reader"]
-    columns, ranges = {one[0]: one for one in reader.columns}, reader.ranges()
+    columns, ranges = {one[0]: one for one in reader.columns}, reader.ranges_
     told: dict[str, list[str]] = {"dates": [], "numbers": [], "categories": []}
     for (name, side), n_beyond in found.beyond.most_common():
         low, high, n_known = ranges[name]

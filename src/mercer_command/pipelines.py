@@ -95,7 +95,6 @@ def make_model(
     settings |= {"categories": list(problem.order)} if problem.order else {}
     known = settings.keys() & estimator.get_params()
     target, used = problem.target_column, [one for one in problem.columns if one.is_used]
-    is_number = problem.task == "regression" and target.role not in DATES
     reader = TableReader(
         [(column.name, column.role, column.format) for column in used],
         (target.name, target.role, target.format),
@@ -106,11 +105,12 @@ def make_model(
             ("reader", reader),
             ("columns", problem_encoder(problem, rows, seed)),
             ("model", estimator.set_params(**{key: settings[key] for key in sorted(known)})),
-        ],
-        limits=limits_of(problem.target[rows]) if is_number else None,
-        decimals=decimals_of(problem.target[rows]) if is_number else None,
+        ]
     )
     model.metric_ = metric
+    if problem.task == "regression" and target.role not in DATES:
+        y = problem.target[rows]
+        model.limits_, model.decimals_ = limits_of(y), decimals_of(y)
     return model
 
 

@@ -172,7 +172,7 @@ def predict(model: TableModel, typed: pd.DataFrame, coverage: float | None = Non
         bounds = model.intervals_of(encoded, coverage)
         predictions["lower"] = _as_target(bounds[:, 0], role, notation)
         predictions["upper"] = _as_target(bounds[:, 1], role, notation)
-    return rounded(predictions, model.decimals)
+    return rounded(predictions, model.decimals_)
 
 
 def rounded(predicted: pd.DataFrame, decimals: int | None) -> pd.DataFrame:

@@ -11,13 +11,13 @@ import pandas as pd
 
 from mercer.preprocessing import convert, kind_of, repeated_prefix
 from mercer_command.columns import DATES, Choice, Column, left_out_notes, recognize_columns
-from mercer_command.messages import InputError, counted, did_you_mean, listing, shown
+from mercer_command.messages import InputError, counted, listing, shown
 from mercer_command.missing_words import dropped_words, missing_targets
 from mercer_command.names import KINDS
 from mercer_command.table_files import Cells
 from mercer_command.target_column import MIN_ROWS, Task, known_target
 from mercer_command.totals import without_totals
-from mercer_command.values import Array, MissingCodes, day_code, with_named_index
+from mercer_command.values import Array, MissingCodes, check_column, day_code, with_named_index
 
 COPIES = "copies"
 """Value of `Problem.together` if rows with equal cells belong together."""
@@ -185,9 +185,20 @@ def as_problem(
     given = table if isinstance(table, Cells) else Cells(with_named_index(table))
     cells, task = without_totals(given), "ordinal" if order else task
     frame, notes = cells.frame, list(cells.notes)
-    target = _target_name(frame, target)
-    absent = {} if target in (choices or {}) else _absent(cells, target, order)
-    reading: dict[str, Any] = {"separator": cells.separator, "missing": missing, "absent": absent}
+    if target not in frame:  # Spaces around the name of the target do not matter.
+        target = target.strip()
+    check_column("--target", target, [*frame.columns])
+    if len(frame) < MIN_ROWS:
+        raise InputError(
+            f"the table has {counted(len(frame), 'row')}; at least {MIN_ROWS} are needed to learn "
+            "from and to test on"
+        )
+    absent = missing_targets(frame[target], order, is_typed=not cells.separator)
+    reading: dict[str, Any] = {
+        "separator": cells.separator,
+        "missing": missing,
+        "absent": {} if target in (choices or {}) else {target: absent},
+    }
     typed, columns = recognize_columns(frame, choices, **reading)
     asked = typed, columns, target, task, notes
     used, values, decided, target_column, words = known_target(*asked, order=order)
@@ -203,10 +214,11 @@ def as_problem(
     if group is not None:
         groups, told = group_codes(frame.iloc[used], typed, group, target)
         notes += told
-        columns = _with_groups(columns, group)
+        named = Column(group, "group", facts=("not learned from: what rows belong to",))
+        columns = [named if column.name == group else column for column in columns]
     rest = tuple(column for column in columns if column.name != target)
     features = _used_columns(typed, rest, notes)
-    words.append(dropped_words({one.name: one.dropped for one in rest if one.is_used}))
+    words += dropped_words({one.name: one.dropped for one in rest if one.is_used})
     read = features, values, target, decided, rest, target_column, tuple(notes)
     return Problem(
         *read,
@@ -216,38 +228,9 @@ def as_problem(
         kind=task if task in KINDS else "",
         order=order,
         missing=dict(missing or {}),
-        words=tuple(filter(None, words)),
+        words=tuple(words),
         beside=typed[[column.name for column in rest if column.role == "identifier"]],
     )
-
-
-def _absent(cells: Cells, target: str, order: tuple[str, ...]) -> dict[str, frozenset[str]]:
-    """Return the texts of the target that stand for missing values, by its name."""
-    is_typed = not cells.separator
-    return {target: missing_targets(cells.frame[target], order, is_typed=is_typed)}
-
-
-def _with_groups(columns: list[Column], group: str) -> list[Column]:
-    """Return the columns, and mark the column of groups as one that is not learned from."""
-    named = Column(group, "group", facts=("not learned from: what rows belong to",))
-    return [named if column.name == group else column for column in columns]
-
-
-def _target_name(frame: pd.DataFrame, target: str) -> str:
-    """Return the name of the target's column, after checking the table."""
-    names = [str(name) for name in frame.columns]
-    # Spaces around the name of the target do not matter.
-    if target not in names and (target := target.strip()) not in names:
-        raise InputError(
-            f"the table has no column '{shown(target)}'{did_you_mean(target, names)}; it has "
-            f"{listing(names)}"
-        )
-    if len(frame) < MIN_ROWS:
-        raise InputError(
-            f"the table has {len(frame)} row{'s' * (len(frame) > 1)}; at least {MIN_ROWS} are "
-            "needed to learn from and to test on"
-        )
-    return target
 
 
 def _used_columns(
@@ -286,7 +269,7 @@ def group_codes(
         If there is no such column, a group is missing, each row has a group of its own, or there
         are fewer than four groups.
     """
-    _check_column(frame, name, target, "groups")
+    check_column("--group", name, [one for one in frame.columns if one != target])
     if missing := int(typed[name].isna().sum()):
         raise InputError(f"the group '{shown(name)}' is missing in {counted(missing, 'row')}")
     codes, found = pd.factorize(frame[name])
@@ -320,7 +303,7 @@ def times_of(typed: pd.DataFrame, name: str, target: str) -> Array:
         If there is no such column, it holds neither dates nor numbers, a time is missing, or all
         are equal.
     """
-    _check_column(typed, name, target, "times")
+    check_column("--time", name, [one for one in typed.columns if one != target])
     kind = kind_of(typed[name])
     if kind not in ("date", "number"):
         raise InputError(f"'{shown(name)}' holds neither dates nor numbers, which times are")
@@ -330,12 +313,3 @@ def times_of(typed: pd.DataFrame, name: str, target: str) -> Array:
     if np.ptp(times) == 0.0:
         raise InputError(f"the time '{shown(name)}' is the same in all rows")
     return np.asarray(times)
-
-
-def _check_column(frame: pd.DataFrame, name: str, target: str, of: str) -> None:
-    if name not in frame.columns or name == target:
-        others = [column for column in frame.columns if column != target]
-        raise InputError(
-            f"there is no column '{shown(name)}' of {of}{did_you_mean(name, others)}; choose from "
-            f"{listing(others)}"
-        )

@@ -11,10 +11,9 @@ import pandas as pd
 
 from mercer import ParquetSource
 from mercer.preprocessing import is_text
-from mercer_command.choices import read_choices
-from mercer_command.columns import Choice, recognize_columns
+from mercer_command.columns import Choice, read_choices, recognize_columns
 from mercer_command.division import n_tested, splits
-from mercer_command.messages import InputError, did_you_mean, listing, shown
+from mercer_command.messages import InputError, shown
 from mercer_command.missing_words import missing_targets
 from mercer_command.options import Fit
 from mercer_command.problem import Problem, as_problem
@@ -93,13 +92,6 @@ def parquet_source(
     if not path.exists():
         raise InputError(f"there is no file {path}")
     with readable(path):
-        names, wanted = ParquetSource(path).column_names, [target] if target else []
-    if absent := [name for name in (*wanted, *(columns or [])) if name not in names]:
-        raise InputError(
-            f"the table has no column {listing(absent)}{did_you_mean(absent[0], names)}; it has "
-            f"{listing(names)}"
-        )
-    with readable(path):
         return ParquetSource(path, target, columns)
 
 
@@ -122,7 +114,7 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
 
     Notes
     -----
-    The target of all rows is in memory. All other columns are read twice.
+    The target of all rows is in memory.
     """
     target, name, notes = options.target, shown(options.target), list[str]()
     source = parquet_source(options.table, target)
@@ -131,16 +123,14 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
     cells = _targets(source, name)
     names = [*source.column_names, target]
     choices, codes = read_choices(options.columns, names), parse_missing(options.missing, names)
-    absent = {target: missing_targets(cells, (), is_typed=True)}
-    if target in choices:
-        absent = {}
-    elif is_text(cells):
+    absent = missing_targets(cells, (), is_typed=True)
+    given = {} if target in choices else {target: absent}
+    if is_text(cells):
         # Labels that look like numbers remain text, as in the files.
         choices[target] = Choice("category")
-    typed, columns = recognize_columns(
-        cells.to_frame(target), choices, missing=codes, absent=absent
-    )
-    used, labels, task, _, words = known_target(typed, columns, target, options.task, notes)
+    frame = cells.to_frame(target)
+    typed, columns = recognize_columns(frame, choices, missing=codes, absent=given)
+    used, labels, task, column, words = known_target(typed, columns, target, options.task, notes)
     if task == "classification":
         _check_spelling(name, labels, cells.iloc[used].to_numpy())
     left_out = np.setdiff1d(np.arange(len(cells)), used)
@@ -160,7 +150,9 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
     if len(positions) < n_rows:
         told = f"{len(positions) - n_test:,} rows that are drawn from {n_rows:,}"
         notes.append(f"what columns hold is found in {told}")
-    problem = replace(problem, notes=(*notes, *problem.notes), words=tuple(words), n_rows=n_rows)
+    notes += [text for text in problem.notes if not text.startswith(f"'{name}'")]
+    problem = replace(problem, notes=tuple(notes), n_rows=n_rows)
+    problem = replace(problem, target_column=column, words=tuple(words))
     [(train, test)] = splits(problem, test_size=n_test, repeats=1, seed=options.seed)
     useful = parquet_source(options.table, target, [str(one) for one in problem.features])
     useful = useful.without_rows(left_out)

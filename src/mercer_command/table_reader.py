@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from itertools import chain, count
-from typing import NamedTuple, Self, TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -33,14 +33,6 @@ Hashes = npt.NDArray[np.uint64]
 Names: TypeAlias = npt.NDArray[np.object_]
 
 
-class Range(NamedTuple):
-    """The smallest and the largest number or date of a column, and how many values are known."""
-
-    low: float
-    high: float
-    n_known: float
-
-
 class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Convert the columns of a data frame to the types that a model learned from.
 
@@ -64,9 +56,10 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ----------
     row_hashes_ : ndarray of uint64 of shape (n_distinct,) or None
         Hashes of the training rows, in ascending order.
-    ranges_ : ndarray of shape (n_ranges, 3)
-        The `Range` of each column of numbers or dates, in order, in the rows that `fit` was given:
-        the training rows, or a sample of those of a table read in parts. NaN if no value is known.
+    ranges_ : dict of str to list of float
+        The smallest value, the largest and the number of known ones of each column of numbers or
+        dates in the rows that `fit` was given: the training rows, or a sample of those of a table
+        read in parts.
     spellings_ : dict of str to dict of str to str
         For each column of categories, the known ones by what is left of them without case, spaces,
         leading zeros and decimal zeros; other spellings of them, and numbers, are read as these.
@@ -103,7 +96,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.feature_names_in_ = np.array([name for name, _, _ in self.columns], dtype=object)
         self.n_features_in_ = len(self.columns)
         self.row_hashes_, self.spellings_, self.words_ = None, {}, {}
-        self.ranges_ = np.empty((0, 3))
+        self.ranges_ = {}
         if X is None:
             return self
         X = self._checked(X)
@@ -112,24 +105,16 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # `transform` issues its warnings later.
             typed = self.transform(X)
-        measured = (pd.Series(days_or_numbers(typed, *column)) for column in self._measured())
-        found = [(one.min(), one.max(), one.count()) for one in measured]
-        self.ranges_ = np.array(found, dtype=float).reshape(-1, 3)
         for name, role, _ in self.columns:
             if role == "category":
                 self.spellings_[name] = by_spelling(_texts(typed[name]).dropna().unique())
+            elif role in ("number", *DATES):
+                values = days_or_numbers(typed, name, role)
+                if len(known := values[~np.isnan(values)]):
+                    self.ranges_[name] = [float(known.min()), float(known.max()), len(known)]
         if self.remembers:
             self.row_hashes_ = np.unique(row_hashes(typed, self.columns))
         return self
-
-    def ranges(self) -> dict[str, Range]:
-        """Return the known ranges of columns of numbers and dates, by name."""
-        found = zip(self._measured(), self.ranges_.tolist(), strict=False)
-        return {name: Range(*ends) for (name, _), ends in found if ends[2]}
-
-    def _measured(self) -> list[tuple[str, str]]:
-        """Return name and role of each column of numbers or dates."""
-        return [(n, role) for n, role, _ in self.columns if role in ("number", *DATES)]
 
     def learned_from(self, typed: pd.DataFrame) -> Array | None:
         """Return which rows equal a training row in all columns; None if this is unknown.

@@ -20,7 +20,7 @@ from mercer_command.messages import (
     listing,
     shown,
 )
-from mercer_command.missing_words import kept_words, target_words
+from mercer_command.missing_words import target_words
 from mercer_command.names import KINDS
 from mercer_command.values import (
     Array,
@@ -82,7 +82,7 @@ def known_target(
     if len(used) < MIN_ROWS:
         raise InputError(f"'{name}' is known in {counted(len(used), 'row')}; {MIN_ROWS} are needed")
     known = typed[target].iloc[used]
-    words = target_words(target, column.dropped, kept_words(known), order)
+    words = target_words(target, column.dropped, known, order)
     if order:
         known, task = graded(known, order, name), "classification"
     values, decided = _target_values(known, name, task, notes)
@@ -188,18 +188,13 @@ def _inferred_task(values: Array, name: str, notes: list[str], *, is_whole: bool
     with collected_warnings([]):  # Its warnings name arguments of the library.
         task: Task = infer_task(values)
     n_values = np.unique(values).size
-    if not is_whole or not 2 < n_values <= 50:
-        return task
-    told = f"'{name}' holds {n_values} different whole numbers, {values.min():g} to"
-    told += f" {values.max():g}, which are taken for"
-    if task == "classification":
-        told += " classes without an order; --task ordinal keeps the order of grades, "
-        told += "--task count expects counts, " if values.min() == 0.0 else ""
-        told += "and --task regression predicts a number"
-    else:
-        told += " quantities; --task classification predicts one of them"
-        told += ", and --task count expected counts" if values.min() >= 0.0 else ""
-    notes.append(told)
+    if is_whole and 2 < n_values <= 50:
+        taken = "classes without an order" if task == "classification" else "quantities"
+        notes.append(
+            f"'{name}' holds {n_values} different whole numbers, {values.min():g} to "
+            f"{values.max():g}, which are taken for {taken}; --task classification, regression, "
+            "ordinal (for grades) or count says what they are"
+        )
     return task
 
 

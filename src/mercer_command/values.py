@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -72,6 +72,20 @@ _NAMING = re.compile(
 """Pattern of column names whose last word suggests that whole numbers are names."""
 
 
+def check_column(option: str, name: str, names: Collection[str]) -> None:
+    """Raise an `InputError` if an option names a column that the table lacks.
+
+    Parameters
+    ----------
+    option, name : str
+    names : collection of str
+        Names of the columns that can be chosen.
+    """
+    if name not in names:
+        named = f"{option} names a column '{shown(name)}'{did_you_mean(name, names)}"
+        raise InputError(f"{named}; choose from {listing(names)}")
+
+
 def parse_missing(given: str | None, names: Iterable[str]) -> dict[str, list[str]]:
     """Parse the values that stand for missing cells, given by the option --missing.
 
@@ -95,9 +109,8 @@ def parse_missing(given: str | None, names: Iterable[str]) -> dict[str, list[str
     found: dict[str, list[str]] = {str(name): [] for name in names}
     for part in (given or "").split(","):
         name, mark, value = part.strip().rpartition("=")
-        if mark and name not in found:
-            named = f"--missing names a column '{shown(name)}'{did_you_mean(name, found)}"
-            raise InputError(f"{named}, and the table has {listing(found)}")
+        if mark:
+            check_column("--missing", name, found)
         if value:
             for column in [name] if mark else found:
                 found[column].append(value)
@@ -111,12 +124,10 @@ def with_named_index(frame: pd.DataFrame) -> pd.DataFrame:
     ----------
     frame : DataFrame of shape (n_rows, n_columns)
     """
-    # Dask gives this name to an index without a name.
-    left_out = {None, "__null_dask_index__", *frame.columns}
-    found = {k: name for k, name in enumerate(frame.index.names) if name not in left_out}
-    if found:
-        frame = frame.copy(deep=False)
-        for level, name in found.items():
+    for level, name in enumerate(frame.index.names):
+        # Dask gives this name to an index without a name.
+        if name not in (None, "__null_dask_index__", *frame.columns):
+            frame = frame.copy(deep=False)
             frame[name] = frame.index.get_level_values(level)
     return frame
 

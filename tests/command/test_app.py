@@ -197,7 +197,10 @@ class TestInvalidInput:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (("sort",), "no column 'sort'; it has 'height', 'width of it', 'color', 'flag', 'kind"),
+            (
+                ("sort",),
+                "names a column 'sort'; choose from 'height', 'width of it', 'color', 'flag'",
+            ),
             (("kind", "--task", "regression"), "no numbers: it cannot be the target of regression"),
             (
                 ("width of it", "--task", "classification"),

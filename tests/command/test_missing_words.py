@@ -147,7 +147,7 @@ def test_words_of_a_text_file_are_missing_in_columns_and_counted() -> None:
     problem = from_text(frame)
     assert problem.features["c"].isna().sum() == 30
     [told] = problem.words
-    assert "'None', 'NA' in 48 cells of 'd', 'NA' in 30 cells of 'c'; --columns 'd=cat" in told
+    assert "'NA', 'None' in 'c', 'd' count as missing cells; --columns 'c=category' keeps" in told
     columns = {column.name: column for column in problem.columns}
     assert columns["c"].describe() == "2 levels; 25.0% missing; 'NA' among the missing cells"
     kept = from_text(frame, choices={name: Choice("category") for name in "cd"})

@@ -137,12 +137,12 @@ def test_each_kind_has_a_note() -> None:
     new.loc[180:, "shop"] = "D"
     new.loc[170:, "price"] = 99.0
     new.loc[:2, "price"] = -99.0
-    told, ends = "that the model did not learn from", model["reader"].ranges()["price"]
+    told, ends = "that the model did not learn from", model["reader"].ranges_["price"]
     assert table_notes(model, new) == [
         f"some of 190 rows have dates {told}: 'day' after 2023-07-19 (20 rows); the trend is held "
         "at its value on that date",
-        f"some of 190 rows have numbers {told}: 'price' above {ends.high:.6g} (20 rows), "
-        f"'price' below {ends.low:.6g} (3 rows)",
+        f"some of 190 rows have numbers {told}: 'price' above {ends[1]:.6g} (20 rows), "
+        f"'price' below {ends[0]:.6g} (3 rows)",
         f"some of 190 rows have categories {told}: 'shop' 'D' (10 rows)",
     ]
 

@@ -135,7 +135,7 @@ def sensors(n: int = 200) -> Frame:
 def test_values_that_stand_for_missing_ones(run: Run) -> None:
     said = told(run, sensors())
     assert "note: 'y': -200 in 1" in said
-    assert "if it stands for a missing value, say --missing -200" in said
+    assert "if it stands for a missing value, say --missing 'y=-200'" in said
     said = told(run, sensors(), "--missing", "-200", "--out", "m.skops")
     assert "rows without 'y' are left out" in said
     assert "say --missing" not in said
@@ -169,21 +169,21 @@ def test_comparisons_hold_out_groups_and_later_rows(run: Run) -> None:
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (("--time", "none"), "there is no column 'none' of times; choose from 'Date', 'open'"),
+        (("--time", "none"), "--time names a column 'none'; choose from 'Date', 'open'"),
         (("--time", "kind"), "'kind' holds neither dates nor numbers, which times are"),
         (("--time", "Date", "--group", "kind"), "--group and --time exclude each other"),
         (("--time", "Date", "--learner", "mkl"), "mkl takes no times; choose from stacking"),
         (("--group", "open"), "'open' differs in each row, so that it names no groups"),
-        (("--missing", "none=3"), "--missing names a column 'none', and the table has"),
+        (("--missing", "none=3"), "--missing names a column 'none'; choose from"),
         (("--columns", "none=number"), "--columns names a column 'none'"),
         (("--columns", "kind=size"), "there is no role 'size'"),
         (("--target", "kind", "--metric", "mae"), "mae is for classes that are numbers"),
         (
             ("--target", "Y"),
-            "the table has no column 'Y' (did you mean 'y'?); it has 'Date', 'open'",
+            "--target names a column 'Y' (did you mean 'y'?); choose from 'Date', 'open'",
         ),
-        (("--time", "date"), "no column 'date' of times (did you mean 'Date'?)"),
-        (("--group", "knd"), "no column 'knd' of groups (did you mean 'kind'?)"),
+        (("--time", "date"), "--time names a column 'date' (did you mean 'Date'?)"),
+        (("--group", "knd"), "--group names a column 'knd' (did you mean 'kind'?)"),
         (("--columns", "OPEN=number"), "names a column 'OPEN' (did you mean 'open'?)"),
         (("--missing", "opne=0"), "names a column 'opne' (did you mean 'open'?)"),
         (("--metric", "roc_auc"), "there is no metric of regression 'roc_auc'; choose from rmse"),

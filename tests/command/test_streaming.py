@@ -117,13 +117,31 @@ class TestTask:
         frame["wide"] = frame.pop("width of it")
         write_folder(frame, tmp_path / "t")
         for target, task, message in (
-            ("sort", "auto", "no column 'sort'; it has 'height'"),
+            ("sort", "auto", "has no column sort; it has height"),
             ("span", "auto", "neither numbers nor categories"),
             ("dull", "auto", "the same value in every row"),
             ("wide", "classification", "cannot be the target of classification"),
         ):
             with pytest.raises(InputError, match=message):
                 table_of(tmp_path / "t", target, task)
+
+
+def test_notes_on_the_target_are_of_all_rows(tmp_path: Path) -> None:
+    y = np.where(np.arange(400) % 40 == 7, -999.0, np.random.default_rng(0).normal(size=400))
+    write_folder(pd.DataFrame({"x": np.arange(400.0) / 2, "y": y}), tmp_path / "t")
+    problem = table_of(tmp_path / "t", "y", n=60).problem
+    [note] = [text for text in problem.notes if text.startswith("'y'")]
+    assert "-999 in 2.5% of the rows" in note
+    assert problem.target_column.sentinel == -999.0
+
+
+def test_text_of_digits_is_classes_whatever_is_chosen(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": np.arange(200.0) / 2, "y": ["1", "2"] * 100})
+    write_folder(frame, tmp_path / "t")
+    for columns in (None, "y=number"):
+        found = streamed_table(Fit(tmp_path / "t", "y", columns=columns))
+        assert found.problem.task == "classification"
+        assert set(found.problem.target) == {"1", "2"}
 
 
 def test_classes_of_one_row_are_left_out(tmp_path: Path) -> None:

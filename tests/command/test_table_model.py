@@ -34,7 +34,8 @@ class Fixed:
 def bounded(
     limits: tuple[float, float, bool] | None, *ends: tuple[float, float]
 ) -> list[list[float]]:
-    model = TableModel([("model", Fixed(np.array(ends)))], limits=limits)
+    model = TableModel([("model", Fixed(np.array(ends)))])
+    model.limits_ = limits
     found: list[list[float]] = model.intervals_of(None, 0.9).tolist()
     return found
 

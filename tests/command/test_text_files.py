@@ -99,8 +99,8 @@ def test_separators_and_quotes(tmp_path: Path, text: str, expected: list[list[st
     ("header", "row", "names", "note"),
     [
         (" a , b", "1,2", ["a", "b"], ""),
-        ("a,a,a.1", "1,2,3", ["a", "a.2", "a.1"], "names occur twice"),
-        ("a,,c", "1,2,3", ["a", "Unnamed: 1", "c"], "columns without a name"),
+        ("a,a,a.1", "1,2,3", ["a", "a.2", "a.1"], ""),
+        ("a,,c", "1,2,3", ["a", "Unnamed: 1", "c"], ""),
         ("a,b", "r1,1,2", ["row name", "a", "b"], "the first column has no name"),
         ("1.5,2", "3,4", ["1.5", "2"], "looks like data"),
     ],

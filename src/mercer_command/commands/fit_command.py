@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from mercer_command import messages, methods, models, options, output, pictures, sections, streaming
-from mercer_command.columns import columns_section
 from mercer_command.commands import preparation, results
+from mercer_command.commands.columns_command import columns_section
 from mercer_command.division import splits
 from mercer_command.explanation_sections import importance_section
 from mercer_command.files import save_model

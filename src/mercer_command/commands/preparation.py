@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from mercer_command import files, messages, options, table_files
-from mercer_command.choices import read_choices
+from mercer_command.columns import read_choices
 from mercer_command.names import DEVICES
 from mercer_command.values import parse_missing
 
