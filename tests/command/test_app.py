@@ -32,7 +32,7 @@ class TestFit:
             pages.append(Path("r.html").read_bytes())
         assert pages[0] == pages[1]
         page = pages[0].decode()
-        assert page.count("<svg") >= 8
+        assert page.count("<svg") >= 7
         assert not re.search(r'(src|href)="(?!data:|#)|url\((?!#)', page)
         names = re.findall(r' id="([^"]*)"', page)
         assert len(names) == len(set(names)) > 0
