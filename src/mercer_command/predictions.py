@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 
 from mercer_command.files import appended_table
-from mercer_command.messages import InputError, did_you_mean, listing
+from mercer_command.messages import InputError, listing
 from mercer_command.options import Predict
 from mercer_command.output import Bar
 from mercer_command.outside import Outside, outside_notes, rows_outside
 from mercer_command.streaming import parquet_source
 from mercer_command.table_files import is_parquet, read_cells
 from mercer_command.table_model import TableModel
-from mercer_command.values import Array, as_dates, format_dates
+from mercer_command.values import Array, as_dates, check_column, format_dates
 
 if TYPE_CHECKING:
     from mercer_command.contributions import Reasons
@@ -59,7 +59,9 @@ def predict_file(model: TableModel, given: Predict, bar: Bar) -> tuple[int, list
     if not table.is_dir() and not {*model.feature_names_in_} <= {*names}:
         cells = read_cells(table, header=not given.no_header)
         names = list(cells.frame.columns)
-    kept = _kept(given.keep, names)
+    kept = [name.strip() for name in (given.keep or "").split(",") if name.strip()]
+    for name in kept:
+        check_column("--keep", name, names)
     used = list(dict.fromkeys([*model.feature_names_in_, *kept]))
     predicted = partial(_predicted_part, model=model, kept=kept, coverage=given.interval)
     if cells is None:
@@ -80,17 +82,6 @@ def predict_file(model: TableModel, given: Predict, bar: Bar) -> tuple[int, list
     if extra := [name for name in names if name not in used]:
         notes.append(f"columns that the model does not use are ignored: {listing(extra)}")
     return n_rows, [*notes, *outside_notes(model, found)]
-
-
-def _kept(keep: str | None, names: list[str]) -> list[str]:
-    """Return the columns to copy, after checking that the table has them."""
-    kept = [name.strip() for name in (keep or "").split(",") if name.strip()]
-    if absent := [name for name in kept if name not in names]:
-        raise InputError(
-            f"--keep names {listing(absent)}{did_you_mean(absent[0], names)}, and the table has "
-            f"{listing(names)}"
-        )
-    return kept
 
 
 def _predicted_part(
