@@ -45,8 +45,8 @@ _MOST_ROWS, _FEWEST_ROWS, _MOST_PREDICTIONS = 250, 25, 12_000
 """Largest and smallest number of rows in which columns are shuffled, and number of predictions that
 determines how many rows these are."""
 
-_N_SHUFFLES = 3
-"""Number of shuffles of each column."""
+_MOST_SHUFFLES, _MOST_CALLS = 3, 100
+"""Largest number of shuffles of each column, and of all columns if each is shuffled repeatedly."""
 
 _MATERIAL, _LEAST_SHARE = 1e-3, 5e-4
 """Smallest increase of a column that matters, relative to the largest one, and, for classes, as a
@@ -85,7 +85,7 @@ def columns_that_matter(
     -----
     The error of a response is its absolute error, and the error of a class is one minus the
     probability of the true class: no single row decides, and small changes show. Each column is
-    shuffled three times, in a random sample of at most 250 rows.
+    shuffled up to three times, in a random sample of at most 250 rows.
 
     At most 200 columns are shuffled: those that correlate most with the predictions.
 
@@ -96,7 +96,9 @@ def columns_that_matter(
     found = {str(name): ColumnImportance(str(name)) for name in model.feature_names_in_}
     if y is None or len(y) < 2:
         return [*found.values()]
-    n_rows = _MOST_PREDICTIONS // (_N_SHUFFLES * min(len(found), MOST_MEASURED))
+    n_names = min(len(found), MOST_MEASURED)
+    n_repeats = max(1, min(_MOST_SHUFFLES, _MOST_CALLS // n_names))
+    n_rows = _MOST_PREDICTIONS // (n_repeats * n_names)
     n_rows = min(max(n_rows, _FEWEST_ROWS), _MOST_ROWS, len(y))
     rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:n_rows])
     encoded = model[:-1].transform(X.iloc[rows])
@@ -107,7 +109,8 @@ def columns_that_matter(
         with np.errstate(invalid="ignore"):  # Of constants, scikit-learn returns zero.
             alike = pd.Series(np.abs(r_regression(encoded, predicted))).groupby(sources).max()
         names = [*alike.nlargest(MOST_MEASURED).index]
-    rises = _rises(model, encoded, y[rows], names, in_logarithms=in_logarithms, seed=seed)
+    least = y[y > 0].min() if in_logarithms else None
+    rises = _rises(model, encoded, y[rows], names, least, n_repeats=n_repeats, random_state=seed)
     sizes, deviations = rises.mean(axis=0), rises.std(axis=0, ddof=1) / np.sqrt(n_rows)
     p_values = stats.t.sf(sizes / np.maximum(deviations, 1e-300), n_rows - 1)
     matters = stats.false_discovery_control(p_values) <= _FALSE_DISCOVERIES
@@ -129,19 +132,18 @@ def _rises(
     encoded: pd.DataFrame,
     y: Array,
     names: list[str],
-    *,
-    in_logarithms: bool,
-    seed: int,
+    least: float | None,
+    **settings: int,
 ) -> Array:
     """Return the mean rise of each row's error when each column is shuffled.
 
     Rows are encoded once: scikit-learn shuffles positions of rows, and the features that encode a
-    column are taken from the rows at these positions.
+    column are taken from the rows at these positions. Where `least` is given, errors are those of
+    logarithms of responses of at least this size.
     """
     features, own = encoded.to_numpy(dtype=float), np.arange(len(y))[:, None]
     # The position of a feature that is not shuffled is -1, the column of each row's own position.
     sources = pd.Index(names).get_indexer(pd.Index(source_columns(model["columns"])))
-    least = y[y > 0].min() if in_logarithms else None
 
     def scores(_: TableModel, places: Array, y: Array) -> dict[int, float]:
         taken = np.take_along_axis(features, np.hstack([places, own])[:, sources], axis=0)
@@ -155,9 +157,7 @@ def _rises(
         return dict(enumerate(-errors))  # A score for each row, for the errors over the rows.
 
     places = np.tile(own, len(names))
-    found = permutation_importance(
-        model, places, y, scoring=scores, n_repeats=_N_SHUFFLES, random_state=seed
-    )
+    found = permutation_importance(model, places, y, scoring=scores, **settings)
     rises = np.array([found[row].importances.mean(axis=1) for row in range(len(y))])
     # Rounding errors of predictions are no rises.
     largest = max(-score for score in scores(model, places, y).values())
