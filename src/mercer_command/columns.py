@@ -53,9 +53,6 @@ MANY_LEVELS = 30
 """Categorical columns with more levels than this are encoded by the target's mean in each level,
 and others by an indicator of each level."""
 
-OTHERWISE = "--columns can say otherwise"
-"""End of the notes on columns whose recognition is uncertain."""
-
 
 @dataclass(frozen=True)
 class Column:
@@ -184,7 +181,7 @@ class ReadColumn(NamedTuple):
         """Return notes on a notation that is a guess, and on cells that could not be read."""
         if self.reading is None:
             return []
-        told = [f"{text}; {OTHERWISE}" for text in self.reading.warnings]
+        told = [f"{text}; --columns can say otherwise" for text in self.reading.warnings]
         if n_odd := len(self.odd):
             verb = "cell counts" if n_odd == 1 else "cells count"
             named = listing(self.odd.drop_duplicates(), most=4)

@@ -61,18 +61,14 @@ def splits(problem: Problem, *, test_size: float | int, repeats: int, seed: int)
         return _of_groups(problem, n_test / n_rows, repeats, seed)
     else:
         return _drawn(problem, n_test, repeats, seed)
+    if problem.task != "classification":
+        return found
     for train, test in found:
-        _check_classes(problem, train, test)
-    return found
-
-
-def _check_classes(problem: Problem, train: Rows, test: Rows) -> None:
-    if problem.task == "classification":
-        unseen = np.setdiff1d(problem.target[test], problem.target[train])
-        if unseen.size:
-            raise InputError(f"classes are in test rows only: {listing(unseen)}")
+        if unseen := {*problem.target[test]} - {*problem.target[train]}:
+            raise InputError(f"classes are in test rows only: {listing(sorted(unseen))}")
         if np.unique(problem.target[train]).size < 2:
             raise InputError("the training rows have one class only: there is nothing to learn")
+    return found
 
 
 def _later(times: Array, n_test: int, repeats: int) -> list[Pair]:
