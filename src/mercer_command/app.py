@@ -12,8 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from mercer import __version__
-from mercer._data.notebook import visible
-from mercer_command.messages import one_line, replace_on_output
+from mercer_command.messages import one_line, replace_on_output, visible
 from mercer_command.options import Columns, Compare, Demo, Explain, Fit, Options, Predict
 
 

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from io import TextIOWrapper
 
-from mercer._data.notebook import visible
-
 _EXTRAS = {"matplotlib": "plot", "dask": "dask", "distributed": "dask", "torch": "gpu"}
 """The extra that installs each of these packages; all other packages belong to `cli`."""
 
@@ -192,6 +190,32 @@ def shown(name: object, *, longest: int = 60) -> str:
         half = (longest - 1) // 2
         text = f"{text[:half]}…{text[-half:]}"
     return visible(re.sub(r"[\r\n]", "↵", text.replace("\t", " ")))
+
+
+# Zero-width joiners and variation selectors are parts of emoji and of some scripts.
+_INVISIBLE = re.compile(
+    "[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+"""Pattern of characters that control a terminal, hide text or reverse its direction."""
+
+
+def visible(text: str) -> str:
+    r"""Write characters that control a terminal, hide text or reverse its direction as escapes.
+
+    All output of the command, including its reports, passes through this function. Tabs and line
+    breaks remain.
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> print(visible("red \x1b[31m, reversed \u202e"))
+    red \x1b[31m, reversed \u202e
+    """
+    return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def as_note(message: Warning | str, *_: object, **__: object) -> str:

@@ -14,7 +14,7 @@ from rich import box, markup, progress
 from rich.console import Console
 from rich.table import Table as Grid
 
-from mercer._data.notebook import visible
+from mercer_command.messages import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,8 +13,8 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
 from mercer import __version__
-from mercer._data.notebook import visible
 from mercer_command.files import replacing
+from mercer_command.messages import visible
 from mercer_command.output import Figure, Section
 
 _WIDTH = 4.4

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from command_cases import Run, error_line, pd
 
-from mercer._data.notebook import visible
+from mercer._data.notebook import visible as visible_in_library
 from mercer_command import main
-from mercer_command.messages import InputError, collected_warnings, one_line, shown
+from mercer_command.messages import InputError, collected_warnings, one_line, shown, visible
 
 
 def test_an_error_of_the_user_is_one_line() -> None:
@@ -47,6 +47,7 @@ def test_characters_that_control_terminals_or_directions_are_written_as_escapes(
     every = map(chr, [*range(0x3000), *range(0xD7F0, 0xE010), 0xFE0F, 0xFEFF, 0xE0041, 0x1F600])
     for character in every:
         written = visible(character)
+        assert written == visible_in_library(character)
         hides = unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
         hides = hides and character not in "\t\n\u200c\u200d"
         # Signs of numbers and of verses of Arabic and Syriac have a shape of their own.
