@@ -34,7 +34,8 @@ def from_text(frame: Any, **settings: Any) -> Problem:
 
 def screen(run: Run, frame: Any, *options: object) -> str:
     """The first paragraph of the screen of a fit to a text file."""
-    result = run("fit t.csv --target y --learner uniform", *options, table=frame)
+    learner = () if "--order" in options else ("--learner", "uniform")
+    result = run("fit t.csv --target y", *learner, *options, table=frame)
     return " ".join(result.stdout.split("Verdict")[0].split())
 
 
