@@ -10,12 +10,11 @@ from sklearn.base import BaseEstimator
 from mercer import probabilistic
 from mercer._estimators import generalized, one_stage, stacking, two_stage
 from mercer._files.deployment.compressed import CompressedClassifier, CompressedRegressor
-from mercer._files.deployment.onnx_converters import load_converters
 from mercer._files.deployment.onnx_predictions import output_names, predictions
 from mercer._files.deployment.onnx_steps import (
-    CONVERTERS,
     OPERATORS,
     Columns,
+    converters,
     numbers,
     transformed,
 )
@@ -30,9 +29,9 @@ def register_onnx_converters() -> None:
     """Let skl2onnx convert pipelines with estimators of mercer.
 
     After this call, ``skl2onnx.to_onnx`` and ``skl2onnx.convert_sklearn`` convert the estimators of
-    mercer that predict, their compressions, mercer's transformers, and, if skrub is imported, its
-    `TableVectorizer` and `SquashingScaler`. Every output is a tensor, also for classifiers. Outputs
-    are in double precision if an input is; the operators of mercer compute in double precision.
+    mercer that predict, their compressions, and mercer's transformers. Every output is a tensor,
+    also for classifiers. Outputs are in double precision if an input is; the operators of mercer
+    compute in double precision.
 
     Raises
     ------
@@ -64,14 +63,13 @@ def register_onnx_converters() -> None:
     'variable'
     """
     onnx()
-    load_converters()
     from skl2onnx import update_registered_converter
 
     packages = generalized, one_stage, stacking, two_stage, probabilistic
     public = [getattr(package, name) for package in packages for name in package.__all__]
     kinds = [kind for kind in public if hasattr(kind, "kernel_expansion")]
     kinds += [CompressedClassifier, CompressedRegressor]
-    kinds += [kind for kind in CONVERTERS if not kind.__module__.startswith("sklearn.")]
+    kinds += [kind for kind in converters() if not kind.__module__.startswith("sklearn.")]
     for kind in kinds:
         update_registered_converter(
             kind,
