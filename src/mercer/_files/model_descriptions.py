@@ -59,9 +59,18 @@ def compacted(text: bytes) -> str:
     return json.dumps(found, separators=(",", ":"))
 
 
+class _Folded(dict[str, Any]):
+    """A list or a dictionary that is written as a value."""
+
+    whole: Described
+
+
 def _folded(described: Described) -> Described:
     """Return a list or a dictionary as a value if it consists of plain values."""
     kind, content = described.get("__loader__"), described.get("content", [])
+    if kind == "ObjectNode" and isinstance(content, _Folded):
+        # The names of attributes are checked.
+        return {**described, "content": content.whole}
     if kind == "ListNode" and content:
         parts = content
     elif kind == "DictNode":
@@ -82,7 +91,9 @@ def _folded(described: Described) -> Described:
     if kind == "DictNode":
         texts = [f"{json.dumps(key)}:{text}" for key, text in zip(content, texts, strict=True)]
     brackets = "[]" if kind == "ListNode" else "{}"
-    return {**_PLAIN, "__id__": described["__id__"], "content": ",".join(texts).join(brackets)}
+    found = _Folded(_PLAIN, __id__=described["__id__"], content=",".join(texts).join(brackets))
+    found.whole = described
+    return found
 
 
 def _without_repetition(value: Any, known: set[int]) -> Any:
@@ -204,15 +215,11 @@ class Description:
     def _check_state(self, described: Described) -> None:
         """Check the names of an object's attributes."""
         state, name = self._known[described["content"]["__id__"]], _name_of(described)
-        names = (
-            json.loads(state["content"]) if state["__loader__"] == "JsonNode" else state["content"]
-        )
-        if state["__loader__"] not in ("JsonNode", "DictNode"):
+        if state["__loader__"] == "JsonNode" and state["content"] == "null":
+            return
+        if state["__loader__"] != "DictNode":
             raise ValueError("an object in it has no attributes")
-        if (
-            names is not None
-            and (other := unfit_attribute(name, _checked(names, dict))) is not None
-        ):
+        if (other := unfit_attribute(name, state["content"])) is not None:
             raise ValueError(f"it holds other attributes than those of {name!r}: {other[:100]!r}")
 
 
