@@ -20,6 +20,7 @@ from mercer._files.deployment.onnx_steps import (
     numbers,
     transformed,
 )
+from mercer._files.deployment.onnx_table_encoder import add_converters
 from mercer._files.deployment.onnx_tensors import TEXT, Graph, Tensor, element_type, onnx
 from mercer.inspection._display import best_of
 
@@ -101,6 +102,7 @@ def to_onnx(model: BaseEstimator, X: Table) -> ModelProto:
     if names is not None:
         columns = [graph.input(name, 1, None) for name in names]
     inputs = columns
+    add_converters()
     for _, step in steps:
         columns = transformed(step, columns)
     table = numbers(columns)

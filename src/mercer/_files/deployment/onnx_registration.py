@@ -12,12 +12,13 @@ from mercer._estimators import generalized, one_stage, stacking, two_stage
 from mercer._files.deployment.compressed import CompressedClassifier, CompressedRegressor
 from mercer._files.deployment.onnx_predictions import output_names, predictions
 from mercer._files.deployment.onnx_steps import (
+    CONVERTERS,
     OPERATORS,
     Columns,
-    converters,
     numbers,
     transformed,
 )
+from mercer._files.deployment.onnx_table_encoder import add_converters
 from mercer._files.deployment.onnx_tensors import TEXT, Graph, element_type, onnx
 
 if TYPE_CHECKING:
@@ -63,13 +64,14 @@ def register_onnx_converters() -> None:
     'variable'
     """
     onnx()
+    add_converters()
     from skl2onnx import update_registered_converter
 
     packages = generalized, one_stage, stacking, two_stage, probabilistic
     public = [getattr(package, name) for package in packages for name in package.__all__]
     kinds = [kind for kind in public if hasattr(kind, "kernel_expansion")]
     kinds += [CompressedClassifier, CompressedRegressor]
-    kinds += [kind for kind in converters() if not kind.__module__.startswith("sklearn.")]
+    kinds += [kind for kind in CONVERTERS if not kind.__module__.startswith("sklearn.")]
     for kind in kinds:
         update_registered_converter(
             kind,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -44,14 +43,7 @@ def transformed(step: Any, columns: Columns) -> Columns:
     """
     if step is None or isinstance(step, str):
         return columns
-    return converters().get(type(step), _by_skl2onnx)(step, columns)
-
-
-def converters() -> dict[type, Converter]:
-    """Return functions that append the operators of a transformer, by its exact type."""
-    if "skrub" in sys.modules:
-        import mercer._files.deployment.onnx_table_encoder  # noqa: F401
-    return CONVERTERS
+    return CONVERTERS.get(type(step), _by_skl2onnx)(step, columns)
 
 
 def numbers(columns: Columns) -> Traced:
@@ -210,4 +202,4 @@ CONVERTERS: dict[type, Converter] = {
     SimpleImputer: _imputed,
     SoftClippingScaler: lambda step, columns: [soft_clipped(step, numbers(columns))],
 }
-"""Converters of transformers that need no skrub."""
+"""Converters by the exact types of transformers."""

@@ -1,15 +1,26 @@
 """ONNX operators of the encoder of tables."""
 
-from mercer._files.deployment.onnx_steps import (
-    CONVERTERS,
-    Columns,
-    numbers,
-    text,
-    transformed,
-)
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from mercer._files.deployment.onnx_steps import CONVERTERS, Columns, numbers, text, transformed
 from mercer._files.deployment.onnx_tensors import joined
-from mercer.preprocessing._column_converter import ColumnConverter
-from mercer.preprocessing._table_vectorizer import TableEncoder
+
+if TYPE_CHECKING:
+    from mercer.preprocessing._column_converter import ColumnConverter
+    from mercer.preprocessing._table_vectorizer import TableEncoder
+
+
+def add_converters() -> None:
+    """Add the converters if an encoder of tables can exist, because skrub is imported."""
+    if "skrub" in sys.modules:
+        from mercer.preprocessing._column_converter import ColumnConverter
+        from mercer.preprocessing._table_vectorizer import TableEncoder
+
+        CONVERTERS[ColumnConverter] = _converted
+        CONVERTERS[TableEncoder] = _table
 
 
 def _table(step: TableEncoder, columns: Columns) -> Columns:
@@ -35,7 +46,3 @@ def _converted(step: ColumnConverter, columns: Columns) -> Columns:
     if step.kind not in ("number", "category"):
         raise TypeError(f"The conversion of {step.kind}s has no operators in ONNX.")
     return text(columns) if step.kind == "category" else [numbers(columns)]
-
-
-CONVERTERS[ColumnConverter] = _converted
-CONVERTERS[TableEncoder] = _table
