@@ -104,12 +104,12 @@ class TestNumberOfCenters:
         assert_array_equal(small.predict(X), expected)
 
     def test_a_sample_is_used_of_many_rows(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        model = fitted("regression", "two-stage")
+        model, y = fitted("regression", "two-stage"), responses(NEW)
         some = sample_rows(N, 40, None, 0)
-        expected = compress(model, NEW[some], 10)
+        expected = compress(model, NEW[some], y[some], 10)
         monkeypatch.setattr(compressed, "_MOST_ROWS", 40)
-        found = compress(model, NEW, 10)
-        assert found.loss_ == expected.loss_ != compress(model, NEW[:40], 10).loss_
+        found = compress(model, NEW, y, 10)
+        assert found.loss_ == expected.loss_ != compress(model, NEW[:40], y[:40], 10).loss_
         assert_array_equal(found.predict(X), expected.predict(X))
 
     def test_noise_is_compressed_to_almost_nothing(self) -> None:
@@ -154,7 +154,7 @@ class TestEstimators:
     def test_pipelines_keep_their_steps(self) -> None:
         model = make_pipeline(StandardScaler(), TwoStageRegressor(alpha=0.1))
         model.fit(10.0 * X, responses(X))
-        small = compress(model, 10.0 * NEW, n_components=20)
+        small = compress(model, 10.0 * NEW, responses(NEW), n_components=20)
         assert small[0] is model[0]
         assert type(small[-1]) is CompressedRegressor
         assert np.corrcoef(small.predict(10.0 * X), model.predict(10.0 * X))[0, 1] > 0.95

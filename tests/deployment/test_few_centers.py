@@ -103,7 +103,9 @@ class TestPredictions:
     def test_the_unit_of_responses_does_not_matter(self, unit: float) -> None:
         learner = UniformCombination([Gaussian(2.0)])
         plain, scaled = (
-            compress(TwoStageRegressor(learner, alpha=0.1).fit(X, size * responses(X)), NEW, 9)
+            compress(
+                TwoStageRegressor(learner, alpha=0.1).fit(X, size * responses(X)), NEW, None, 9
+            )
             for size in (1.0, unit)
         )
         assert_allclose(scaled.predict(X) / unit, plain.predict(X), atol=1e-9)

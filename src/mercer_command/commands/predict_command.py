@@ -1,6 +1,7 @@
 """The command `mercer predict`."""
 
-from mercer_command import light_imports  # noqa: F401  # isort: skip
+import skops.io  # noqa: F401  It looks at all modules that are imported before it.
+
 from mercer_command import files, messages, options, output, predictions, streaming
 from mercer_command.commands import preparation
 from mercer_command.messages import collected_warnings, counted

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, gen_batches, get_tags
+from sklearn.utils import Tags, check_consistent_length, gen_batches, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._blocks import tables
 from mercer._data.classes import ClassesMixin
 from mercer._data.folds import sample_rows
-from mercer._data.types import Array, Features, Table, available_if
+from mercer._data.types import Array, Features, PerSample, Table, available_if
 from mercer._data.validation import check_number, warn
 from mercer._estimators.fits import FittedAttributesMixin
 from mercer._files.deployment.few_centers import with_few_centers
@@ -98,6 +98,9 @@ class Compressed(FittedAttributesMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         return get_tags(self.model)
 
+    def _growth(self) -> str:
+        return f"With {len(self.rows_per_center_):,} centers, the error grows by {self.loss_:.1%}."
+
     def fit(self, X: Table, y: npt.ArrayLike, **fit_params: Any) -> Self:
         """Fit the model, and compress it on its training rows.
 
@@ -110,13 +113,15 @@ class Compressed(FittedAttributesMixin, BaseEstimator):
         """
         return self.compressed(clone(self.model).fit(X, y, **fit_params), X)
 
-    def compressed(self, model: BaseEstimator, X: Table) -> Self:
+    def compressed(self, model: BaseEstimator, X: Table, y: PerSample = None) -> Self:
         """Compress a fitted model on rows.
 
         Parameters
         ----------
         model : estimator
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Targets of the rows if the model was not fitted to them.
         """
         function = function_of_table(model, "cannot be compressed")
         numbers: Any = _NUMBERS if self.n_components == "auto" else (self.n_components,)
@@ -125,24 +130,24 @@ class Compressed(FittedAttributesMixin, BaseEstimator):
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
         X = validate_data(model, X, reset=False, ensure_min_samples=4, **tables.checks_of(model))
+        check_consistent_length(X, y)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "X does not have valid feature names")
             self._is_flat = model.predict(X[:1]).ndim == 1
         some = sample_rows(X.shape[0], _MOST_ROWS, None, 0)
-        X = X[some]
+        X, y = X[some], y if y is None else np.asarray(y)[some]
         values, views = values_at(replace(function, fall_back=None), X), function.views(X)
         least = np.inf
         for number in sorted({min(number, len(some) // 2) for number in numbers}):
             small, left_out, n_rows = with_few_centers(function, views, values, number)
-            loss, std = relative_growth(model, values, left_out)
+            loss, std = relative_growth(model, values, left_out, y)
             if loss + std < least:
                 least, self.loss_, self.loss_std_ = loss + std, loss, std
                 self._function, self.rows_per_center_ = small, n_rows
             if least <= _ENOUGH or 2 * number * len(small.terms) > _MOST_FEATURES:
                 break
         if least > _ENOUGH and self.n_components == "auto":
-            centers = f"{len(self.rows_per_center_):,} centers"
-            warn(f"With {centers}, the error grows by {self.loss_:.1%}.")
+            warn(self._growth())
         return self
 
     def _values(self, X: Table) -> Array:
@@ -190,7 +195,9 @@ class CompressedClassifier(ClassesMixin, ClassifierMixin, Compressed):
         return self._probabilities(found) if self._is_flat else found[:, len(self.classes_) :]
 
 
-def compress(model: BaseEstimator, X: Table, n_components: int | str = "auto") -> BaseEstimator:
+def compress(
+    model: BaseEstimator, X: Table, y: PerSample = None, n_components: int | str = "auto"
+) -> BaseEstimator:
     """Replace a fitted predictor by a small one that stores no training rows.
 
     The small predictor is a sum of the same kernels at a small number of centers. Each center is
@@ -204,6 +211,10 @@ def compress(model: BaseEstimator, X: Table, n_components: int | str = "auto") -
     X : array-like, sparse matrix or data frame of shape (n_rows, n_columns)
         Rows that resemble the rows to predict, in the form that the model takes, and preferably not
         its training rows. If there are more than 20,000, a sample of 20,000 is used.
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
+        Responses or classes of these rows, by which the growth of the error is measured. Pass None
+        if they are unknown. Also pass None if the model was fitted to these rows, because its
+        errors on its training rows are too small for the comparison.
     n_components : int or "auto", default="auto"
         Number of centers, which is the same for all kernels of the model. "auto" starts from 50 and
         doubles the number until the error grows by at most 1 %, including its standard error, or
@@ -230,7 +241,8 @@ def compress(model: BaseEstimator, X: Table, n_components: int | str = "auto") -
         fitted to Gram matrices. If it has a kernel of codes, strings or missing values, which have
         no means.
     ValueError
-        If there are fewer than four rows, or a kernel is not positive semi-definite.
+        If there are fewer than four rows, `y` does not match the rows or the classes, or a kernel
+        is not positive semi-definite.
 
     Warns
     -----
@@ -247,10 +259,10 @@ def compress(model: BaseEstimator, X: Table, n_components: int | str = "auto") -
     The loss compares, at each row, the model's function with a small function whose coefficients
     are fitted to all other rows. Ridge regression yields this comparison exactly. The error is the
     root mean squared residual, the log-loss, the deviance of counts, or, without probabilities, the
-    share of wrong classes. The loss is the growth of the model's error on left-out rows that is
-    expected if the model is correct. If the fit stored no such error, the loss is the difference
-    between the functions relative to the spread of the model's function. At its training rows, a
-    model's function has peaks towards their labels, so that the loss is overstated there.
+    share of wrong classes. Without `y`, the loss is the growth of the model's error on left-out
+    rows that is expected if the model is correct. If the fit stored no such error, the loss is the
+    difference between the functions relative to the spread of the model's function. At its training
+    rows, a model's function has peaks towards their labels, so that the loss is overstated there.
 
     Probabilities and decision values are kept. Intervals, prediction sets, and probabilities of
     `BayesianMKLClassifier`, or of `KernelLogisticRegression` for more than two classes, are not.
@@ -276,6 +288,6 @@ def compress(model: BaseEstimator, X: Table, n_components: int | str = "auto") -
     if isinstance(model, Pipeline):
         rows = X if len(model) == 1 else model[:-1].transform(X)
         name, step = model.steps[-1]
-        return Pipeline([*model.steps[:-1], (name, compress(step, rows, n_components))])
+        return Pipeline([*model.steps[:-1], (name, compress(step, rows, y, n_components))])
     kind = CompressedClassifier if is_classifier(model) else CompressedRegressor
-    return kind(clone(model), n_components).compressed(model, X)
+    return kind(clone(model), n_components).compressed(model, X, y)
