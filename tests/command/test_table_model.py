@@ -250,7 +250,7 @@ def test_files_onnx_and_compression_predict_responses(
     loaded = mercer.load(tmp_path / "model.skops")
     assert_array_equal(loaded.predict(new), model.predict(new))
     assert_array_equal(loaded.predict_interval(new), model.predict_interval(new))
-    compared(model, mercer.to_onnx(model, X, dtype="float64"), new, 1e-9)
+    compared(model, mercer.to_onnx(model, X), new, 1e-9)
     small = mercer.compress(model, X)
     differences = np.log(small.predict(new) / model.predict(new))
     assert np.sqrt(np.mean(differences**2)) < 0.2
