@@ -209,8 +209,7 @@ def _check_spelling(labels: Array, problem: Problem) -> None:
 
 def _rows_with(source: ParquetSource, values: Array) -> Array:
     """Return positions of the rows whose target is one of some values."""
-    rows = [start + np.flatnonzero(pd.Series(y).isin(values)) for start, y in source.targets()]
-    return np.concatenate(rows)
+    return np.flatnonzero(pd.Series(source.targets()).isin(values))
 
 
 def _rows_left_out(
@@ -247,8 +246,7 @@ def _pairs(classes: Array, counts: Array, chosen: Array) -> tuple[tuple[str, int
 
 def _class_counts(source: ParquetSource) -> tuple[Array, Array]:
     """Return the classes of a target, and the number of rows of each."""
-    counts = pd.concat([pd.Series(labels).value_counts() for _, labels in source.targets()])
-    counts = counts.groupby(level=0).sum()
+    counts = pd.Series(source.targets()).value_counts().sort_index()
     return counts.index.to_numpy(), counts.to_numpy()
 
 
@@ -258,9 +256,7 @@ def _task_of(source: ParquetSource, name: str, task: str, notes: list[str], n_sa
     if source.has_date_target:
         check_no_dates(task, name)
         return "regression"
-    rows = source.sample_positions(n_sampled, 0)
-    drawn = [y[np.isin(start + np.arange(len(y)), rows)] for start, y in source.targets()]
-    labels = np.concatenate(drawn)
+    labels = source.targets()[source.sample_positions(n_sampled, 0)]
     if labels.dtype.kind in "mM" or not (
         labels.dtype.kind != "O" or all(isinstance(label, str) for label in labels)
     ):

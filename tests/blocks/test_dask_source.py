@@ -86,15 +86,17 @@ class TestSamples:
 
 class TestLazyResults:
     @pytest.mark.parametrize("known", [True, False])
-    def test_an_array_gives_a_lazy_array(self, known) -> None:
+    def test_an_array_gives_a_lazy_array(self, known, monkeypatch) -> None:
         calls: list[int] = []
+
+        monkeypatch.setattr("mercer._blocks.blocks._BLOCK_ROWS", 16)
 
         def sums(block):
             calls.append(block.n_rows)
             return block.X.sum(axis=1)
 
         Z, _ = partitions([5, 0, 1, 20, 34], known=known)
-        result = block_source(Z, block_rows=16).map(sums)
+        result = block_source(Z).map(sums)
         assert calls == [1]
         assert isinstance(result, da.Array)
         assert result.dtype == float

@@ -7,6 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import _safe_indexing, compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
@@ -70,10 +71,6 @@ class SampleWeights:
         rows : ndarray of int
         """
         return SampleWeights(self.values[rows])
-
-    def of(self, y: Array, rows: Array) -> SampleWeights:
-        """Return weights of some rows; see :class:`mercer._blocks.row_sample.RowWeights`."""
-        return self.take(rows)
 
     @property
     def average(self) -> float:
@@ -292,10 +289,9 @@ class UnitWeights(SampleWeights):
         return self.values
 
     def take(self, rows: Rows) -> SampleWeights:
-        return UnitWeights(np.arange(len(self))[rows].size)
-
-    def of(self, y: Array, rows: Array) -> SampleWeights:
-        return UnitWeights(len(rows))
+        if isinstance(rows, slice):
+            return UnitWeights(len(range(*rows.indices(len(self)))))
+        return UnitWeights(int(np.count_nonzero(rows)) if rows.dtype == bool else len(rows))
 
     @property
     def average(self) -> float:
@@ -381,7 +377,9 @@ def with_class_weights(
     weights = np.ones(_num_samples(y))
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
-    present, codes = np.unique(np.asarray(y)[weights > 0.0], return_inverse=True)
+    encoder = LabelEncoder()
+    codes = encoder.fit_transform(np.asarray(y)[weights > 0.0])
+    present = encoder.classes_
     if isinstance(class_weight, str) and class_weight == "balanced":
         totals = np.bincount(codes, weights[weights > 0.0])
         by_class = totals.sum() / (len(present) * totals)
