@@ -15,7 +15,7 @@ from sklearn.model_selection import TimeSeriesSplit
 from mercer._blocks.listed_folds import ListedFolds
 from mercer._blocks.row_sample import class_quotas, row_folds, row_keys
 from mercer._blocks.tables import block_source
-from mercer._data.resampling import InSplits, OneAtATime, Together
+from mercer._data.resampling import InSplits, Together
 
 
 def splitmix(seed: int, n: int) -> list[int]:
@@ -119,7 +119,7 @@ def test_folds_are_those_by_which_samples_are_left_out() -> None:
     assert found is not None
     assert_array_equal(np.isin(found.numbers[0], found.folds[0].trained), np.arange(5) < 2)
     assert_array_equal(found.held_out(np.arange(5)), [np.arange(5) == 3])
-    assert ListedFolds.of_resampling(OneAtATime(5)) is None
+    assert ListedFolds.of_resampling(Together(5)) is None
 
 
 def test_folds_beyond_the_memory_are_refused() -> None:

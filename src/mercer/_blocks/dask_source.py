@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import issparse, vstack
 from sklearn.utils.validation import _num_samples
 
-from mercer._blocks.blocks import Block, BlockSource, BlockStatistic, MemorySource, check_same_rows
+from mercer._blocks.blocks import Block, BlockSource, BlockStatistic, MemorySource
 from mercer._data.types import Array, PerSample, Table
 from mercer._gram.tiles import serial_algebra
 
@@ -29,9 +29,8 @@ class DaskSource(BlockSource):
     ----------
     X : dask.array.Array or dask.dataframe.DataFrame of shape (n_rows, n_columns)
         The numbers of rows of partitions may be unknown. Chunks of columns are merged.
-    y : Dask collection of shape (n_rows,) or (n_rows, n_outputs), array-like, or None
-        A Dask collection must be partitioned like X; an array with known chunks is rechunked. An
-        array-like is divided like X, whose numbers of rows must then be known.
+    y : Dask collection of shape (n_rows,) or (n_rows, n_outputs), or None
+        It must be partitioned like X.
 
     Raises
     ------
@@ -54,7 +53,9 @@ class DaskSource(BlockSource):
         self._features, self._lengths = _partitions(X)
         self._targets: list[Any] = [None] * len(self._features)
         if y is not None:
-            self._targets, lengths = _partitions(_divided(X, y, self._lengths))
+            if not is_dask(y):
+                raise ValueError("X is a Dask collection, and y is not; both must be.")
+            self._targets, lengths = _partitions(y)
             self._lengths = self._lengths or lengths
         if (found := len(self._targets)) != len(self._features):
             raise ValueError(
@@ -163,22 +164,6 @@ def _partitions(X: Table) -> tuple[list[Any], list[int] | None]:
     rows = getattr(X, "chunks", [[np.nan]])[0]
     lengths = None if np.isnan(rows).any() else [int(n_rows) for n_rows in rows]
     return list(np.ravel(X.to_delayed())), lengths
-
-
-def _divided(X: Table, y: Table, lengths: list[int] | None) -> Table:
-    """Return a target divided into partitions like X, if the numbers of rows are known."""
-    import dask.array as da
-
-    if not is_dask(y) and lengths is None:
-        raise ValueError(
-            "X has partitions of unknown numbers of rows; y must be a Dask collection with the "
-            "same partitions."
-        )
-    y = y if is_dask(y) else da.from_array(np.asarray(y))
-    if lengths is None or hasattr(y, "divisions") or np.isnan(y.shape[0]):
-        return y
-    check_same_rows(X, y)
-    return y.rechunk({0: tuple(lengths)})
 
 
 def is_dask(X: object) -> bool:

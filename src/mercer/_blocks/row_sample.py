@@ -84,9 +84,9 @@ def sample_positions(
     keys = row_keys(seed, np.arange(n_rows))
     if not stratify:
         return np.sort(np.argpartition(keys, max_samples)[:max_samples])
-    y = source.targets()
-    check_target_values(y)
-    codes = LabelEncoder().fit_transform(y)
+    encoder = LabelEncoder()
+    codes = encoder.fit_transform(source.targets())
+    check_target_values(encoder.classes_)
     quotas = class_quotas(np.bincount(codes), max_samples)
     by_class = (np.flatnonzero(codes == code) for code in range(quotas.size))
     drawn = [
