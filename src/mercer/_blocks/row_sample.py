@@ -84,8 +84,8 @@ def sample_positions(
     keys = row_keys(seed, np.arange(n_rows))
     if not stratify:
         return np.sort(np.argpartition(keys, max_samples)[:max_samples])
-    encoder = LabelEncoder()
-    codes = encoder.fit_transform(source.targets())
+    y, encoder = source.targets(), LabelEncoder()
+    codes = encoder.fit_transform(y)
     check_target_values(encoder.classes_)
     quotas = class_quotas(np.bincount(codes), max_samples)
     by_class = (np.flatnonzero(codes == code) for code in range(quotas.size))

@@ -327,15 +327,17 @@ def with_class_weights(
         return sample_weight
     weights = np.ones(_num_samples(y))
     if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
+        checks = {"dtype": np.float64, "ensure_non_negative": True, "copy": True}
+        weights = _check_sample_weight(sample_weight, y, **checks)
+    # A slice, unlike a mask, copies no labels.
+    seen = slice(None) if weights.all() else weights > 0.0
     encoder = LabelEncoder()
-    codes = encoder.fit_transform(np.asarray(y)[weights > 0.0])
+    codes = encoder.fit_transform(np.asarray(y)[seen])
     present = encoder.classes_
     if isinstance(class_weight, str) and class_weight == "balanced":
-        totals = np.bincount(codes, weights[weights > 0.0])
+        totals = np.bincount(codes, weights[seen])
         by_class = totals.sum() / (len(present) * totals)
     else:
         by_class = compute_class_weight(class_weight, classes=present, y=y)
-    result = weights.copy()
-    result[weights > 0.0] *= by_class[codes]
-    return result
+    weights[seen] *= by_class[codes]
+    return weights
