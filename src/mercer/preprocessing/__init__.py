@@ -6,11 +6,11 @@ from mercer._data.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from mercer.preprocessing._column_encoder import column_encoder
-    from mercer.preprocessing._column_kinds import convert, kind_of
+    from mercer.preprocessing._column_kinds import kind_of, numbers_rows
+    from mercer.preprocessing._conversion import convert
     from mercer.preprocessing._encoded_columns import encoded_columns
     from mercer.preprocessing._letter_codes import LetterCodes, repeated_prefix
     from mercer.preprocessing._odd_values import odd_value
-    from mercer.preprocessing._row_numbers import numbers_rows
     from mercer.preprocessing._soft_clipping import SoftClippingScaler
     from mercer.preprocessing._table_encoder import column_encoders, table_encoder
     from mercer.preprocessing._text_columns import (
@@ -44,11 +44,11 @@ __all__ = [
 
 _MODULES = {
     "mercer.preprocessing._column_encoder": "column_encoder",
-    "mercer.preprocessing._column_kinds": "convert kind_of",
+    "mercer.preprocessing._conversion": "convert",
+    "mercer.preprocessing._column_kinds": "kind_of numbers_rows",
     "mercer.preprocessing._encoded_columns": "encoded_columns",
     "mercer.preprocessing._letter_codes": "LetterCodes repeated_prefix",
     "mercer.preprocessing._odd_values": "odd_value",
-    "mercer.preprocessing._row_numbers": "numbers_rows",
     "mercer.preprocessing._soft_clipping": "SoftClippingScaler",
     "mercer.preprocessing._table_encoder": "column_encoders table_encoder",
     "mercer.preprocessing._text_columns": (

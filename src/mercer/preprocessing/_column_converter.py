@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from mercer._data.types import Array, Features, PerSample
-from mercer.preprocessing._column_kinds import Kind, convert
-from mercer.preprocessing._time_zones import check_zones, zones_of
+from mercer.preprocessing._column_kinds import Kind, kind_of, named_columns
+from mercer.preprocessing._conversion import check_dates, convert, days_of, zone_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Convert columns of one kind to numbers or text; see :func:`mercer.preprocessing.convert`.
 
+    Dates become days since 1970 by the local clock: times of a named zone are those of the clock
+    there, and times with offsets from UTC are read as they are written.
+
     Parameters
     ----------
     kind : {"number", "date", "category", "text"}, default="number"
@@ -25,7 +29,8 @@ class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     zones_ : list of str or None
-        For dates, the time zone of each column, None if it has none.
+        For dates, the time zone of each column, whose clock counts: empty for offsets from UTC in
+        no named zone, and None for times without a zone. Empty for columns of other kinds.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, if X is a data frame whose column names are all strings.
@@ -43,16 +48,21 @@ class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.kind = kind
 
     def fit(self, X: Features, y: PerSample = None) -> Self:
-        """Keep the names of the columns.
+        """Keep the names of the columns, and the time zones of dates.
 
         Parameters
         ----------
         X : data frame or ndarray of shape (n_samples, n_features)
         y : None
             Ignored.
+
+        Raises
+        ------
+        ValueError
+            If a column holds times with a time zone and times without one.
         """
         validate_data(self, X, skip_check_array=True)
-        self.zones_ = zones_of(X) if self.kind == "date" else None
+        self.zones_ = [zone_of(*each) for each in named_columns(X)] if self.kind == "date" else []
         return self
 
     def transform(self, X: Features) -> Array | pd.DataFrame:
@@ -67,8 +77,15 @@ class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ndarray or DataFrame of shape (n_samples, n_features)
             For texts, a data frame of categories, which skrub takes for text even if all are
             missing.
+
+        Raises
+        ------
+        ValueError
+            If cells are of another kind; or if a column has times with a zone, and those of the
+            training rows had none, or the reverse.
         """
-        check_zones(X, getattr(self, "zones_", None))
+        if self.kind == "date":
+            return self._local_days(X)
         found = convert(X, self.kind)
         if self.kind != "text":
             return found
@@ -77,3 +94,17 @@ class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         names = self.get_feature_names_out()
         texts = {name: pd.Categorical(own) for name, own in zip(names, found.T, strict=True)}
         return pd.DataFrame(texts)
+
+    def _local_days(self, X: Features) -> Array:
+        check_dates(X)
+        days = []
+        for (name, column), known in zip(named_columns(X), self.zones_, strict=True):
+            own = zone_of(name, column) if kind_of(column) == "date" else known
+            if (own is None) is not (known is None):
+                have, had = ("no", "one") if own is None else ("a", "none")
+                raise ValueError(
+                    f"Times of column '{name}' have {have} time zone, and those of the training "
+                    f"rows had {had}: the same times may be hours apart."
+                )
+            days.append(days_of(column, known or ""))
+        return np.column_stack(days)

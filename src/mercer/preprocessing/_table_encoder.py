@@ -2,27 +2,140 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Self
 
-from sklearn.base import TransformerMixin
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer._data.types import Array, Features, PerSample
 from mercer.preprocessing._circles import Circles
 from mercer.preprocessing._column_converter import ColumnConverter
-from mercer.preprocessing._local_dates import LocalDates
+from mercer.preprocessing._column_reader import ColumnReader, used_columns
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
 
-if TYPE_CHECKING:
-    from mercer.preprocessing._table_vectorizer import TableEncoder
+_FEWEST_TEXTS = 40
+"""Columns of fewer distinct values have one column for each, as in `skrub.TableVectorizer`."""
 
 
-def table_encoder(extrapolate_dates: bool = False) -> TableEncoder:
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Read the columns of a table, and encode them by their contents.
+
+    Attributes
+    ----------
+    reader_ : ColumnReader
+        Reads text.
+    columns_ : dict of str to list
+        Names or positions of the columns that are encoded, by kind: "numbers", "durations",
+        "dates", "categories" and "text".
+    column_transformer_ : ColumnTransformer
+        The fitted encoders of these kinds; see `column_encoders`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if X is a data frame whose column names are all strings.
+
+    See Also
+    --------
+    table_encoder : Makes this encoder, and describes it.
+    """
+
+    def fit(self, X: Features, y: PerSample = None) -> Self:
+        """Recognize the columns, and fit their encoders.
+
+        Parameters
+        ----------
+        X : data frame or ndarray of shape (n_samples, n_features)
+        y : None
+            Ignored.
+
+        Raises
+        ------
+        ValueError
+            If X has no rows or is not two-dimensional, if a name occurs twice, if numbers are
+            infinite, or if no column can be used.
+        TypeError
+            If X is sparse.
+        """
+        self.reader_ = ColumnReader().fit(X)
+        read = self.reader_.transform(X)
+        found = used_columns(read)
+        texts = [name for name in (*found["category"], *found["text"]) if _has_many(read, name)]
+        few = [name for name in (*found["category"], *found["text"]) if name not in texts]
+        self.columns_ = {
+            "numbers": found["number"],
+            "durations": found["duration"],
+            "dates": found["date"],
+            "categories": few,
+            "text": texts,
+        }
+        encoders = column_encoders()
+        parts = [(kind, encoders[kind], names) for kind, names in self.columns_.items() if names]
+        parts = [part for part in parts if part[0] != "text"]
+        parts += [(f"text{k}", encoders["text"], [name]) for k, name in enumerate(texts)]
+        self.column_transformer_ = ColumnTransformer(parts, sparse_threshold=0.0).fit(read, y)
+        validate_data(self, X, skip_check_array=True)
+        return self
+
+    def transform(self, X: Features) -> Array:
+        """Encode the columns.
+
+        Parameters
+        ----------
+        X : data frame or ndarray of shape (n_samples, n_features)
+            A data frame may have further columns and another order of columns than in the fit, and
+            may lack columns that are not used.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
+
+        Raises
+        ------
+        ValueError
+            If columns are missing, numbers are infinite, or times have a time zone and those of the
+            training rows had none, or the reverse.
+        """
+        check_is_fitted(self)
+        if not hasattr(X, "columns"):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return self.column_transformer_.transform(self.reader_.transform(X))
+
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> Array:
+        """Return the names of the features, which differ.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the columns; must be those of the fit.
+
+        Returns
+        -------
+        ndarray of str of shape (n_features_out,)
+        """
+        check_is_fitted(self)
+        names: dict[str, None] = {}
+        for given in self.column_transformer_.get_feature_names_out(input_features):
+            name = given.partition("__")[2]
+            while name in names:
+                name += "_"
+            names[name] = None
+        return np.array([*names], dtype=object)
+
+
+def _has_many(X: Features, name: str | int) -> bool:
+    column = X[name] if isinstance(name, str) else X[:, name]
+    return len(set(map(str, column))) >= _FEWEST_TEXTS
+
+
+def table_encoder() -> TableEncoder:
     """Make a transformer that turns a table of mixed types into numbers for kernels.
 
-    It is a `skrub.TableVectorizer`, which encodes each column by its contents, with these choices:
+    Each column is encoded by its contents, as by `skrub.TableVectorizer`, with these choices:
 
     * Numbers: missing values are replaced by the median and marked in a further column of zeros
       and ones, then the numbers are scaled by `SoftClippingScaler`.
@@ -31,12 +144,11 @@ def table_encoder(extrapolate_dates: bool = False) -> TableEncoder:
       categories are zero in all columns.
     * Other text and categories: `skrub.StringEncoder`, latent semantic analysis of the counts of
       letter sequences, with at most 30 components.
-    * Dates, by `skrub.DatetimeEncoder`: seconds since 1970, encoded as numbers; the weekday, and
-      the season and the time of day if they vary, as points on circles, with two features each.
-      Dates outside the range of the training rows count as the nearest date in this range, other
-      than on the circles. Times with a time zone are those of the clock there, and are needed where
-      the training rows have a zone, and only there. Times of day are times on the first of January
-      1970.
+    * Dates: days since 1970, encoded as numbers; the season, the weekday and the time of day, if
+      they vary, as points on circles, with two features each. Dates outside the range of the
+      training rows count as the nearest date in this range, other than on the circles. Times with a
+      time zone are those of the clock there, and are needed where the training rows have a zone,
+      and only there. Times of day are times on the first of January 1970.
     * Durations: days, encoded as numbers.
     * Columns without any known value, and identifiers, are left out. Identifiers are text that
       differs in every row and does not consist of several words. In data frames, whole numbers that
@@ -44,25 +156,16 @@ def table_encoder(extrapolate_dates: bool = False) -> TableEncoder:
       remains. Columns of lists and other objects are left out with a warning.
 
     Tables are data frames of pandas or polars, or arrays; the columns of an array of objects may
-    have different types. Before skrub sees them, text in data frames is read as numbers, dates,
+    have different types. Text in data frames is read as numbers, dates,
     times of day or durations if it is written in one of several national formats; the columns of a
     table decide together where a format is ambiguous. The command ``mercer columns`` shows how each
     column is read. All other text is left unchanged. In arrays of objects, text remains text. NumPy
     converts mixed types into an array of text; in such an array, a column whose values can all be
     read as numbers is a column of numbers.
 
-    Parameters
-    ----------
-    extrapolate_dates : bool, default=False
-        Whether dates outside the range of the training rows continue the trend. Otherwise, they
-        count as the nearest date in this range. For stacks on synthetic and real tables that were
-        tested on later rows, errors and intervals are equally good in the median. Linear trends are
-        predicted better with True, and levels that drift, turn or saturate are predicted better
-        with False.
-
     Returns
     -------
-    TableVectorizer
+    TableEncoder
         Unfitted. Its output is a dense array without missing values. `transform` raises
         `ValueError` if columns are missing or numbers are infinite.
 
@@ -89,31 +192,18 @@ def table_encoder(extrapolate_dates: bool = False) -> TableEncoder:
     >>> encoder.get_feature_names_out().tolist()
     ['x0', 'missingindicator_x0', 'x1_a', 'x1_b', 'x1_nan']
     """
-    encoders = column_encoders(extrapolate_dates)
-    from mercer.preprocessing._table_vectorizer import TableEncoder
-
-    # skrub gets dates of the local clock, and text as categories.
-    return TableEncoder(
-        numeric=encoders["numbers"],
-        datetime=encoders["dates"][1:],
-        low_cardinality=encoders["categories"],
-        high_cardinality=encoders["text"][-1],
-    )
+    column_encoders()  # It names the extra that is missing.
+    return TableEncoder()
 
 
-def column_encoders(extrapolate_dates: bool = False) -> dict[str, Pipeline]:
+def column_encoders() -> dict[str, Pipeline]:
     """Make the transformers that `table_encoder` uses, in order to choose their columns yourself.
-
-    Parameters
-    ----------
-    extrapolate_dates : bool, default=False
-        See `table_encoder`.
 
     Returns
     -------
     dict of str to Pipeline
-        For ``numbers``, ``durations``, ``dates``, ``categories`` and ``text``; unfitted. Those of
-        dates and text encode a single column.
+        For ``numbers``, ``durations``, ``dates``, ``categories`` and ``text``; unfitted. That of
+        text encodes a single column.
 
     Raises
     ------
@@ -138,21 +228,23 @@ def column_encoders(extrapolate_dates: bool = False) -> dict[str, Pipeline]:
     (3, 3)
     """
     try:
-        from skrub import DatetimeEncoder
-
-        from mercer.preprocessing._text_encoder import TextEncoder
+        from skrub import StringEncoder
     except ImportError as error:
         raise ImportError(
             'The encoding of tables needs skrub: pip install "mercer[tables]".'
         ) from error
+    dates = make_column_transformer(
+        (number_encoder(MinMaxScaler(clip=True)), slice(0, None)),
+        (Circles(), slice(0, None)),
+        verbose_feature_names_out=False,
+    )
     one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    dates = DatetimeEncoder(None, add_weekday=True, periodic_encoding="circular")
     return {
         "numbers": number_encoder(ColumnConverter("number")),
         "durations": number_encoder(ColumnConverter("date")),
-        "dates": make_pipeline(LocalDates(), dates, _scaled_dates(extrapolate_dates)),
+        "dates": make_pipeline(ColumnConverter("date"), dates),
         "categories": make_pipeline(ColumnConverter("category"), one_hot),
-        "text": make_pipeline(ColumnConverter("text"), TextEncoder(random_state=0)),
+        "text": make_pipeline(ColumnConverter("text"), StringEncoder(random_state=0)),
     }
 
 
@@ -166,15 +258,3 @@ def number_encoder(*steps: TransformerMixin) -> Pipeline:
     """
     imputer = SimpleImputer(strategy="median", add_indicator=True)
     return make_pipeline(*steps, imputer, SoftClippingScaler())
-
-
-def _scaled_dates(extrapolate: bool) -> ColumnTransformer:
-    """Return a transformer of the features of a date: its seconds, and the circle of weekdays.
-
-    Missing dates are in the center of circles, and the seconds mark them.
-    """
-    return make_column_transformer(
-        (number_encoder(MinMaxScaler(clip=not extrapolate)), [0]),
-        (Circles(), [0, 1, 2]),
-        verbose_feature_names_out=False,
-    )
