@@ -314,7 +314,7 @@ class TestStepsWithoutOperators:
         words = np.random.default_rng(0).choice(["good", "bad", "old", "new", "odd"], (N, 4))
         said = [f"{' '.join(some)} {row}" for row, some in enumerate(words)]
         told = pd.DataFrame({"size": X[:, 0], "said": said})
-        with pytest.raises(TypeError, match="Columns of text have no operators in ONNX: 'said'"):
+        with pytest.raises(TypeError, match="Columns of texts have no operators in ONNX: 'said'"):
             to_onnx(model.fit(told, responses(X)), told)
 
     def test_unknown_categories_that_raise_errors(self) -> None:

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from mercer._data.types import Array, Features, PerSample
-from mercer.preprocessing._column_kinds import Kind, kind_of, named_columns
+from mercer.preprocessing._column_kinds import Kind, named_columns, plain_column
 from mercer.preprocessing._conversion import check_dates, convert, days_of, zone_of
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_dates(X)
         days = []
         for (name, column), known in zip(named_columns(X), self.zones_, strict=True):
-            own = zone_of(name, column) if kind_of(column) == "date" else known
-            if (own is None) is not (known is None):
+            own = zone_of(name, column)
+            if (own is None) is not (known is None) and plain_column(column).notna().any():
                 have, had = ("no", "one") if own is None else ("a", "none")
                 raise ValueError(
                     f"Times of column '{name}' have {have} time zone, and those of the training "

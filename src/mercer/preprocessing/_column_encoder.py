@@ -113,9 +113,9 @@ def columns_by_kind(
     orders = ordered or {}
     if unknown := [str(name) for name in orders if name not in known]:
         raise ValueError(f"ordered names columns that are absent: {', '.join(unknown)}.")
-    names["date"] += names["duration"]
-    kinds = ("number", "date", "category")
-    found = {kind: [n for n in names[kind] if n not in orders] for kind in kinds}
+    days = [name for name in known if name in (*names["date"], *names["duration"])]
+    kinds = {"number": names["number"], "date": days, "category": names["category"]}
+    found = {kind: [n for n in own if n not in orders] for kind, own in kinds.items()}
     found["ordered"] = [name for name in known if name in orders]
     levels = [np.asarray(orders[name], dtype=object)[:, None] for name in found["ordered"]]
     return found, [convert(of_column, "text")[:, 0].tolist() for of_column in levels]

@@ -14,7 +14,6 @@ from sklearn.utils.validation import validate_data
 
 from mercer._data.types import Features, PerSample
 from mercer.preprocessing._column_kinds import (
-    Kind,
     is_duration,
     kind_of,
     named_columns,
@@ -32,8 +31,8 @@ from mercer.preprocessing._text_columns import (
 Columns: TypeAlias = dict[str, list[Any]]
 """Names or positions of columns by the kind of their contents."""
 
-_USED: tuple[Kind, ...] = ("number", "date", "category", "text")
-"""Columns of these kinds can be encoded."""
+_USED = ("number", "duration", "date", "category", "text")
+"""Kinds of columns that can be encoded."""
 
 
 def used_columns(X: Features) -> Columns:
@@ -82,10 +81,7 @@ def used_columns(X: Features) -> Columns:
     for place in used:
         if kinds[place] == "date" and is_duration(columns[place]):
             kinds[place] = "duration"
-    return {
-        kind: [names[place] for place in used if kinds[place] == kind]
-        for kind in (*_USED, "duration")
-    }
+    return {kind: [names[place] for place in used if kinds[place] == kind] for kind in _USED}
 
 
 def _warn(what: str, names: Sequence[str | int]) -> None:

@@ -106,19 +106,17 @@ _DURATION_PATTERN = (
 """A pattern of durations, such as 25:30 and 3 days 04:00:00."""
 
 
-def known_cells(cells: pd.Series[str], missing: Iterable[str] = MISSING) -> pd.Series[str]:
+def known_cells(cells: pd.Series[str]) -> pd.Series[str]:
     """Return the distinct cells that are not missing, without spaces around them.
 
     Parameters
     ----------
     cells : Series of str
-    missing : iterable of str
     """
     import pandas as pd
 
     distinct = dict.fromkeys(cell.strip() for cell in cells.drop_duplicates().dropna())
-    left_out = set(missing)
-    return pd.Series([cell for cell in distinct if cell not in left_out], dtype=str)
+    return pd.Series([cell for cell in distinct if cell not in MISSING_NUMBERS], dtype=str)
 
 
 def decimal_marks(cells: pd.Series[str]) -> list[Decimal]:
@@ -317,15 +315,9 @@ def are_durations(cells: pd.Series[str]) -> bool:
     cells : Series of str
         Distinct cells that are not missing.
     """
-    likely = cells.str.contains(r"^-?[0-9]+(?::[0-9]{2}| day)", regex=True)
-    if not len(cells) or likely.mean() < READABLE:
-        return False
     known = parse_durations(cells)
-    has_days = cells.str.contains("day", regex=False).any()
-    return bool(
-        np.mean(~np.isnat(known)) >= READABLE
-        and (has_days or (known > np.timedelta64(1, "D")).any())
-    )
+    are_long = cells.str.contains("day", regex=False) | (known > np.timedelta64(1, "D"))
+    return bool(np.sum(~np.isnat(known)) >= READABLE * len(cells) and are_long.any())
 
 
 def parse_durations(cells: pd.Series[str]) -> Array:
@@ -437,7 +429,8 @@ def with_offsets(cells: pd.Series[str], dates: Array) -> Array | pd.Series[Any]:
     """
     import pandas as pd
 
-    instants = pd.Series(dates, cells.index).dt.tz_localize("UTC")
+    utc: Any = pd.Series(dates, cells.index)
+    instants = utc.dt.tz_localize("UTC")
     offsets = cells.str.extract(_OFFSET_PATTERN, expand=False).where(instants.notna())
     if not offsets.notna().any():
         return dates
@@ -446,12 +439,13 @@ def with_offsets(cells: pd.Series[str], dates: Array) -> Array | pd.Series[Any]:
             f"Column '{cells.name}' holds times with a time zone and times without one: they may "
             "be hours apart."
         )
-    clocks = {one: datetime.fromisoformat(f"2000-01-01T00:00{one}") for one in offsets.dropna()}
+    known = offsets.dropna().unique()
+    clocks = {offset: datetime.fromisoformat(f"2000-01-01T00:00{offset}") for offset in known}
     zones = {clock.tzinfo for clock in clocks.values()}
     if len(zones) == 1:
         return instants.dt.tz_convert(zones.pop())
-    found = pd.Series(None, cells.index, dtype=object)
-    for offset, clock in clocks.items():
-        has = offsets == offset
-        found[has] = instants[has].dt.tz_convert(clock.tzinfo).astype(object)
-    return found
+    moments = [
+        None if at is pd.NaT else at.tz_convert(clocks[offset].tzinfo)
+        for at, offset in zip(instants, offsets, strict=True)
+    ]
+    return pd.Series(moments, cells.index, dtype=object)

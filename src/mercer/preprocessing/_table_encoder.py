@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -31,8 +31,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     reader_ : ColumnReader
         Reads text.
     columns_ : dict of str to list
-        Names or positions of the columns that are encoded, by kind: "numbers", "durations",
-        "dates", "categories" and "text".
+        Names or positions of the columns that are encoded, by kind: "number", "duration", "date",
+        "category" and "text".
     column_transformer_ : ColumnTransformer
         The fitted encoders of these kinds; see `column_encoders`.
     n_features_in_ : int
@@ -63,20 +63,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         self.reader_ = ColumnReader().fit(X)
         read = self.reader_.transform(X)
-        found = used_columns(read)
-        texts = [name for name in (*found["category"], *found["text"]) if _has_many(read, name)]
-        few = [name for name in (*found["category"], *found["text"]) if name not in texts]
-        self.columns_ = {
-            "numbers": found["number"],
-            "durations": found["duration"],
-            "dates": found["date"],
-            "categories": few,
-            "text": texts,
-        }
-        encoders = column_encoders()
-        parts = [(kind, encoders[kind], names) for kind, names in self.columns_.items() if names]
-        parts = [part for part in parts if part[0] != "text"]
-        parts += [(f"text{k}", encoders["text"], [name]) for k, name in enumerate(texts)]
+        self.columns_ = used_columns(read)
+        names = [*self.columns_["category"], *self.columns_["text"]]
+        texts = [name for name in names if _has_many(read, name)]
+        self.columns_ |= {"category": [n for n in names if n not in texts], "text": texts}
+        # The encoders are in the order of the kinds.
+        encoders = zip(self.columns_.items(), column_encoders().values(), strict=True)
+        parts: list[tuple[str, Pipeline, list[Any]]] = []
+        for (kind, own), encoder in encoders:
+            # That of text encodes a single column.
+            groups = [[name] for name in own] if kind == "text" else [own] if own else []
+            parts += [(f"{kind}{k}", encoder, group) for k, group in enumerate(groups)]
         self.column_transformer_ = ColumnTransformer(parts, sparse_threshold=0.0).fit(read, y)
         validate_data(self, X, skip_check_array=True)
         return self

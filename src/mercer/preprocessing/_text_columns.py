@@ -244,7 +244,7 @@ def _possible(
     if role not in (None, "text") and name:
         fact = f"decimal {name}" if role == "number" else _readable(name)
         return [CellReading(role, name, (fact,))]
-    known = notation.known_cells(cells, notation.MISSING_NUMBERS)
+    known = notation.known_cells(cells)
     are_flags = len(known) > 0 and all(cell.lower() in ("true", "false") for cell in known)
     if role == "flag" or (role is None and are_flags):
         return [CellReading("flag")]

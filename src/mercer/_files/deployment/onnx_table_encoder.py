@@ -8,9 +8,9 @@ from mercer.preprocessing._table_encoder import TableEncoder
 
 def _table(step: TableEncoder, columns: Columns) -> Columns:
     _read(step.reader_, columns)
-    for kind in ("dates", "durations", "text"):
+    for kind in ("date", "duration", "text"):
         if named := ", ".join(map(repr, step.columns_[kind])):
-            raise TypeError(f"Columns of {kind} have no operators in ONNX: {named}.")
+            raise TypeError(f"Columns of {kind}s have no operators in ONNX: {named}.")
     return transformed(step.column_transformer_, columns)
 
 
