@@ -8,7 +8,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, TargetEncoder
 
 from mercer.preprocessing._circles import Circles
@@ -30,7 +30,7 @@ def encoded_columns(transformer: TransformerMixin, n_columns: int) -> NDArray[np
     ----------
     transformer : fitted transformer, "passthrough" or "drop"
         `table_encoder`, a transformer of scikit-learn that handles each column by itself, or a
-        `Pipeline` or `ColumnTransformer` of these.
+        `Pipeline`, `FeatureUnion` or `ColumnTransformer` of these.
     n_columns : int
         Number of input columns.
 
@@ -62,6 +62,9 @@ def encoded_columns(transformer: TransformerMixin, n_columns: int) -> NDArray[np
         return found
     if hasattr(transformer, "column_transformer_"):  # It is a table encoder.
         return encoded_columns(transformer.column_transformer_, n_columns)
+    if isinstance(transformer, FeatureUnion):
+        parts = [encoded_columns(part, n_columns) for _, part in transformer.transformer_list]
+        return np.concatenate(parts)
     if isinstance(transformer, ColumnTransformer):
         return _of_parts(transformer)
     if hasattr(transformer, "__single_column_transformer__"):  # Those of skrub have this mark.

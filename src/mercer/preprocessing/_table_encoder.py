@@ -7,15 +7,17 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._data.types import Array, Features, PerSample
 from mercer.preprocessing._circles import Circles
 from mercer.preprocessing._column_converter import ColumnConverter
+from mercer.preprocessing._column_kinds import plain_column
 from mercer.preprocessing._column_reader import ColumnReader, used_columns
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
 
@@ -65,10 +67,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         read = self.reader_.transform(X)
         self.columns_ = used_columns(read)
         names = [*self.columns_["category"], *self.columns_["text"]]
-        texts = [name for name in names if _has_many(read, name)]
-        self.columns_ |= {"category": [n for n in names if n not in texts], "text": texts}
+        cells = {name: plain_column(_safe_indexing(read, name, axis=1)) for name in names}
+        texts = [name for name in names if cells[name].nunique() >= _FEWEST_TEXTS]
+        columns = self.columns_ | {"category": [n for n in names if n not in texts], "text": texts}
         # The encoders are in the order of the kinds.
-        encoders = zip(self.columns_.items(), column_encoders().values(), strict=True)
+        encoders = zip(columns.items(), column_encoders().values(), strict=True)
         parts: list[tuple[str, Pipeline, list[Any]]] = []
         for (kind, own), encoder in encoders:
             # That of text encodes a single column.
@@ -122,11 +125,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 name += "_"
             names[name] = None
         return np.array([*names], dtype=object)
-
-
-def _has_many(X: Features, name: str | int) -> bool:
-    column = X[name] if isinstance(name, str) else X[:, name]
-    return len(set(map(str, column))) >= _FEWEST_TEXTS
 
 
 def table_encoder() -> TableEncoder:
@@ -230,11 +228,8 @@ def column_encoders() -> dict[str, Pipeline]:
         raise ImportError(
             'The encoding of tables needs skrub: pip install "mercer[tables]".'
         ) from error
-    dates = make_column_transformer(
-        (number_encoder(MinMaxScaler(clip=True)), slice(0, None)),
-        (Circles(), slice(0, None)),
-        verbose_feature_names_out=False,
-    )
+    numbers, circles = number_encoder(MinMaxScaler(clip=True)), Circles()
+    dates = make_union(numbers, circles, verbose_feature_names_out=False)
     one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     return {
         "numbers": number_encoder(ColumnConverter("number")),
