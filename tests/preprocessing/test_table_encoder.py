@@ -62,11 +62,6 @@ class TestArrays:
         np.testing.assert_array_equal(out[:, 1], [0, 1, 0, 0])
         np.testing.assert_array_equal(out[:, 2:], np.eye(3)[[0, 1, 2, 0]])
 
-    def test_numbers_are_scaled(self) -> None:
-        X = np.random.default_rng(0).standard_cauchy(size=(30, 40))
-        np.testing.assert_array_equal(encoded(X), SoftClippingScaler().fit_transform(X))
-        assert encoded(X.astype(np.float32)).dtype == np.float32
-
 
 class TestDataFrames:
     def test_every_kind_of_column(self) -> None:
@@ -143,8 +138,10 @@ def test_a_table_without_variation_is_constant(value: Any, expected: float) -> N
         np.testing.assert_array_equal(out, [[0.0, expected]] * n_rows)
 
 
-def test_numbers_keep_double_precision() -> None:
+def test_numbers_keep_their_precision() -> None:
     """In single precision, these numbers are one, and the others infinite."""
+    X = np.random.default_rng(0).normal(size=(9, 2)).astype(np.float32)
+    assert encoded(X).dtype == np.float32
     X = pd.DataFrame({"at": 1.7e9 + np.arange(40) % 7, "size": 1e300 * np.arange(40.0) ** 2})
     np.testing.assert_array_equal(encoded(X), SoftClippingScaler().fit_transform(X))
 
@@ -284,13 +281,3 @@ class TestDatesAtPrediction:
         np.testing.assert_array_equal(
             table_encoder().fit_transform(frame), table_encoder().fit_transform(dates)
         )
-
-
-def test_encoders_of_constant_columns_are_saved(tmp_path: Any) -> None:
-    pytest.importorskip("skops.io")
-    constant = {"one": 1.0, "day": pd.Timestamp("2020-01-01")}
-    frame = pd.DataFrame({"size": np.sin(np.arange(30.0))}).assign(**constant)
-    encoder = table_encoder().fit(frame)
-    mercer.save(encoder, tmp_path / "encoder.skops")
-    loaded = mercer.load(tmp_path / "encoder.skops")
-    np.testing.assert_array_equal(loaded.transform(frame), encoder.transform(frame))

@@ -137,7 +137,7 @@ def _moment(cell: object, zone: str) -> object:
 def _texts_of(column: Features) -> Array:
     """Return cells as text, with whole numbers as integers; missing values become NaN."""
     cells = plain_column(column)
-    texts: Array = np.full(len(cells), np.nan, dtype=object)
+    texts: Array = np.array([np.nan] * len(cells), dtype=object)
     known = cells.notna().to_numpy()
     wholes = (isinstance(cell, float | np.floating) and cell.is_integer() for cell in cells[known])
     texts[known] = [
