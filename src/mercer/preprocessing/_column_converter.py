@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -10,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from mercer._data.types import Array, Features, PerSample
 from mercer.preprocessing._column_kinds import Kind, named_columns, plain_column
-from mercer.preprocessing._conversion import check_dates, convert, days_of, zone_of
+from mercer.preprocessing._conversion import check_dates, convert, days_of, local_times, zone_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +25,8 @@ class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    kind : {"number", "date", "category", "text"}, default="number"
+    kind : {"number", "date", "time", "category", "text"}, default="number"
+        Dates become times without a zone if it is "time".
 
     Attributes
     ----------
@@ -44,7 +46,7 @@ class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [nan]], dtype=object)
     """
 
-    def __init__(self, kind: Kind = "number") -> None:
+    def __init__(self, kind: Kind | Literal["time"] = "number") -> None:
         self.kind = kind
 
     def fit(self, X: Features, y: PerSample = None) -> Self:
@@ -62,7 +64,9 @@ class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             If a column holds times with a time zone and times without one.
         """
         validate_data(self, X, skip_check_array=True)
-        self.zones_ = [zone_of(*each) for each in named_columns(X)] if self.kind == "date" else []
+        self.zones_ = (
+            [zone_of(*each) for each in named_columns(X)] if self.kind in ("date", "time") else []
+        )
         return self
 
     def transform(self, X: Features) -> Array | pd.DataFrame:
@@ -75,8 +79,8 @@ class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray or DataFrame of shape (n_samples, n_features)
-            For texts, a data frame of categories, which skrub takes for text even if all are
-            missing.
+            For times and texts, a data frame. Texts are categories, which skrub takes for text even
+            if all are missing.
 
         Raises
         ------
@@ -84,20 +88,25 @@ class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             If cells are of another kind; or if a column has times with a zone, and those of the
             training rows had none, or the reverse.
         """
+        if self.kind in ("number", "category"):
+            return convert(X, self.kind)
+        dates = self.kind in ("date", "time")
+        cells = [*self._local_times(X)] if dates else convert(X, self.kind).T
         if self.kind == "date":
-            return self._local_days(X)
-        found = convert(X, self.kind)
-        if self.kind != "text":
-            return found
+            return np.column_stack([days_of(times) for times in cells])
         import pandas as pd
 
-        names = self.get_feature_names_out()
-        texts = {name: pd.Categorical(own) for name, own in zip(names, found.T, strict=True)}
-        return pd.DataFrame(texts)
+        if dates:  # Times of day are those of the first day.
+            columns = [
+                own + np.datetime64(0, "us") if own.dtype.kind == "m" else own for own in cells
+            ]
+        else:
+            columns = [*map(pd.Categorical, cells)]
+        named = dict(zip(self.get_feature_names_out(), columns, strict=True))
+        return pd.DataFrame(named, getattr(X, "index", None))
 
-    def _local_days(self, X: Features) -> Array:
+    def _local_times(self, X: Features) -> Iterator[Array]:
         check_dates(X)
-        days = []
         for (name, column), known in zip(named_columns(X), self.zones_, strict=True):
             own = zone_of(name, column)
             if (own is None) is not (known is None) and plain_column(column).notna().any():
@@ -106,5 +115,4 @@ class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                     f"Times of column '{name}' have {have} time zone, and those of the training "
                     f"rows had {had}: the same times may be hours apart."
                 )
-            days.append(days_of(column, known or ""))
-        return np.column_stack(days)
+            yield local_times(column, known or "")

@@ -56,7 +56,7 @@ def convert(X: Features, kind: Kind) -> Array:
         return _as_numbers(X)
     if kind == "date":
         check_dates(X)
-        return np.column_stack([days_of(column, "UTC") for _, column in named_columns(X)])
+        return np.column_stack([days_of(local_times(own, "UTC")) for _, own in named_columns(X)])
     found = np.column_stack([_texts_of(column) for _, column in named_columns(X)])
     if kind == "category":
         found[found == ""] = np.nan
@@ -99,8 +99,8 @@ def check_dates(X: Features) -> None:
         raise ValueError(f"Columns hold neither dates nor durations, which are needed: {named}.")
 
 
-def days_of(column: Features, zone: str) -> Array:
-    """Return days since 1970 by the clock of a zone, or days of durations and times of day.
+def local_times(column: Features, zone: str) -> Array:
+    """Return times by the clock of a zone, or durations; times of day are durations.
 
     Parameters
     ----------
@@ -119,8 +119,19 @@ def days_of(column: Features, zone: str) -> Array:
         since[known] = [_moment(cell, zone) for cell in cells[known]]
         are_since = [isinstance(moment, timedelta | np.timedelta64) for moment in since[known]]
         kind = "m" if any(are_since) else "M"
-    since = since.astype(f"{kind}8[us]")
-    return (since if kind == "m" else since - np.datetime64(0, "D")) / np.timedelta64(1, "D")
+    return since.astype(f"{kind}8[us]")
+
+
+def days_of(times: Array) -> Array:
+    """Return days since 1970, or days of durations.
+
+    Parameters
+    ----------
+    times : ndarray of shape (n_samples,)
+        Of type datetime64 or timedelta64.
+    """
+    since = times - np.datetime64(0, "D") if times.dtype.kind == "M" else times
+    return since / np.timedelta64(1, "D")
 
 
 def _moment(cell: object, zone: str) -> object:

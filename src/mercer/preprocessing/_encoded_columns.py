@@ -60,15 +60,15 @@ def encoded_columns(transformer: TransformerMixin, n_columns: int) -> NDArray[np
         for _, step in transformer.steps:
             found = found[encoded_columns(step, len(found))]
         return found
-    if hasattr(transformer, "column_transformer_"):  # It is a table encoder.
-        return encoded_columns(transformer.column_transformer_, n_columns)
+    if hasattr(transformer, "output_to_input_"):  # skrub's `TableVectorizer` has it.
+        names = getattr(transformer, "feature_names_in_", [f"x{z}" for z in range(n_columns)])
+        sources = [transformer.output_to_input_[name] for name in transformer.all_outputs_]
+        return np.array([[*names].index(name) for name in sources], dtype=np.intp)
     if isinstance(transformer, FeatureUnion):
         parts = [encoded_columns(part, n_columns) for _, part in transformer.transformer_list]
         return np.concatenate(parts)
     if isinstance(transformer, ColumnTransformer):
         return _of_parts(transformer)
-    if hasattr(transformer, "__single_column_transformer__"):  # Those of skrub have this mark.
-        return np.zeros(len(transformer.get_feature_names_out()), dtype=np.intp)
     names = getattr(transformer, "feature_names_out", "one-to-one")
     if not isinstance(transformer, _BY_COLUMN) or names != "one-to-one":
         raise TypeError(
@@ -86,7 +86,8 @@ def _of_parts(transformer: ColumnTransformer) -> NDArray[np.intp]:
         part = transformer.output_indices_[name]
         if part.stop > part.start:
             columns = np.asarray(transformer._transformer_to_input_indices[name], dtype=np.intp)
-            found[part] = columns[encoded_columns(step, len(columns))]
+            alone = len(columns) == 1
+            found[part] = columns[0] if alone else columns[encoded_columns(step, len(columns))]
     return found
 
 

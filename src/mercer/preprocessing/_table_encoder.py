@@ -2,135 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING
 
-import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.compose import ColumnTransformer
+from sklearn.base import TransformerMixin
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer._data.types import Array, Features, PerSample
 from mercer.preprocessing._circles import Circles
 from mercer.preprocessing._column_converter import ColumnConverter
-from mercer.preprocessing._column_kinds import plain_column
-from mercer.preprocessing._column_reader import ColumnReader, used_columns
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
 
-_FEWEST_TEXTS = 40
-"""Columns of fewer distinct values have one column for each, as in `skrub.TableVectorizer`."""
-
-
-class TableEncoder(TransformerMixin, BaseEstimator):
-    """Read the columns of a table, and encode them by their contents.
-
-    Attributes
-    ----------
-    reader_ : ColumnReader
-        Reads text.
-    columns_ : dict of str to list
-        Names or positions of the columns that are encoded, by kind: "number", "duration", "date",
-        "category" and "text".
-    column_transformer_ : ColumnTransformer
-        The fitted encoders of these kinds; see `column_encoders`.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if X is a data frame whose column names are all strings.
-
-    See Also
-    --------
-    table_encoder : Makes this encoder, and describes it.
-    """
-
-    def fit(self, X: Features, y: PerSample = None) -> Self:
-        """Recognize the columns, and fit their encoders.
-
-        Parameters
-        ----------
-        X : data frame or ndarray of shape (n_samples, n_features)
-        y : None
-            Ignored.
-
-        Raises
-        ------
-        ValueError
-            If X has no rows or is not two-dimensional, if a name occurs twice, if numbers are
-            infinite, or if no column can be used.
-        TypeError
-            If X is sparse.
-        """
-        self.reader_ = ColumnReader().fit(X)
-        read = self.reader_.transform(X)
-        self.columns_ = used_columns(read)
-        names = [*self.columns_["category"], *self.columns_["text"]]
-        cells = {name: plain_column(_safe_indexing(read, name, axis=1)) for name in names}
-        texts = [name for name in names if cells[name].nunique() >= _FEWEST_TEXTS]
-        columns = self.columns_ | {"category": [n for n in names if n not in texts], "text": texts}
-        # The encoders are in the order of the kinds.
-        encoders = zip(columns.items(), column_encoders().values(), strict=True)
-        parts: list[tuple[str, Pipeline, list[Any]]] = []
-        for (kind, own), encoder in encoders:
-            # That of text encodes a single column.
-            groups = [[name] for name in own] if kind == "text" else [own] if own else []
-            parts += [(f"{kind}{k}", encoder, group) for k, group in enumerate(groups)]
-        self.column_transformer_ = ColumnTransformer(parts, sparse_threshold=0.0).fit(read, y)
-        validate_data(self, X, skip_check_array=True)
-        return self
-
-    def transform(self, X: Features) -> Array:
-        """Encode the columns.
-
-        Parameters
-        ----------
-        X : data frame or ndarray of shape (n_samples, n_features)
-            A data frame may have further columns and another order of columns than in the fit, and
-            may lack columns that are not used.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features_out)
-
-        Raises
-        ------
-        ValueError
-            If columns are missing, numbers are infinite, or times have a time zone and those of the
-            training rows had none, or the reverse.
-        """
-        check_is_fitted(self)
-        if not hasattr(X, "columns"):
-            validate_data(self, X, reset=False, skip_check_array=True)
-        return self.column_transformer_.transform(self.reader_.transform(X))
-
-    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> Array:
-        """Return the names of the features, which differ.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Names of the columns; must be those of the fit.
-
-        Returns
-        -------
-        ndarray of str of shape (n_features_out,)
-        """
-        check_is_fitted(self)
-        names: dict[str, None] = {}
-        for given in self.column_transformer_.get_feature_names_out(input_features):
-            name = given.partition("__")[2]
-            while name in names:
-                name += "_"
-            names[name] = None
-        return np.array([*names], dtype=object)
+if TYPE_CHECKING:
+    from mercer.preprocessing._table_vectorizer import TableEncoder
 
 
 def table_encoder() -> TableEncoder:
     """Make a transformer that turns a table of mixed types into numbers for kernels.
 
-    Each column is encoded by its contents, as by `skrub.TableVectorizer`, with these choices:
+    It is a `skrub.TableVectorizer`, which encodes each column by its contents, with these choices:
 
     * Numbers: missing values are replaced by the median and marked in a further column of zeros
       and ones, then the numbers are scaled by `SoftClippingScaler`.
@@ -160,7 +50,7 @@ def table_encoder() -> TableEncoder:
 
     Returns
     -------
-    TableEncoder
+    TableVectorizer
         Unfitted. Its output is a dense array without missing values. `transform` raises
         `ValueError` if columns are missing or numbers are infinite.
 
@@ -187,8 +77,16 @@ def table_encoder() -> TableEncoder:
     >>> encoder.get_feature_names_out().tolist()
     ['x0', 'missingindicator_x0', 'x1_a', 'x1_b', 'x1_nan']
     """
-    column_encoders()  # It names the extra that is missing.
-    return TableEncoder()
+    encoders = column_encoders()  # It names the extra that is missing.
+    from mercer.preprocessing._table_vectorizer import TableEncoder
+
+    # Cells are converted to numbers and categories before.
+    return TableEncoder(
+        numeric=encoders["numbers"][1:],
+        datetime=encoders["dates"],
+        low_cardinality=encoders["categories"][-1],
+        high_cardinality=encoders["text"][-1],
+    )
 
 
 def column_encoders() -> dict[str, Pipeline]:

@@ -3,7 +3,7 @@
 from mercer._files.deployment.onnx_steps import CONVERTERS, Columns, numbers, text, transformed
 from mercer.preprocessing._column_converter import ColumnConverter
 from mercer.preprocessing._column_reader import ColumnReader
-from mercer.preprocessing._table_encoder import TableEncoder
+from mercer.preprocessing._table_vectorizer import TableEncoder
 
 
 def _table(step: TableEncoder, columns: Columns) -> Columns:

@@ -1,0 +1,177 @@
+"""A vectorizer of skrub that reads the columns of a table before it encodes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils.validation import check_is_fitted, validate_data
+from skrub import TableVectorizer
+
+from mercer._data.types import Array, Features, PerSample
+from mercer.preprocessing._column_converter import ColumnConverter
+from mercer.preprocessing._column_kinds import named_columns, plain_column
+from mercer.preprocessing._column_reader import ColumnReader, used_columns
+from mercer.preprocessing._encoded_columns import encoded_columns
+
+_ENCODERS = ("numeric", "datetime", "low_cardinality", "high_cardinality")
+"""Kinds of columns as skrub calls them, and the parameters that hold their encoders."""
+
+_CONVERTED = {"number": "number", "duration": "date", "date": "time"}
+"""What columns of each kind are converted to; those of other kinds become text."""
+
+
+class TableEncoder(TableVectorizer):
+    """A `skrub.TableVectorizer` that reads the columns of a table before it encodes them.
+
+    skrub tells the encoder of each column from its type, its missing values and the number of its
+    categories; parameters by which skrub drops columns, such as `drop_if_constant`, act on columns
+    other than numbers. Numbers are encoded in double precision. An encoder of numbers or categories
+    is fitted to all of its columns at once, which is faster than one after the other.
+
+    Attributes
+    ----------
+    reader_ : ColumnReader
+        Reads text.
+    columns_ : dict of str to list
+        Names or positions of the columns that are encoded, by kind: "number", "duration", "date",
+        "category" and "text".
+    column_transformer_ : ColumnTransformer
+        Converts and encodes the columns.
+    transformers_ : dict of str to transformer
+        The fitted encoder of each column; several columns may have the same one.
+
+    See Also
+    --------
+    table_encoder : Returns an encoder for kernels.
+    """
+
+    def fit_transform(self, X: Features, y: PerSample = None) -> Array:
+        """Recognize the columns, fit their encoders, and encode the columns.
+
+        Parameters
+        ----------
+        X : data frame or ndarray of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
+
+        Raises
+        ------
+        ValueError
+            If X has no rows or is not two-dimensional, if a name occurs twice, if numbers are
+            infinite, or if no column can be used.
+        TypeError
+            If X is sparse.
+        """
+        self.reader_ = ColumnReader().fit(X)
+        self.columns_ = used_columns(self.reader_.transform(X))
+        read = self._read(X)
+        self._choose_encoders(read)
+        parts = [(f"{place}", *part) for place, part in enumerate(self._parts())]
+        transformer = ColumnTransformer(parts, sparse_threshold=0.0, n_jobs=self.n_jobs)
+        self.column_transformer_ = transformer.fit(read, y)
+        validate_data(self, X, skip_check_array=True)
+        self._name_outputs()
+        return self.column_transformer_.transform(read)
+
+    def transform(self, X: Features) -> Array:
+        """Encode the columns.
+
+        Parameters
+        ----------
+        X : data frame or ndarray of shape (n_samples, n_features)
+            A data frame may have further columns and another order of columns than in the fit, and
+            may lack columns that are not used.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
+
+        Raises
+        ------
+        ValueError
+            If columns are missing, numbers are infinite, or times have a time zone and those of the
+            training rows had none, or the reverse.
+        """
+        check_is_fitted(self, "column_transformer_")
+        if not hasattr(X, "columns"):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return self.column_transformer_.transform(self._read(X))
+
+    def _read(self, X: Features) -> Features:
+        """Return an array of numbers, or a data frame whose names are strings."""
+        read = self.reader_.transform(X)
+        names = getattr(read, "columns", [None])
+        if all(isinstance(name, str) for name in names) or _are_numbers(read):
+            return read
+        columns = (plain_column(column) for _, column in named_columns(read))
+        return pd.DataFrame({_name(place): own for place, own in enumerate(columns)})
+
+    def _choose_encoders(self, read: Features) -> None:
+        parts = [
+            (kind, ColumnConverter(_CONVERTED.get(kind, "text")), own)
+            for kind, own in self.columns_.items()
+        ]
+        converter = ColumnTransformer(parts, verbose_feature_names_out=False)
+        table = converter.set_output(transform="pandas").fit_transform(read)
+        specific = [("passthrough", names) for _, names in self.specific_transformers]
+        known = {name for _, names in specific for name in names}
+        numbers = [name for name in table.select_dtypes("floating") if name not in known]
+        unchanged = dict.fromkeys(_ENCODERS, "passthrough") | {"specific_transformers": specific}
+        chooser = TableVectorizer(**{**self.get_params(deep=False), **unchanged})
+        chooser.fit(table.drop(columns=numbers))
+        self.kind_to_columns_ = {**chooser.kind_to_columns_, "numeric": numbers}
+        self.column_to_kind_ = {n: kind for kind, own in self.kind_to_columns_.items() for n in own}
+
+    def _parts(self) -> Iterator[tuple[Pipeline, list[Any]]]:
+        """Yield encoders after converters, and their columns."""
+        encoders = [(getattr(self, kind), self.kind_to_columns_[kind]) for kind in _ENCODERS]
+        for place, (encoder, own) in enumerate((*encoders, *self.specific_transformers)):
+            first, names = encoder[0] if isinstance(encoder, Pipeline) else encoder, {*own}
+            # Transformers of skrub for single columns have this mark.
+            single = hasattr(first, "__single_column_transformer__")
+            apart = single or place >= len(encoders)
+            for kind, columns in self.columns_.items() if encoder != "drop" else ():
+                converter = ColumnConverter(_CONVERTED.get(kind, "text" if single else "category"))
+                converter.set_output(transform="pandas" if single else "default")
+                group = [column for column in columns if _name(column) in names]
+                for part in ([column] for column in group) if apart else [group]:
+                    yield make_pipeline(converter, encoder), part
+
+    def _name_outputs(self) -> None:
+        n_columns = self.n_features_in_
+        names = [*getattr(self, "feature_names_in_", map(_name, range(n_columns)))]
+        sources = encoded_columns(self.column_transformer_, n_columns)
+        self.output_to_input_: dict[str, str] = {}
+        self.input_to_outputs_: dict[str, list[str]] = {name: [] for name in names}
+        for given, source in zip(
+            self.column_transformer_.get_feature_names_out(), sources, strict=True
+        ):
+            output = given.partition("__")[2]
+            while output in self.output_to_input_:
+                output += "_"
+            self.output_to_input_[output] = names[source]
+            self.input_to_outputs_[names[source]].append(output)
+        self.all_outputs_ = [*self.output_to_input_]
+        encoders = self.column_transformer_.transformers_
+        self.transformers_ = {
+            _name(column): encoder[-1]
+            for _, encoder, columns in encoders
+            if isinstance(encoder, Pipeline)
+            for column in columns
+        }
+
+
+def _are_numbers(read: Features) -> bool:
+    return not hasattr(read, "columns") and read.dtype.kind in "biuf"
+
+
+def _name(column: str | int) -> str:
+    """Return the name of a column as scikit-learn calls it."""
+    return column if isinstance(column, str) else f"x{column}"
