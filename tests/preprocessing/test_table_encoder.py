@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from skrub import DatetimeEncoder, MinHashEncoder, TableVectorizer
 
 import mercer
 from mercer import TwoStageRegressor, UniformCombination
 from mercer.preprocessing import (
     SoftClippingScaler,
     convert,
-    encoded_columns,
     table_encoder,
 )
 from mercer.preprocessing._circles import Circles
@@ -138,6 +139,60 @@ def test_a_table_without_variation_is_constant(value: Any, expected: float) -> N
         np.testing.assert_array_equal(out, [[0.0, expected]] * n_rows)
 
 
+class TestParametersOfSkrub:
+    def test_specific_encoders(self) -> None:
+        frame = mixed()
+        encoder = table_encoder()
+        assert isinstance(encoder, TableVectorizer)
+        encoders = [
+            (StandardScaler(), ["price"]),
+            (MinHashEncoder(n_components=2), ["code"]),
+            ("drop", ["when"]),
+        ]
+        encoder.set_params(specific_transformers=encoders).set_output(transform="pandas")
+        found = encoder.fit_transform(frame)
+        assert encoder.get_feature_names_out().tolist() == found.columns.tolist()
+        assert encoder.kind_to_columns_["numeric"] == ["size", "count", "one"]
+        assert found["price"].mean() == pytest.approx(0.0, abs=1e-6)
+        assert not any(name.startswith("when") for name in found)
+        assert encoder.column_to_kind_["color"] == "low_cardinality"
+        assert encoder.input_to_outputs_["size"] == ["size", "missingindicator_size"]
+        assert encoder.input_to_outputs_["code"] == ["code_0", "code_1"]
+        assert encoder.input_to_outputs_["when"] == encoder.input_to_outputs_["name"] == []
+        assert isinstance(encoder.transformers_["price"], StandardScaler)
+
+    @pytest.mark.parametrize("encoder", ["drop", "passthrough"])
+    def test_numbers_are_dropped_or_kept_as_they_are(self, encoder: str) -> None:
+        frame = mixed()[["price", "color"]]
+        found = table_encoder().set_params(numeric=encoder).fit_transform(frame)
+        assert found.shape[1] == 4 + (encoder == "passthrough")
+        np.testing.assert_array_equal(
+            found[:, :-4], frame[["price"]].to_numpy()[:, : found.shape[1] - 4]
+        )
+        with pytest.raises(ValueError, match="No column is encoded"):
+            table_encoder().set_params(numeric="drop").fit(frame[["price"]])
+
+    def test_columns_that_skrub_drops_have_no_outputs(self) -> None:
+        frame = mixed()[["price"]].assign(color=["red", None, None] * 20)
+        encoder = table_encoder().set_params(drop_null_fraction=0.5).fit(frame)
+        assert encoder.get_feature_names_out().tolist() == ["price"]
+        assert encoder.transform(frame).shape == (60, 1)
+
+    @pytest.mark.parametrize("as_array", [False, True])
+    def test_encoders_of_skrub_for_single_columns(self, as_array: bool) -> None:
+        days = [time.date() for time in pd.date_range("2020-01-01", periods=60)]
+        frame = mixed()[["price", "color"]].assign(day=days)
+        encoder = table_encoder().set_params(datetime=DatetimeEncoder())
+        encoder.set_params(
+            specific_transformers=[(OneHotEncoder(), ["x1" if as_array else "color"])]
+        )
+        table = frame.to_numpy(object) if as_array else frame
+        found = encoder.fit_transform(table)
+        np.testing.assert_array_equal(encoder.transform(table), found)
+        name = "x2" if as_array else "day"
+        assert f"{name}_month" in encoder.input_to_outputs_[name]
+
+
 def test_numbers_keep_their_precision() -> None:
     """In single precision, these numbers are one, and the others infinite."""
     X = np.random.default_rng(0).normal(size=(9, 2)).astype(np.float32)
@@ -151,7 +206,7 @@ def test_outputs_of_different_columns_have_different_names() -> None:
     encoder = table_encoder().fit(frame)
     names = encoder.get_feature_names_out().tolist()
     assert len(set(names)) == 5
-    assert encoded_columns(encoder, 3).tolist() == [0, 1, 1, 2, 2]
+    assert [encoder.output_to_input_[name] for name in names] == ["c_a", "c", "c", "c_b", "c_b"]
 
 
 def sales(start: str, n: int) -> Any:
@@ -281,3 +336,13 @@ class TestDatesAtPrediction:
         np.testing.assert_array_equal(
             table_encoder().fit_transform(frame), table_encoder().fit_transform(dates)
         )
+
+
+def test_encoders_of_constant_columns_are_saved(tmp_path: Any) -> None:
+    pytest.importorskip("skops.io")
+    frame = mixed()[["price", "color", "one"]].assign(day=pd.Timestamp("2020-01-01"))
+    encoder = table_encoder().set_params(specific_transformers=[("drop", ["price"])]).fit(frame)
+    mercer.save(encoder, tmp_path / "encoder.skops")
+    loaded = mercer.load(tmp_path / "encoder.skops")
+    np.testing.assert_array_equal(loaded.transform(frame), encoder.transform(frame))
+    assert loaded.input_to_outputs_ == encoder.input_to_outputs_

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from mercer._data.types import Array, Features, PerSample
-from mercer.preprocessing._column_kinds import Kind, named_columns, plain_column
+from mercer.preprocessing._column_kinds import named_columns, plain_column
 from mercer.preprocessing._conversion import check_dates, convert, days_of, local_times, zone_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Conversion: TypeAlias = Literal["number", "date", "time", "category", "text"]
+"""What columns are converted to."""
 
 
 class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -46,7 +49,7 @@ class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [nan]], dtype=object)
     """
 
-    def __init__(self, kind: Kind | Literal["time"] = "number") -> None:
+    def __init__(self, kind: Conversion = "number") -> None:
         self.kind = kind
 
     def fit(self, X: Features, y: PerSample = None) -> Self:
@@ -88,21 +91,19 @@ class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             If cells are of another kind; or if a column has times with a zone, and those of the
             training rows had none, or the reverse.
         """
+        if self.kind == "date":
+            return np.column_stack([days_of(times) for times in self._local_times(X)])
         if self.kind in ("number", "category"):
             return convert(X, self.kind)
-        dates = self.kind in ("date", "time")
-        cells = [*self._local_times(X)] if dates else convert(X, self.kind).T
-        if self.kind == "date":
-            return np.column_stack([days_of(times) for times in cells])
         import pandas as pd
 
-        if dates:  # Times of day are those of the first day.
-            columns = [
-                own + np.datetime64(0, "us") if own.dtype.kind == "m" else own for own in cells
-            ]
-        else:
-            columns = [*map(pd.Categorical, cells)]
-        named = dict(zip(self.get_feature_names_out(), columns, strict=True))
+        cells: Any
+        if self.kind == "text":
+            cells = map(pd.Categorical, convert(X, "text").T)
+        else:  # Times of day are those of the first day.
+            first = np.datetime64(0, "us")
+            cells = (own + first if own.dtype.kind == "m" else own for own in self._local_times(X))
+        named = dict(zip(self.get_feature_names_out(), cells, strict=True))
         return pd.DataFrame(named, getattr(X, "index", None))
 
     def _local_times(self, X: Features) -> Iterator[Array]:

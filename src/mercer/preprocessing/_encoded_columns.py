@@ -62,13 +62,16 @@ def encoded_columns(transformer: TransformerMixin, n_columns: int) -> NDArray[np
         return found
     if hasattr(transformer, "output_to_input_"):  # skrub's `TableVectorizer` has it.
         names = getattr(transformer, "feature_names_in_", [f"x{z}" for z in range(n_columns)])
-        sources = [transformer.output_to_input_[name] for name in transformer.all_outputs_]
-        return np.array([[*names].index(name) for name in sources], dtype=np.intp)
+        places = {name: place for place, name in enumerate(names)}
+        sources = map(transformer.output_to_input_.get, transformer.all_outputs_)
+        return np.array([places[name] for name in sources], dtype=np.intp)
     if isinstance(transformer, FeatureUnion):
         parts = [encoded_columns(part, n_columns) for _, part in transformer.transformer_list]
         return np.concatenate(parts)
     if isinstance(transformer, ColumnTransformer):
         return _of_parts(transformer)
+    if hasattr(transformer, "__single_column_transformer__"):  # Those of skrub have this mark.
+        return np.zeros(len(transformer.get_feature_names_out()), dtype=np.intp)
     names = getattr(transformer, "feature_names_out", "one-to-one")
     if not isinstance(transformer, _BY_COLUMN) or names != "one-to-one":
         raise TypeError(
@@ -86,8 +89,8 @@ def _of_parts(transformer: ColumnTransformer) -> NDArray[np.intp]:
         part = transformer.output_indices_[name]
         if part.stop > part.start:
             columns = np.asarray(transformer._transformer_to_input_indices[name], dtype=np.intp)
-            alone = len(columns) == 1
-            found[part] = columns[0] if alone else columns[encoded_columns(step, len(columns))]
+            is_one = len(columns) == 1  # All outputs are computed from it.
+            found[part] = columns[0] if is_one else columns[encoded_columns(step, len(columns))]
     return found
 
 

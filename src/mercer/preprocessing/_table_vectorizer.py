@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skrub import TableVectorizer
 
 from mercer._data.types import Array, Features, PerSample
-from mercer.preprocessing._column_converter import ColumnConverter
+from mercer.preprocessing._column_converter import ColumnConverter, Conversion
 from mercer.preprocessing._column_kinds import named_columns, plain_column
 from mercer.preprocessing._column_reader import ColumnReader, used_columns
 from mercer.preprocessing._encoded_columns import encoded_columns
@@ -20,7 +20,7 @@ from mercer.preprocessing._encoded_columns import encoded_columns
 _ENCODERS = ("numeric", "datetime", "low_cardinality", "high_cardinality")
 """Kinds of columns as skrub calls them, and the parameters that hold their encoders."""
 
-_CONVERTED = {"number": "number", "duration": "date", "date": "time"}
+_CONVERTED: dict[str, Conversion] = {"number": "number", "duration": "date", "date": "time"}
 """What columns of each kind are converted to; those of other kinds become text."""
 
 
@@ -70,10 +70,13 @@ class TableEncoder(TableVectorizer):
             If X is sparse.
         """
         self.reader_ = ColumnReader().fit(X)
-        self.columns_ = used_columns(self.reader_.transform(X))
-        read = self._read(X)
+        read = self.reader_.transform(X)
+        self.columns_ = used_columns(read)
+        read = _named(read)
         self._choose_encoders(read)
         parts = [(f"{place}", *part) for place, part in enumerate(self._parts())]
+        if not parts:
+            raise ValueError("No column is encoded: the parameters drop each of them.")
         transformer = ColumnTransformer(parts, sparse_threshold=0.0, n_jobs=self.n_jobs)
         self.column_transformer_ = transformer.fit(read, y)
         validate_data(self, X, skip_check_array=True)
@@ -102,16 +105,7 @@ class TableEncoder(TableVectorizer):
         check_is_fitted(self, "column_transformer_")
         if not hasattr(X, "columns"):
             validate_data(self, X, reset=False, skip_check_array=True)
-        return self.column_transformer_.transform(self._read(X))
-
-    def _read(self, X: Features) -> Features:
-        """Return an array of numbers, or a data frame whose names are strings."""
-        read = self.reader_.transform(X)
-        names = getattr(read, "columns", [None])
-        if all(isinstance(name, str) for name in names) or _are_numbers(read):
-            return read
-        columns = (plain_column(column) for _, column in named_columns(read))
-        return pd.DataFrame({_name(place): own for place, own in enumerate(columns)})
+        return self.column_transformer_.transform(_named(self.reader_.transform(X)))
 
     def _choose_encoders(self, read: Features) -> None:
         parts = [
@@ -130,7 +124,7 @@ class TableEncoder(TableVectorizer):
         self.column_to_kind_ = {n: kind for kind, own in self.kind_to_columns_.items() for n in own}
 
     def _parts(self) -> Iterator[tuple[Pipeline, list[Any]]]:
-        """Yield encoders after converters, and their columns."""
+        """Yield encoders after converters, and their columns for a `ColumnTransformer`."""
         encoders = [(getattr(self, kind), self.kind_to_columns_[kind]) for kind in _ENCODERS]
         for place, (encoder, own) in enumerate((*encoders, *self.specific_transformers)):
             first, names = encoder[0] if isinstance(encoder, Pipeline) else encoder, {*own}
@@ -140,9 +134,11 @@ class TableEncoder(TableVectorizer):
             for kind, columns in self.columns_.items() if encoder != "drop" else ():
                 converter = ColumnConverter(_CONVERTED.get(kind, "text" if single else "category"))
                 converter.set_output(transform="pandas" if single else "default")
+                # An encoder may convert columns itself, from times with their zones.
+                steps = [encoder] if isinstance(first, ColumnConverter) else [converter, encoder]
                 group = [column for column in columns if _name(column) in names]
-                for part in ([column] for column in group) if apart else [group]:
-                    yield make_pipeline(converter, encoder), part
+                groups = [[column] for column in group] if apart else [group]
+                yield from ((make_pipeline(*steps), part) for part in groups if part)
 
     def _name_outputs(self) -> None:
         n_columns = self.n_features_in_
@@ -150,9 +146,8 @@ class TableEncoder(TableVectorizer):
         sources = encoded_columns(self.column_transformer_, n_columns)
         self.output_to_input_: dict[str, str] = {}
         self.input_to_outputs_: dict[str, list[str]] = {name: [] for name in names}
-        for given, source in zip(
-            self.column_transformer_.get_feature_names_out(), sources, strict=True
-        ):
+        outputs = self.column_transformer_.get_feature_names_out()
+        for given, source in zip(outputs, sources, strict=True):
             output = given.partition("__")[2]
             while output in self.output_to_input_:
                 output += "_"
@@ -168,8 +163,13 @@ class TableEncoder(TableVectorizer):
         }
 
 
-def _are_numbers(read: Features) -> bool:
-    return not hasattr(read, "columns") and read.dtype.kind in "biuf"
+def _named(read: Features) -> Features:
+    """Return an array of numbers, or a data frame whose names are strings."""
+    is_frame = hasattr(read, "columns")
+    if all(isinstance(n, str) for n in read.columns) if is_frame else read.dtype.kind in "biuf":
+        return read
+    columns = (plain_column(column) for _, column in named_columns(read))
+    return pd.DataFrame({_name(place): column for place, column in enumerate(columns)})
 
 
 def _name(column: str | int) -> str:
