@@ -108,6 +108,7 @@ class TableEncoder(TableVectorizer):
         return self.column_transformer_.transform(_named(self.reader_.transform(X)))
 
     def _choose_encoders(self, read: Features) -> None:
+        """Let skrub tell the encoder of each column, other than numbers, without fitting them."""
         parts = [
             (kind, ColumnConverter(_CONVERTED.get(kind, "text")), own)
             for kind, own in self.columns_.items()
