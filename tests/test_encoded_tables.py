@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import StackingRegressor, VotingRegressor
-from sklearn.linear_model import Ridge
+from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -57,7 +57,7 @@ NUMBERS = pd.DataFrame(RANDOM.normal(size=(N, 3)), columns=["a", "b", "c"])
 NOISE = 0.1 * RANDOM.normal(size=N)
 Y = TABLE["size"].fillna(0.0).to_numpy() + 2.0 * (TABLE["color"] == "red") + NOISE
 Y = Y.to_numpy() + TABLE["fresh"]
-CLASSES = np.where(Y > np.median(Y), "high", "low")
+CLASSES = np.where(np.median(Y) < Y, "high", "low")
 NEW = TABLE.sample(20, random_state=1)
 
 FEW = {"approximation": "nystroem", "n_components": 20}
@@ -76,6 +76,7 @@ CLASSIFIERS = [
 ]
 METHODS = ["predict", "predict_interval", "predict_proba", "decision_function", "predict_set"]
 STACK = KernelStackingRegressor(["rbf"])
+QUICK = TwoStageRegressor(UniformCombination([Gaussian("median")]))
 
 
 def target(model: BaseEstimator) -> np.ndarray:
@@ -108,6 +109,7 @@ class TestPredictions:
         for name in ("loo_predictions_", "loo_score_", "relevance_", "cv_residuals_", "weights_"):
             if hasattr(pipeline[-1], name):
                 assert_array_equal(getattr(found, name), getattr(pipeline[-1], name))
+        assert_array_equal(found.learned_gram(NEW), pipeline[-1].learned_gram(encoded))
         terms = found.kernel_terms()
         assert_array_equal(terms.relevance, pipeline[-1].kernel_terms().relevance)
         assert found.n_features_in_ == 4
@@ -120,7 +122,7 @@ class TestPredictions:
         found = model.fit(TABLE, Y, sample_weight=weights)
         assert_allclose(found.loo_predictions_[:5], found.predict(TABLE[:5]))
 
-    @pytest.mark.parametrize("model", [STACK, TwoStageRegressor()], ids=repr)
+    @pytest.mark.parametrize("model", [STACK, QUICK], ids=repr)
     def test_of_polars_frames_are_those_of_pandas(self, model: BaseEstimator) -> None:
         expected = clone(model).fit(TABLE, Y).predict(NEW)
         found = clone(model).fit(pl.from_pandas(TABLE), Y)
@@ -153,13 +155,13 @@ class TestPredictions:
 
 
 class TestTablesOfNumbers:
-    @pytest.mark.parametrize("model", [*REGRESSORS, *CLASSIFIERS], ids=repr)
+    @pytest.mark.parametrize("model", [STACK, QUICK, *CLASSIFIERS[:2]], ids=repr)
     @pytest.mark.parametrize("of", [pd.DataFrame, np.asarray, sp.csr_array, pl.from_pandas])
     def test_go_in_as_they_are(self, of: Callable[[Any], Any], model: BaseEstimator) -> None:
         X, y = of(NUMBERS), target(model)
         found = clone(model).fit(X, y)
         expected = clone(model).set_params(encoder=None).fit(X, y)
-        assert found.encoder_ is None and expected.encoder_ is None
+        assert found.encoder_ is None
         assert_array_equal(found.predict(X), expected.predict(X))
 
     def test_may_be_objects(self) -> None:
@@ -190,10 +192,12 @@ class TestGivenEncoders:
         encoder, X = MaxAbsScaler(), of(10.0 * NUMBERS)
         for model in (STACK, TwoStageRegressor()):
             found = clone(model).set_params(encoder=encoder).fit(X, Y)
-            assert not hasattr(encoder, "scale_") and hasattr(found.encoder_, "scale_")
-            pipeline = make_pipeline(encoder, clone(model).set_params(encoder=None)).fit(X, Y)
+            assert hasattr(found.encoder_, "scale_")
+            assert not hasattr(encoder, "scale_")
+            pipeline = make_pipeline(clone(encoder), clone(model).set_params(encoder=None)).fit(
+                X, Y
+            )
             assert_allclose(found.predict(X), pipeline.predict(X))
-            encoder = clone(encoder)
 
     def test_may_return_frames_whose_columns_kernels_name(self) -> None:
         encoder = column_encoder(TABLE).set_output(transform="pandas")
@@ -203,7 +207,7 @@ class TestGivenEncoders:
         assert_allclose(model.predict(NEW), model.predict(pl.from_pandas(NEW)))
         scaled = StandardScaler().set_output(transform="pandas")
         stack = KernelStackingRegressor([OnColumns(Gaussian(1.0), ["b"])], encoder=scaled)
-        assert_array_equal(stack.fit(NUMBERS, Y).relevance_, [0.0, 1.0, 0.0])
+        assert_array_equal(stack.fit(NUMBERS, NUMBERS["b"]).relevance_, [0.0, 1.0, 0.0])
         assert stack.predict(NUMBERS).shape == (N,)
 
     def test_may_choose_columns(self) -> None:
@@ -234,8 +238,8 @@ class TestGivenEncoders:
         monkeypatch.setitem(sys.modules, "skrub", None)
         monkeypatch.delitem(sys.modules, "mercer.preprocessing._text_encoder", raising=False)
         for model in (STACK, TwoStageRegressor()):
-            told = r'TwoStage.*mercer\[tables\]", or pass a table of finite numbers'
-            with pytest.raises(ModuleNotFoundError, match=told.replace("TwoStage", "")):
+            told = r'encodes.*mercer\[tables\]", or pass a table of finite numbers'
+            with pytest.raises(ModuleNotFoundError, match=told):
                 clone(model).fit(TABLE, Y)
             assert clone(model).fit(NUMBERS, Y).predict(NUMBERS).shape == (N,)
 
@@ -249,14 +253,12 @@ class TestWeightsAndGroups:
         found = clone(model).fit(X, y, sample_weight=weights)
         kept = clone(model).fit(X[weights > 0.0], y[weights > 0.0])
         assert "color_black" not in found.encoder_.get_feature_names_out()
-        assert_allclose(found.predict_proba(NEW), kept.predict_proba(NEW)) if hasattr(
-            found, "predict_proba"
-        ) else assert_allclose(found.predict(NEW), kept.predict(NEW))
-        if hasattr(found, "loo_predictions_") and "nystroem" not in repr(model):
-            values = found.predict_proba if hasattr(found, "predict_proba") else found.predict
-            assert_allclose(found.loo_predictions_[::9], values(X[::9]))
+        name = "predict_proba" if hasattr(found, "predict_proba") else "predict"
+        assert_allclose(getattr(found, name)(NEW), getattr(kept, name)(NEW))
+        if hasattr(found, "loo_predictions_") and model.approximation == "auto":
+            assert_allclose(found.loo_predictions_[::9], getattr(found, name)(X[::9]))
 
-    @pytest.mark.parametrize("model", [STACK, TwoStageRegressor()], ids=repr)
+    @pytest.mark.parametrize("model", [STACK, QUICK], ids=repr)
     def test_weights_and_groups_are_those_of_a_pipeline(self, model: BaseEstimator) -> None:
         given = {"sample_weight": RANDOM.integers(0, 3, N), "groups": np.arange(N) // 3}
         kept = given["sample_weight"] > 0
@@ -266,7 +268,7 @@ class TestWeightsAndGroups:
         assert_allclose(found.predict(NEW), other.predict(NEW))
         assert_allclose(found.predict_interval(NEW), other.predict_interval(NEW))
 
-    @pytest.mark.parametrize("model", [STACK, TwoStageRegressor()], ids=repr)
+    @pytest.mark.parametrize("model", [STACK, QUICK], ids=repr)
     def test_copies_of_rows_are_left_out_together(self, model: BaseEstimator) -> None:
         X, y = pd.concat([TABLE, TABLE]), np.tile(Y, 2)
         found = clone(model).fit(X, y)
@@ -287,7 +289,7 @@ class TestWeightsAndGroups:
 
 
 class TestColumns:
-    @pytest.mark.parametrize("model", [STACK, TwoStageRegressor()], ids=repr)
+    @pytest.mark.parametrize("model", [STACK, QUICK], ids=repr)
     def test_must_be_those_of_the_fit_in_their_order(self, model: BaseEstimator) -> None:
         found = clone(model).fit(TABLE, Y)
         with pytest.raises(ValueError, match=r"yet now missing[\s\S]+- size"):
@@ -296,7 +298,10 @@ class TestColumns:
             found.predict(NEW.rename(columns={"size": "Size"}))
         with pytest.raises(ValueError, match="must be in the same order"):
             found.predict(NEW[[*TABLE][::-1]])
-        with pytest.raises(ValueError, match="has 3 features, but .* is expecting 4"):
+        with (
+            pytest.warns(UserWarning, match="valid feature names"),
+            pytest.raises(ValueError, match=r"has 3 features, but .* is expecting 4"),
+        ):
             found.predict(NEW.to_numpy(object)[:, :3])
 
     def test_of_the_next_fit_replace_them(self) -> None:
@@ -312,12 +317,10 @@ class TestClients:
     def test_searches_and_folds_take_frames(self) -> None:
         folds = GroupKFold(3)
         groups = np.arange(N) // 4
-        scores = cross_val_score(TwoStageRegressor(), TABLE, Y, cv=folds, groups=groups)
-        search = GridSearchCV(
-            TwoStageRegressor(), {"encoder": [None, "auto"]}, cv=3, error_score=-9
-        )
+        scores = cross_val_score(QUICK, TABLE, Y, cv=folds, groups=groups)
+        search = GridSearchCV(QUICK, {"encoder": [None, "auto"]}, cv=3, error_score=-9)
         assert scores.shape == (3,)
-        with pytest.warns(UserWarning, match="fits failed"):
+        with pytest.warns(FitFailedWarning, match="fits failed"):
             assert search.fit(TABLE, Y).best_params_ == {"encoder": "auto"}
         assert shapley_values(search, NEW).feature_names == [*TABLE]
 
@@ -331,32 +334,25 @@ class TestClients:
     @pytest.mark.parametrize("kind", [VotingRegressor, StackingRegressor])
     def test_ensembles_pass_weights(self, kind: Any) -> None:
         weights = np.where(np.arange(N) < 30, 1.0, 0.01)
-        model = kind([("one", TwoStageRegressor()), ("other", clone(STACK))])
+        model = kind([("one", QUICK), ("other", STACK)])
         found = model.fit(TABLE, Y, sample_weight=weights)
-        first = TwoStageRegressor().fit(TABLE, Y, sample_weight=weights)
+        first = clone(QUICK).fit(TABLE, Y, sample_weight=weights)
         assert_allclose(found.estimators_[0].predict(NEW), first.predict(NEW))
         assert found.predict(NEW).shape == (20,)
 
     def test_several_targets_pass_weights(self) -> None:
         weights = np.where(np.arange(N) < 30, 1.0, 0.01)
-        model = MultiOutputRegressor(TwoStageRegressor())
+        model = MultiOutputRegressor(QUICK)
         found = model.fit(TABLE, np.column_stack([Y, -Y]), sample_weight=weights).predict(NEW)
-        first = TwoStageRegressor().fit(TABLE, Y, sample_weight=weights)
+        first = clone(QUICK).fit(TABLE, Y, sample_weight=weights)
         assert_allclose(found[:, 0], first.predict(NEW))
-        both_at_once = TwoStageRegressor().fit(TABLE, np.column_stack([Y, -Y]))
+        both_at_once = clone(QUICK).fit(TABLE, np.column_stack([Y, -Y]))
         assert both_at_once.predict(NEW).shape == (20, 2)
 
     def test_a_pipeline_may_choose_the_columns_before(self) -> None:
         chosen = make_column_transformer(("passthrough", ["size", "color"]))
         model = make_pipeline(chosen.set_output(transform="pandas"), clone(STACK)).fit(TABLE, Y)
-        assert (
-            model[-1].feature_names_in_.tolist()
-            == [
-                "passthrough__size",
-                "passthrough__color",
-            ]
-            or model[-1].n_features_in_ == 2
-        )
+        assert model[-1].n_features_in_ == 2
         found = shapley_values(model, NEW)
         assert found.feature_names == [*TABLE]
         assert_array_equal(found.values[:, 2:], 0.0)
@@ -368,7 +364,7 @@ class TestExplanations:
         found, expected = (shapley_values(one, NEW, TABLE[:30]) for one in (fitted, pipeline))
         assert found.feature_names == [*TABLE]
         assert_array_equal(found.values, expected.values)
-        assert_allclose(found.values.sum(axis=1) + found.base_values, fitted.predict(NEW))
+        assert_allclose(found.values.sum(axis=1) + found.base_value, fitted.predict(NEW))
         curves = [partial_dependence(one, TABLE, "color") for one in (fitted, pipeline)]
         assert_array_equal(curves[0].averages, curves[1].averages)
         rows = [training_contributions(one, NEW, TABLE).values for one in (fitted, pipeline)]
@@ -388,9 +384,10 @@ class TestExplanations:
         assert_allclose(values[:, 0], fitted.predict(NEW))
 
     def test_a_report_names_the_given_columns(self) -> None:
-        model = TwoStageRegressor().fit(TABLE, Y)
-        found = report(model, TABLE, Y)
-        assert {"size", "color", "when", "fresh"} >= set(found.importances)
+        model, pipeline = both(QUICK)
+        found, expected = (report(one, TABLE, Y) for one in (model, pipeline))
+        assert found.coverage == expected.coverage
+        assert found.held_out[0].scores == expected.held_out[0].scores
 
 
 class TestFiles:
@@ -430,7 +427,7 @@ class TestFiles:
 
 
 class TestUpdates:
-    @pytest.mark.parametrize("model", [STACK, TwoStageRegressor()], ids=repr)
+    @pytest.mark.parametrize("model", [STACK, QUICK], ids=repr)
     def test_add_rows_of_the_given_table(self, model: BaseEstimator) -> None:
         found, pipeline = both(clone(model).set_params(**FEW))
         encoded = pipeline[:-1].transform(TABLE)

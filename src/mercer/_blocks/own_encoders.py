@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import _safe_indexing, check_consistent_length, get_tags
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _num_samples, validate_data
 
 from mercer._blocks.blocks import BlockSource
 from mercer._data.types import Features, PerSample, Table
@@ -183,7 +183,7 @@ def _fit_transformed(
     positive = np.asarray(1.0 if sample_weight is None else sample_weight) != 0.0
     kept = np.flatnonzero(positive)
     # Weights of another shape, or too few of them, are rejected when the rows are validated.
-    if positive.all() or positive.shape != np.shape(y)[:1] or kept.size < 2:
+    if positive.all() or positive.shape != (_num_samples(y),) or kept.size < 2:
         return encoder.fit_transform(X, y)
     numbers = encoder.fit_transform(_safe_indexing(X, kept), _safe_indexing(y, kept))
     return _safe_indexing(numbers, np.maximum(np.cumsum(positive) - 1, 0))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._blocks.own_encoders import on_numbers
+from mercer._blocks.own_encoders import encoded, on_numbers
 from mercer._data.notebook import FrameResult, data_frames
 from mercer._data.types import Array, Features
 from mercer._gram.expansion import KernelExpansion
@@ -285,4 +285,4 @@ class KernelTermsMixin:
         ndarray of shape (n_samples, n_samples)
         """
         check_is_fitted(self, "kernel_")
-        return np.asarray(self.kernel_(X))  # type: ignore[attr-defined]
+        return np.asarray(self.kernel_(encoded(self, X)))  # type: ignore[attr-defined]

@@ -235,8 +235,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         Raises
         ------
         ValueError
-            If there is only one class or group, if X contains NaN or infinities, or if `candidates`
-            is empty or no candidate can be evaluated.
+            If there is only one class or group, if X contains NaN or infinities and is not encoded,
+            or if `candidates` is empty or no candidate can be evaluated.
         """
         self._check_settings()
         labels = None if y is None else label_indicators(y)

@@ -239,9 +239,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         Raises
         ------
         ValueError
-            If there are fewer than two samples or there is only one group. If X or y contains NaN
-            or infinities, or a weight is negative. If `candidates` is empty or no candidate can be
-            evaluated.
+            If there are fewer than two samples or there is only one group. If X contains NaN or
+            infinities and is not encoded, or y does. If a weight is negative. If `candidates` is
+            empty or no candidate can be evaluated.
         """
         self._check_settings()
         data = self._training_rows(X, y, sample_weight, groups, multi_output=True, y_numeric=True)
