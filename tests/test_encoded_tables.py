@@ -366,7 +366,7 @@ class TestExplanations:
         assert_array_equal(found.values, expected.values)
         assert_allclose(found.values.sum(axis=1) + found.base_value, fitted.predict(NEW))
         curves = [partial_dependence(one, TABLE, "color") for one in (fitted, pipeline)]
-        assert_array_equal(curves[0].averages, curves[1].averages)
+        assert_array_equal(curves[0].average, curves[1].average)
         rows = [training_contributions(one, NEW, TABLE).values for one in (fitted, pipeline)]
         assert_array_equal(*rows)
 
