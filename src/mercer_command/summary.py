@@ -18,6 +18,9 @@ from mercer_command.score_sections import warning_texts
 _AS_GOOD = 0.97
 """A simple predictor is as good if the model's squared error is at least this part of its own."""
 
+_TESTED = ("rmse", "r2", "log_rmse", "poisson_deviance")
+"""Scores that are functions of the mean errors by which predictors are compared."""
+
 _LIKE_CONSTANT = 0.8
 """If the model is no better than a constant, a simple predictor is recommended if its squared error
 is smaller than this part of the constant's."""
@@ -119,7 +122,7 @@ def _first(report: ModelReport) -> tuple[str, str]:
 
 def _simple(report: ModelReport) -> list[str]:
     """Return a sentence on the first scores of simple predictors and of the constant."""
-    name, (own, *others) = report.metric, report.held_out
+    name, others = report.metric, report.held_out[1:]
     if not others:
         return []
     *simple, constant = others
@@ -127,26 +130,36 @@ def _simple(report: ModelReport) -> list[str]:
     if known:
         sign = 1.0 if name in HIGH_IS_GOOD else -1.0
         best = max(known, key=lambda one: sign * one.scores[name].value)
-        said = f"{best.told(name)[0]}{_beside(best, own, name)}"
+        said = f"{best.told(name)[0]}{_beside(best, report)}"
         told = f"The best of {len(known)} simple predictors, {best.name}, has {said}"
     if name in constant.scores:
         told += f", and always predicting the {constant.name} {constant.told(name)[0]}"
     return [f"{told}."] if told else []
 
 
-def _beside(best: Any, own: Any, name: str) -> str:
+def _beside(best: Any, report: ModelReport) -> str:
     """Return a remark if a simple predictor is as good as the model, or better."""
+    own, name = report.held_out[0], report.metric
     sign = 1.0 if name in HIGH_IS_GOOD else -1.0
     if best.told(name)[0] == own.told(name)[0]:
         return ", as the model"
     if sign * best.scores[name].value < sign * own.scores[name].value:
         return ""
-    word = "higher" if name in HIGH_IS_GOOD else "lower"
-    if is_clearly_better(best):  # By squared errors.
-        if name in ("rmse", "r2"):
+    word = _better(name)
+    if is_clearly_better(best, report):
+        if name in _TESTED:
             return f", clearly {word} than the model's"
-        return f", {word} than the model's, and a clearly smaller squared error"
+        return f", {word} than the model's, and a clearly smaller {_squared_error(report)}"
     return f", {word} than the model's; the difference could be chance"
+
+
+def _better(name: str) -> str:
+    return "higher" if name in HIGH_IS_GOOD else "lower"
+
+
+def _squared_error(report: ModelReport) -> str:
+    of = " of the probabilities" if report.predictions.probabilities is not None else ""
+    return f"squared error{of}"
 
 
 def _outlier(trial: Trial, report: ModelReport) -> list[str]:
@@ -185,14 +198,23 @@ def _doubts(report: ModelReport, *, is_told: bool) -> list[str]:
     return [f"{what} could be wrong with these figures ({', '.join(names)}): see the warnings."]
 
 
-def is_clearly_better(one: Any) -> bool:
-    """Return whether a simple predictor has a significantly smaller squared error than the model.
+def is_clearly_better(one: Any, report: ModelReport) -> bool:
+    """Return whether a simple predictor is better than the model beyond what chance explains.
+
+    Its first score has to be better, and its errors, which are squared unless the first score is of
+    another kind, have to be significantly smaller.
 
     Parameters
     ----------
     one : PredictorScores
+    report : ModelReport
     """
-    return one.ratio is not None and one.ratio.low > 1.0 and one.ratio.value > 1.0 / _AS_GOOD
+    own, name = report.held_out[0].scores, report.metric
+    if one.ratio is None or name not in one.scores or name not in own:
+        return False
+    gain = one.scores[name].value - own[name].value
+    is_better = gain > 0.0 if name in HIGH_IS_GOOD else gain < 0.0
+    return bool(is_better and one.ratio.low > 1.0 and one.ratio.value > 1.0 / _AS_GOOD)
 
 
 def verdict_on(trial: Trial, report: ModelReport) -> str:
@@ -276,10 +298,15 @@ def _rows(trial: Trial) -> str:
 def _better_predictor(report: ModelReport) -> str:
     """Return advice to take a simple predictor, if it is better or a linear one as good."""
     simple = [one for one in report.held_out[1:-1] if one.ratio is not None]
-    better = [one for one in simple if is_clearly_better(one) and not _is_constant(one, report)]
+    better = [
+        one for one in simple if is_clearly_better(one, report) and not _is_constant(one, report)
+    ]
     best = max(better, key=lambda one: one.ratio.value if one.ratio else 0.0, default=None)
     if best is not None:
-        return f"take {_called(best)}, which is clearly better"
+        if report.metric in _TESTED:
+            return f"take {_called(best)}, which is clearly better"
+        told = f"{SCORES[report.metric].header} is {_better(report.metric)}"
+        return f"take {_called(best)}: its {told}, and its {_squared_error(report)} clearly smaller"
     if report.beats_constant is False:
         return ""
     for one in simple:

@@ -239,7 +239,8 @@ SCREENS = {
     "a rare class": Screen(
         cases.rare_class,
         ("Its area under the ROC curve, which is 1 for a perfect ranking",),
-        "take logistic regression, which is clearly better.",
+        "take logistic regression: its ROC AUC is higher, and its squared error of the "
+        "probabilities clearly smaller.",
         (CONSTANT,),
         "squared error of the probabilities is",
     ),

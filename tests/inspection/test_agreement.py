@@ -4,10 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.metrics import log_loss
-from sklearn.model_selection import TimeSeriesSplit
 
-from mercer import KernelStackingRegressor, TwoStageClassifier
+from mercer import KernelStackingRegressor
 from mercer.inspection import report
 from mercer.inspection._checks import CoverageGap, LeftOutGap
 from mercer.inspection._coverage import coverage_of
@@ -35,11 +33,11 @@ def test_coverage_far_from_its_target_is_told() -> None:
     assert sum(bool(one.warnings) for one in alike) <= 5
 
 
-def own_scores(n_rows: int, size: float, seed: int, note: str = "") -> PredictorScores:
+def own_scores(n_rows: int, size: float, seed: int) -> PredictorScores:
     rng = np.random.default_rng(seed)
     y = rng.normal(size=n_rows)
     predicted = Predictions(y + size * rng.normal(size=n_rows))
-    return PredictorScores("model", scores(Truth("regression", y, np.empty(0)), predicted), note)
+    return PredictorScores("model", scores(Truth("regression", y, np.empty(0)), predicted))
 
 
 def test_scores_far_apart_are_told() -> None:
@@ -49,7 +47,6 @@ def test_scores_far_apart_are_told() -> None:
     [text] = LeftOutGap.of(old, new).warnings
     assert "too similar to the rows of the fit" in text
     assert not LeftOutGap.of(new, None).warnings
-    assert not LeftOutGap.of(new, own_scores(600, 1.0, 1, "chosen on these rows")).warnings
     assert not LeftOutGap.of(own_scores(99_999, 1.1, 0), own_scores(99_999, 1.0, 1)).warnings
     alike = [
         LeftOutGap.of(own_scores(50, 1.0, k), own_scores(150, 1.0, 999 + k)) for k in range(100)
@@ -94,19 +91,3 @@ def test_the_report_tells_of_rows_unlike_those_of_the_fit(moved: bool) -> None:
     told = " ".join(found.warnings)
     assert ("the model is too sure" in told) == moved
     assert ("held-out rows differ from the rows of the fit" in told) == moved
-
-
-@pytest.mark.parametrize("model", [TwoStageClassifier(), TwoStageClassifier(cv=TimeSeriesSplit(3))])
-def test_classifiers_of_two_stages_have_left_out_scores(model: Any) -> None:
-    X = np.random.default_rng(0).normal(size=(160, 3))
-    y = np.where(np.sin(2.0 * X[:, 0]) + X[:, 1] > 0, "yes", "no")
-    train, test = (X[:120], y[:120]), (X[120:], y[120:])
-    found = report(model.fit(*train), *test, train=train)
-    held_out = model.held_out_classifier()
-    rows = held_out.samples_[:, 0]
-    assert found.left_out is not None
-    expected = log_loss(y[rows], held_out.predict_proba(held_out.samples_))
-    assert found.left_out.scores["log_loss"].value == pytest.approx(expected)
-    assert "which makes their scores too good" in found.left_out.note
-    # Other rows than those of the fit have no left-out scores.
-    assert report(model, *test, train=(X[119::-1], y[119::-1])).left_out is None

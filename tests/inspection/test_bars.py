@@ -56,11 +56,6 @@ def test_negative_weights_are_bars_to_the_left(data: tuple[Any, Any]) -> None:
     ("make", "message"),
     [
         (lambda: KernelWeightsDisplay(["a", "b"], [1.0]), "one entry for each of the 2 labels"),
-        (lambda: KernelWeightsDisplay.from_weights([1.0], traces=[-1.0]), "must not be negative"),
-        (
-            lambda: KernelWeightsDisplay.from_weights([1.0], traces=[1.0, 2.0]),
-            "traces must be finite, with one entry for each of the 1",
-        ),
         (lambda: FeatureRelevanceDisplay(["a"], [1.0, 2.0]), "one entry for each of the 1 feature"),
         (lambda: FeatureRelevanceDisplay(["a", "b"], [1.0, np.inf]), "relevance must be finite"),
         (lambda: AlignmentPathDisplay([]), "at least one"),
@@ -72,21 +67,11 @@ def test_numbers_that_cannot_be_shown_are_refused(make: Callable[[], Any], messa
         make()
 
 
-def test_shares_follow_from_weights_and_traces() -> None:
-    display = KernelWeightsDisplay.from_weights([2.0, -1.0, 0.0], traces=[1.0, 6.0, 5.0])
-    np.testing.assert_allclose(bar_lengths(display), [0.25, -0.75, 0.0])
-    assert tick_labels(display) == ["kernel 0", "kernel 1", "kernel 2"]
-
-
-def test_the_axis_of_alignments() -> None:
-    """It starts at zero, holds all paths on it, and says where it is magnified."""
-    display = AlignmentPathDisplay.from_alignments([0.1, 0.2])
-    low, high = AlignmentPathDisplay.from_alignments([0.8, 0.9], ax=display.ax_).ax_.get_ylim()
+def test_the_axis_of_alignments_holds_all_paths() -> None:
+    display = AlignmentPathDisplay([0.1, 0.2]).plot()
+    low, high = AlignmentPathDisplay([0.8, 0.9]).plot(ax=display.ax_).ax_.get_ylim()
     assert low == 0.0
     assert high > 0.9
-    magnified = AlignmentPathDisplay.from_alignments([0.80, 0.82], magnified=True)
-    assert magnified.ax_.get_ylim()[0] > 0.7
-    assert "magnified: the axis does not start at 0" in magnified.ax_.get_ylabel()
 
 
 def test_the_largest_of_many() -> None:
@@ -137,13 +122,6 @@ def test_features_of_no_known_relevance_have_no_bar(data: tuple[Any, Any]) -> No
     assert np.isnan(display.relevance[3])
     assert tick_labels(display) == ["x0", "x1", "x2"]
     assert display.ax_.get_title() == "Relevance of the features, 3 of 4"
-
-
-def test_known_relevances() -> None:
-    named = FeatureRelevanceDisplay.from_relevance([0.1, 0.8], feature_names=["a", "b"])
-    assert tick_labels(named) == ["b", "a"]
-    assert bar_lengths(named) == [0.8, 0.1]
-    assert named.ax_.get_xlabel() == "Relevance: weighted 1 / width$^2$"
 
 
 def test_names_of_columns(data: tuple[Any, Any]) -> None:

@@ -7,9 +7,9 @@ import pytest
 from explanation_cases import naive_values, responses, ridge_on
 
 from mercer.inspection import shapley_values
-from mercer.inspection._explanations import projected_values, subset_values
+from mercer.inspection._explanations import projected_values
 from mercer.inspection._explanations.parts import CenterPart
-from mercer.inspection._explanations.product_values import product_values
+from mercer.inspection._explanations.product_values import product_values, subset_values
 from mercer.kernels import Gaussian, Laplacian, Linear, OnColumns, OnProjection
 from mercer.kernels._column_products import column_products
 
@@ -25,7 +25,7 @@ def test_subsets_give_the_values_of_integrals(width: float) -> None:
     factors = [[f for f in found.factors if f.columns == (z,)] for z in range(6)]
     part = CenterPart("given", np.arange(6), factors, centers, RNG.normal(size=(40, 2)))
     exact = product_values(part, X, Z)
-    values = subset_values.subset_values(part, X, Z)
+    values = subset_values(part, X, Z)
     np.testing.assert_allclose(values, exact, atol=1e-12 * np.abs(exact).max())
 
 

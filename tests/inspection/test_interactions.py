@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from explanation_cases import naive_interactions, naive_values, responses, ridge_on
+from explanation_cases import naive_interactions, responses, ridge_on
 from sklearn.datasets import make_friedman1
 from sklearn.exceptions import NotFittedError
 
 from mercer import KernelStackingClassifier, TwoStageRegressor
-from mercer.inspection import shapley_interactions, shapley_values, sobol_indices
+from mercer.inspection import shapley_interactions, sobol_indices
 from mercer.kernels import Gaussian, Laplacian, Linear, OnColumns, Polynomial
 
 pytestmark = pytest.mark.usefixtures("few_folds_throughout")
@@ -40,17 +40,6 @@ def test_groups_are_players() -> None:
     assert found.feature_names == ["pair", "three", "x3"]
     expected = naive_interactions(model.predict, X[0], X[5:9], [[4, 1], [0, 2, 5], [3]])
     np.testing.assert_allclose(found.values[0], expected, atol=1e-10)
-
-
-def test_functions_that_are_sums_over_columns_have_no_interactions() -> None:
-    X, Y = responses()
-    kernel = OnColumns(Gaussian(1.0), [0]) + OnColumns(Laplacian(1.0), [1]) + Linear()
-    model = ridge_on(kernel, X, Y[:, 0])
-    assert not shapley_interactions(model, X[:4], X[4:9]).values.any()
-    shares = sobol_indices(model, X[4:])
-    assert not shares.second_order.any()
-    np.testing.assert_allclose(shares.first_order, shares.total_order, rtol=1e-9)
-    np.testing.assert_allclose(shares.first_order.sum(), 1.0, rtol=1e-9)
 
 
 def test_classes_have_interactions_of_their_scores() -> None:
@@ -130,44 +119,16 @@ def test_functions_do_not_vary_over_equal_rows() -> None:
     assert not found.total_order.any()
 
 
-def combinations_of(background: np.ndarray, players: list[list[int]]) -> np.ndarray:
-    """All rows whose players have values of any background row each."""
-    found = []
-    for chosen in product(range(len(background)), repeat=len(players)):
-        row = np.empty(background.shape[1])
-        for columns, z in zip(players, chosen, strict=True):
-            row[columns] = background[z, columns]
-        found.append(row)
-    return np.array(found)
-
-
-def test_columns_of_a_group_keep_together() -> None:
-    X, Y = responses(25, 5)
-    model = ridge_on(Gaussian(2.0), X, Y)
-    players = [[3, 1], [0], [2], [4]]
-    found = shapley_values(model, X[:2], X[5:9], [[3, 1]], independent=True)
-    every = combinations_of(X[5:9], players)
-    for row, values in zip(X[:2], found.values, strict=True):
-        expected = naive_values(model.predict, row, every, players)
-        np.testing.assert_allclose(values, expected, atol=1e-10)
-
-
 @pytest.mark.parametrize("name", ["polynomial", "sum"])
 def test_independent_columns_have_all_combinations_as_background(name: str) -> None:
     X, Y = responses()
     model = ridge_on(PRODUCTS[name], X, Y)
     rows, background, players = X[:2] + 0.1, X[10:17], [[0], [1], [2]]
-    found = shapley_values(model, rows, background, independent=True)
-    pairs = shapley_interactions(model, rows, background, independent=True)
-    every = combinations_of(background, players)
-    size = 1e-10 * np.abs(Y).max()
-    for row, values, together in zip(rows, found.values, pairs.values, strict=True):
-        expected = naive_values(model.predict, row, every, players)
-        np.testing.assert_allclose(values, expected, atol=size)
+    found = shapley_interactions(model, rows, background, independent=True)
+    every = np.array(list(product(*background.T)))
+    for row, values in zip(rows, found.values, strict=True):
         expected = naive_interactions(model.predict, row, every, players)
-        np.testing.assert_allclose(together, expected, atol=size)
-    np.testing.assert_allclose(found.base_value, model.predict(every).mean(axis=0))
-    np.testing.assert_allclose(found.predictions, model.predict(rows), atol=1e-10)
+        np.testing.assert_allclose(values, expected, atol=1e-10 * np.abs(Y).max())
 
 
 def test_kernels_that_are_no_products_are_refused() -> None:
@@ -176,8 +137,6 @@ def test_kernels_that_are_no_products_are_refused() -> None:
     for explain in (lambda: shapley_interactions(model, X[:1]), lambda: sobol_indices(model)):
         with pytest.raises(TypeError, match="products over columns, and Laplacian"):
             explain()
-    with pytest.raises(TypeError, match="contributions of independent columns need"):
-        shapley_values(model, X[:1], independent=True)
 
 
 def test_bad_input_is_refused() -> None:

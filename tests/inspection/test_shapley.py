@@ -86,32 +86,6 @@ def test_few_nodes_integrate_products_of_many_players(case: str) -> None:
     assert n_nodes < 20 if case == "alike" else 20 < n_nodes <= 30
 
 
-def test_few_nodes_integrate_interactions_of_many_players() -> None:
-    D, B = (factors[:, :2] for factors in factors_of("alike", 40))
-    nodes, weights = np.polynomial.legendre.leggauss(20)
-    rows = zip(range(39), product_values._second_differences(D, B), strict=True)
-    for j, found in rows:
-        for k in range(j + 1, 40):
-            expected = np.zeros_like(D[0])
-            for t, weight in zip(0.5 * nodes + 0.5, 0.5 * weights, strict=True):
-                others = np.delete(B + t * D, [j, k], axis=0).prod(axis=0)
-                expected += weight * D[j] * D[k] * others
-            np.testing.assert_allclose(found[k - j - 1], expected, rtol=0.0, atol=1e-15)
-    assert len(product_values._nodes(D, B, 38)[0]) < 20
-
-
-def test_the_number_of_nodes_is_that_of_the_degree_where_factors_have_no_scale() -> None:
-    D, B = factors_of("alike", 60)
-    for factor in (0.0, 1e-200, 1e200):
-        nodes, weights = product_values._nodes(factor * D, factor * B, 59)
-        assert len(nodes) == len(weights) == 30
-
-
-def test_factors_that_change_their_sign_take_no_more_nodes_than_their_degree() -> None:
-    ones = np.ones((60, 1, 1))
-    assert len(product_values._nodes(2.0 * ones, -ones, 59)[0]) == 30
-
-
 @pytest.mark.parametrize("kernel", [Gaussian(2.0), Laplacian(3.0)], ids=repr)
 def test_groups_of_columns_are_players(kernel: Any) -> None:
     X, Y = responses(25, 8)
@@ -193,15 +167,6 @@ def test_values_add_up_and_are_symmetric(seed: int, d: int, width: float) -> Non
     np.testing.assert_allclose(found.predictions, model.predict(X[:4]), atol=1e-9 * size)
     np.testing.assert_allclose(found.values[:, 0], found.values[:, d], atol=1e-9 * size)
     assert not found.values[:, d + 1].any()
-
-
-def test_a_thousand_rows_add_up() -> None:
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 8)), rng.normal(size=60)
-    model = ridge_on(Gaussian(3.0), X, y)
-    rows = rng.normal(size=(1000, 8))
-    found = shapley_values(model, rows, 10)
-    np.testing.assert_allclose(found.predictions, model.predict(rows), atol=1e-9)
 
 
 def test_factors_that_underflow_divide_nothing() -> None:

@@ -68,7 +68,7 @@ def test_they_sum_to_responses(estimator: Any) -> None:
 )
 def test_they_sum_to_scores_of_classes(estimator: Any, labels: Any) -> None:
     model = estimator.fit(X, labels)
-    found = training_contributions(model, X[:5])
+    found = training_contributions(model, X[:5], X)
     scores = found.values.sum(axis=1) + found.rest
     logs = np.log(model.predict_proba(X[:5]))
     if len(model.classes_) == 2:
@@ -113,12 +113,10 @@ class TestFrames:
 
     def test_centers_are_called_so(self) -> None:
         model = TwoStageRegressor(approximation="nystroem", n_components=20).fit(X, Y[:, 0])
-        alone = training_contributions(model, X[:2])
-        assert alone.values.shape == (2, 20)
-        assert list(alone.to_frame(0, 20))[:2] == ["center", "contribution"]
         found = training_contributions(model, X[:2], X)
-        assert_allclose(np.sort(found.values), np.sort(alone.values))
+        assert found.values.shape == (2, 20)
         rows = found.to_frame(0, 20)
+        assert list(rows)[:2] == ["center", "contribution"]
         assert_allclose(rows[["x0", "x1", "x2", "x3"]], X[rows["center"]])
 
 
@@ -134,25 +132,19 @@ class TestBadInput:
     )
     def test_predictions_that_are_no_sums_over_rows(self, model: Any) -> None:
         with pytest.raises(TypeError, match="No part of the prediction is a sum over training"):
-            training_contributions(model.fit(X, LABELS), X)
+            training_contributions(model.fit(X, LABELS), X, X)
 
     def test_models(self) -> None:
         with pytest.raises(NotFittedError):
-            training_contributions(TwoStageRegressor(), X)
-        members = [Gaussian(1.0), Linear()]
-        stack = KernelStackingRegressor(members, approximation="nystroem", n_components=20)
-        stack.fit(X, Y[:, 0])
-        assert len(stack.weights_) == 2
-        with pytest.raises(ValueError, match="have different centers: pass training"):
-            training_contributions(stack, X)
+            training_contributions(TwoStageRegressor(), X, X)
 
     @pytest.mark.parametrize(
         ("tables", "message"),
         [
             ((X, X[:30]), "training lacks rows that the model was fitted to"),
-            ((X[:, :2],), "features"),
+            ((X[:, :2], X), "features"),
             ((X, X[:, :2]), "features"),
-            ((np.full((1, 4), np.nan),), "NaN"),
+            ((np.full((1, 4), np.nan), X), "NaN"),
         ],
     )
     def test_tables(self, tables: Any, message: str) -> None:

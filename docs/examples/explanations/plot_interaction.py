@@ -32,7 +32,7 @@ model = TwoStageRegressor().fit(X, y)
 rows = random.uniform(-0.9, 0.9, size=(200, 4))
 product = rows[:, 1] * rows[:, 2]
 truth = np.column_stack([3.0 * rows[:, 0], 2.0 * product, 2.0 * product, np.zeros(200)])
-found = shapley_values(model, rows, X, independent=True)
+found = shapley_values(model, rows, X)
 pairs = shapley_interactions(model, rows, X, independent=True)
 print("root mean squared error of contributions", (found.values - truth).std(axis=0).round(2))
 print("strongest pairs", pairs.strongest(2))

@@ -17,23 +17,29 @@ needs matplotlib: ``pip install "mercer[plot]"``.
 
 from mercer._gram.expansion import KernelExpansion
 from mercer._search.records import KernelTerms
-from mercer.inspection._bars import FeatureRelevanceDisplay, KernelWeightsDisplay
-from mercer.inspection._contributions import Contribution
+from mercer.inspection._contributions import Contribution, ShapleyValues
 from mercer.inspection._coverage import CoverageDisplay
-from mercer.inspection._default_metric import default_metric
-from mercer.inspection._display import AlignmentPathDisplay, kernel_terms
-from mercer.inspection._gram_matrix import GramMatrixDisplay
+from mercer.inspection._display import (
+    AlignmentPathDisplay,
+    FeatureRelevanceDisplay,
+    GramMatrixDisplay,
+    KernelWeightsDisplay,
+    kernel_terms,
+)
+from mercer.inspection._held_out import default_metric
 from mercer.inspection._interactions import (
     ShapleyInteractions,
     SobolIndices,
     shapley_interactions,
     sobol_indices,
 )
-from mercer.inspection._partial_dependence import PartialDependence, partial_dependence
-from mercer.inspection._partial_dependence_display import partial_dependence_display
+from mercer.inspection._partial_dependence import (
+    PartialDependence,
+    partial_dependence,
+    partial_dependence_display,
+)
 from mercer.inspection._report import ModelReport, report
 from mercer.inspection._shapley import shapley_values
-from mercer.inspection._shapley_result import ShapleyValues
 from mercer.inspection._training_rows import TrainingContributions, training_contributions
 
 __all__ = [

@@ -1,7 +1,6 @@
 """Simple predictors of scikit-learn as baselines of a model, and comparisons of losses."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -17,19 +16,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from mercer._data.types import Array, Features
-from mercer._estimators.generalized.kernel_ordinal_classifier import KernelOrdinalClassifier
-from mercer._estimators.generalized.kernel_poisson_regressor import KernelPoissonRegressor
-from mercer.inspection._default_metric import default_metric, has_heavy_tail
 from mercer.inspection._display import best_of
 from mercer.inspection._held_out import (
     Predictions,
     PredictorScores,
-    Task,
     Truth,
     predict,
     scores,
 )
-from mercer.inspection._intervals import Estimate, estimate
+from mercer.inspection._intervals import Estimate, relative_loss
 from mercer.preprocessing import kind_of, table_encoder
 from mercer.preprocessing._column_converter import ColumnConverter
 from mercer.preprocessing._column_kinds import named_columns
@@ -76,7 +71,7 @@ def baselines(
     *,
     seed: int = 0,
     max_rows: int = 5000,
-) -> tuple[list[PredictorScores], Predictions]:
+) -> list[PredictorScores]:
     """Fit simple predictors with the default settings of scikit-learn, and evaluate them.
 
     Parameters
@@ -97,41 +92,55 @@ def baselines(
 
     Returns
     -------
-    found : list of PredictorScores
+    list of PredictorScores
         Scores of histogram boosting, the RBF predictor, the linear predictor and the constant.
-    constant : Predictions
-        Predictions of the constant.
     """
     sparse, y = issparse(X), train[1]
     Z, X = (table if sparse else np.asarray(table, dtype=float) for table in (train[0], X))
-    found, predictions = [], Predictions(np.empty(0))
+    found = []
     for name, estimator in _predictors(truth).items():
         if sparse and name == "histogram boosting":
             continue  # Histogram boosting takes dense tables only.
         rows, note = np.arange(len(y)), ""
         if name.startswith("RBF") and len(y) > max_rows:
-            rows, note = _drawn(y, max_rows, truth.task, seed), f"learned from {max_rows:,} rows"
+            # Of each class, at least one row is drawn.
+            rows = np.random.default_rng(seed).permutation(len(y))
+            if truth.task == "classification":
+                first = np.unique(y[rows], return_index=True)[1]
+                rows = np.r_[rows[first], np.delete(rows, first)]
+            rows, note = rows[:max_rows], f"learned from {max_rows:,} rows"
         chosen = estimator
         if name == "RBF SVM" and np.unique(y[rows], return_counts=True)[1].min() < estimator.cv:
             chosen = SVC()  # The smallest class has too few rows for the folds.
         predictions = predict(chosen.fit(Z[rows], y[rows]), X, truth.classes)
-        ratio = _compared(truth, own, predictions)
+        ratio = compared(truth, own, predictions)
         found.append(PredictorScores(name, scores(truth, predictions), note, ratio))
-    return found, predictions
+    return found
 
 
-def _compared(truth: Truth, own: Predictions, other: Predictions) -> Estimate | None:
-    """Return the ratio of two mean errors, which an outlying response does not decide.
+def compared(truth: Truth, own: Predictions, other: Predictions) -> Estimate | None:
+    """Return the ratio of the mean errors of a model and of another predictor.
 
-    If one of two classifiers predicts labels only, the labels of both are compared.
+    Parameters
+    ----------
+    truth : Truth
+    own, other : Predictions
+        If one of two classifiers predicts labels only, the labels of both are compared. A unit of
+        responses that has more than half of the errors is left out.
     """
     both = (own, other)
     if any(one.probabilities is None for one in both):
         both = (replace(own, probabilities=None), replace(other, probabilities=None))
     errors, others = map(truth.compared_errors, both)
-    if truth.task == "regression":
-        return relative_loss(*without_outlier(errors, others, truth.units))
-    return relative_loss(errors, others, truth.units, truth.codes)
+    if truth.task == "classification":
+        return relative_loss(errors, others, truth.units, truth.codes)
+    units = truth.units
+    sums = np.bincount(units, errors + others)
+    rest = np.ones(len(units), dtype=bool)
+    if len(sums) > 2 and sums.max() > 0.5 * sums.sum():
+        rest = units != sums.argmax()
+    numbers = np.unique(units[rest], return_inverse=True)[1]
+    return relative_loss(errors[rest], others[rest], numbers)
 
 
 def _predictors(truth: Truth) -> dict[str, BaseEstimator]:
@@ -156,162 +165,25 @@ def _predictors(truth: Truth) -> dict[str, BaseEstimator]:
     }
 
 
-def _drawn(y: Array, most: int, task: Task, seed: int) -> Array:
-    """Draw rows that include at least one of each class."""
-    order = np.random.default_rng(seed).permutation(len(y))
-    if task == "classification":
-        first = np.unique(y[order], return_index=True)[1]
-        order = np.r_[order[first], np.delete(order, first)]
-    return order[:most]
-
-
-def relative_loss(
-    losses: Array, others: Array, units: Array, classes: Array | None = None
-) -> Estimate | None:
-    """Return the ratio of the mean of losses to the mean of other losses on the same rows.
-
-    Parameters
-    ----------
-    losses, others : ndarray of shape (n_rows,)
-    units : ndarray of int of shape (n_rows,)
-    classes : ndarray of int of shape (n_rows,), default=None
-        See `mercer.inspection._intervals.estimate`. With classes, the interval of the ratio
-        excludes one exactly if the interval of the difference excludes zero. The reason is that a
-        single row of a rare class may have most of both losses, whatever its loss is.
-
-    Returns
-    -------
-    Estimate or None
-        Ratio with Student's interval for its logarithm by the delta method; None if a mean is not
-        positive. A few rows with large losses of both kinds, such as the rows of some groups,
-        affect the ratio less than the difference.
-    """
-    mean, other = float(losses.mean()), float(others.mean())
-    if min(mean, other) <= 0.0:
-        return None
-    value = float(np.log(mean / other))
-    log = estimate(value, losses / mean - others / other, units)
-    if classes is not None:
-        difference = mean - other
-        found = estimate(difference, losses - others - difference, units, classes)
-        unit = value / difference if difference else 1.0 / mean
-        log = Estimate(value, unit * found.low, unit * found.high)
-    with np.errstate(over="ignore"):
-        return Estimate(mean / other, float(np.exp(log.low)), float(np.exp(log.high)))
-
-
-def without_outlier(losses: Array, others: Array, units: Array) -> tuple[Array, Array, Array]:
-    """Leave out the unit that has more than half of all losses, if there is one.
-
-    Parameters
-    ----------
-    losses, others : ndarray of shape (n_rows,)
-        Losses of two predictors on the same rows. Which unit is left out depends on both alike.
-    units : ndarray of int of shape (n_rows,)
-    """
-    sums = np.bincount(units, losses + others)
-    if len(sums) < 3 or sums.max() <= 0.5 * sums.sum():
-        return losses, others, units
-    rest = units != sums.argmax()
-    return losses[rest], others[rest], np.unique(units[rest], return_inverse=True)[1]
-
-
-def is_better(losses: Array, others: Array, units: Array, classes: Array | None = None) -> bool:
-    """Return whether losses are significantly smaller than other losses on the same rows.
-
-    Parameters
-    ----------
-    losses, others : ndarray of shape (n_rows,)
-    units : ndarray of int of shape (n_rows,)
-    classes : ndarray of int of shape (n_rows,), default=None
-        See `mercer.inspection._intervals.estimate`.
-
-    Notes
-    -----
-    Losses are smaller if the interval of the ratio is below one or, if a mean is not positive, if
-    the interval of the mean of `others` minus `losses` is above zero.
-    """
-    ratio = relative_loss(losses, others, units, classes)
-    if ratio is not None:
-        return ratio.high < 1.0
-    difference = float((others - losses).mean())
-    return estimate(difference, others - losses - difference, units, classes).low > 0.0
-
-
-def against_constant(
-    truth: Truth, model: Predictions, constant: Predictions
-) -> tuple[bool, Estimate | None]:
-    """Compare a model with a constant prediction.
+def beats_constant(truth: Truth, own: PredictorScores, ratio: Estimate | None) -> bool:
+    """Return whether a model is significantly better than a constant prediction.
 
     Parameters
     ----------
     truth : Truth
-    model, constant : Predictions
-
-    Returns
-    -------
-    is_better : bool
-        Whether the model is significantly better.
+    own : PredictorScores
+        Scores of the model.
     ratio : Estimate or None
-        Ratio of the mean errors, on the scale of the first score; see `Truth`. None if the model
-        predicts only labels, or if a mean error is zero.
+        Ratio of the model's mean error to that of the constant; see `PredictorScores`.
 
     Notes
     -----
     A classifier that ranks rows better than chance also counts as better than a constant. This
     matters if one class is rare and all rows are classified as the other class. Labels without
     probabilities are compared by balanced accuracy, which is at chance level for every constant.
-    Responses are also compared without a row, or a group, that has more than half of the errors,
-    because a single outlier makes every interval wide.
     """
-    found, ratio = scores(truth, model), None
-    if truth.task == "regression" or model.probabilities is not None:
-        squares, others = (truth.compared_errors(one) for one in (model, constant))
-        classes = None if truth.task == "regression" else truth.codes
-        ratio = relative_loss(squares, others, truth.units, classes)
-        if is_better(squares, others, truth.units, classes):
-            return True, ratio
-        if truth.task == "regression" and is_better(*without_outlier(squares, others, truth.units)):
-            return True, ratio
-    elif found["balanced_accuracy"].low > 1.0 / len(np.unique(truth.y)):
-        return True, None
-    return "roc_auc" in found and found["roc_auc"].low > 0.5, ratio
-
-
-def with_scores(
-    truth: Truth, past: Truth | None, step: BaseEstimator, metric: str | None
-) -> tuple[Truth, Truth | None]:
-    """Mark targets of held-out and training rows for the additional scores that suit them.
-
-    Parameters
-    ----------
-    truth : Truth
-    past : Truth or None
-    step : fitted estimator
-        If it predicts grades or counts, the targets are marked as such.
-    metric : str or None
-        The requested score.
-
-    Notes
-    -----
-    Positive responses with a heavy tail are scored by their logarithms, of predictions down to the
-    smallest response of either kind of rows. Predictors are compared by the errors that the first
-    score is a mean of.
-    """
-    known, told = truth if past is None else past, dict[str, Any]()
-    if truth.task == "classification":
-        are_numbers = np.asarray(truth.classes).dtype.kind in "iuf"
-        graded = metric == "mae" or isinstance(step, KernelOrdinalClassifier)
-        told["is_graded"] = are_numbers and graded
-    else:
-        asked = metric == "poisson_deviance" and bool((known.y >= 0.0).all())
-        told["is_counted"] = asked or isinstance(step, KernelPoissonRegressor)
-        positive = bool((known.y > 0.0).all())
-        if positive and (metric == "log_rmse" or has_heavy_tail(known.y)):
-            held_out = truth.y[truth.y > 0.0]
-            told["log_floor"] = float(min(known.y.min(), held_out.min(initial=np.inf)))
-        kind = "count" if told["is_counted"] else ""
-        first = metric or default_metric(known.y, truth.task, kind)
-        scales = {"log_rmse": "logarithms", "poisson_deviance": "deviances"}
-        told["scale"] = scales.get(first, "squares")
-    return replace(truth, **told), None if past is None else replace(past, **told)
+    if "roc_auc" in own.scores and own.scores["roc_auc"].low > 0.5:
+        return True
+    if truth.task == "classification" and "log_loss" not in own.scores:
+        return own.scores["balanced_accuracy"].low > 1.0 / len(np.unique(truth.y))
+    return ratio is not None and ratio.high < 1.0

@@ -7,18 +7,23 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 from scipy import stats
-from sklearn.ensemble import ExtraTreesClassifier
+from scipy.sparse import issparse
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from mercer._data.copies import copies
-from mercer._data.types import Array
-from mercer._data.validation import ROUNDING
-from mercer.inspection._columns import Column, column_bins
+from mercer._data.types import Array, Features
+from mercer.inspection._columns import ColumnValues, column_bins
 from mercer.inspection._coverage import Coverage
 from mercer.inspection._held_out import PredictorScores, Task, style_of
 from mercer.inspection._intervals import CONFIDENCE, Estimate
 
 LEVEL = 0.01
 """Level of the tests of the checks: of tables without faults, at most this share is reported."""
+
+_MOST_ROWS = 2000
+"""Maximum number of rows that are drawn for tests of columns, of each kind of rows."""
 
 LEAST_CORRELATION = 0.1
 """Smaller correlations are not reported, even if they are significant because of many rows."""
@@ -95,18 +100,89 @@ class NoBetterThanConstant(Check):
         )
 
 
+class Leakage(Check):
+    """Columns almost determine the target."""
+
+    code = "leakage"
+    severity = "error"
+
+    @classmethod
+    def of(cls, columns: list[ColumnValues], y: Array, task: Task, seed: int = 0) -> Self:
+        """Find columns that predict the target almost perfectly.
+
+        Parameters
+        ----------
+        columns : list of ColumnValues
+            Columns of the training rows.
+        y : ndarray of shape (n_train,)
+        task : {"classification", "regression"}
+        seed : int, default=0
+
+        Notes
+        -----
+        A decision tree is fitted to each column alone, and predicts held-out rows in three folds. A
+        column is reported if its tree leaves at most 1% of the variance unexplained. For classes,
+        it is reported if its tree misclassifies at most a tenth as many rows as the most frequent
+        class does, and at most 2% of the rows. Classes with fewer than three rows are ignored. For
+        text, the features of the tree are the words that occur.
+        """
+        rows = np.random.default_rng(seed).permutation(len(y))[:_MOST_ROWS]
+        drawn, told = [column.take(rows) for column in columns], dict[str, str]()
+        for column in drawn if len(rows) >= 3 else []:
+            if accuracy := _accuracy(_as_features(column), y[rows], task, seed):
+                told[column.name] = (
+                    f"column '{column.name}' alone predicts the target almost perfectly "
+                    f"({accuracy}): if it is not known before the target is, leave it out"
+                )
+        return cls(tuple(told.values()), tuple(told))
+
+
+def _as_features(column: ColumnValues) -> Features:
+    """Return a column as numeric features: numbers, codes of categories, or words of a text."""
+    if column.kind == "text":
+        words = HashingVectorizer(n_features=2**12, alternate_sign=False, binary=True, norm=None)
+        return words.fit_transform(column.labels[column.values.astype(int)])
+    return column.values[:, None]
+
+
+def _accuracy(X: Features, y: Array, task: Task, seed: int) -> str | None:
+    """Describe how well a tree predicts the target; None unless it does almost perfectly."""
+    # The prediction of a row depends on at most five words.
+    settings = {"max_depth": 5 if issparse(X) else None, "min_samples_leaf": 2, "random_state": 0}
+    if task == "regression":
+        tree, split, most = DecisionTreeRegressor(**settings), KFold, 0.01 * float(np.var(y))
+    else:
+        _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+        frequent = counts >= 3
+        X, y, counts = X[frequent[codes]], y[frequent[codes]], counts[frequent]
+        tree, split = DecisionTreeClassifier(**settings), StratifiedKFold
+        most = min(0.02, 0.1 * (1.0 - counts.max(initial=0) / max(len(y), 1)))
+    if len(np.unique(y)) < 2:
+        return None
+    loss = 0.0
+    for train, test in split(3, shuffle=True, random_state=seed).split(X, y):
+        predicted = tree.fit(X[train], y[train]).predict(X[test])
+        losses = (predicted - y[test]) ** 2 if task == "regression" else predicted != y[test]
+        loss += float(np.sum(losses)) / len(y)
+        if loss > most:
+            return None
+    if task == "regression":
+        return f"R² {1.0 - loss / float(np.var(y)):.3f}"
+    return f"it misclassifies {loss:.1%} of the rows"
+
+
 class Copies(Check):
     """Held-out rows are copies of training rows."""
 
     code = "copies"
 
     @classmethod
-    def of(cls, columns: list[Column], y: Array, losses: Array, unit: str) -> Self:
+    def of(cls, columns: list[ColumnValues], y: Array, losses: Array, unit: str) -> Self:
         """Check which held-out rows are copies, and how they affect the error.
 
         Parameters
         ----------
-        columns : list of Column
+        columns : list of ColumnValues
             Columns with the training rows followed by the held-out rows.
         y : ndarray of shape (n_train + n_rows,)
         losses : ndarray of shape (n_rows,)
@@ -165,71 +241,39 @@ class Shift(Check):
     code = "shift"
 
     @classmethod
-    def of(
-        cls,
-        columns: list[Column],
-        n_train: int,
-        units: Array,
-        *,
-        seed: int = 0,
-        max_rows: int = 2000,
-    ) -> Self:
-        """Check whether rows can be told apart, and in which column they differ most.
+    def of(cls, columns: list[ColumnValues], n_train: int, units: Array, seed: int = 0) -> Self:
+        """Find the column in which rows differ most.
 
         Parameters
         ----------
-        columns : list of Column
+        columns : list of ColumnValues
             Columns with the training rows followed by the held-out rows.
         n_train : int
         units : ndarray of int of shape (n_rows,)
             Unit of each row. No unit has both training and held-out rows.
         seed : int, default=0
-        max_rows : int, default=2000
-            Maximum number of rows that are drawn from the training rows and from the held-out rows.
 
         Notes
         -----
-        This is a classifier two-sample test [1]_: randomized trees are fitted to half of the units
-        to distinguish held-out rows from training rows, and the mean probabilities of the other
-        units are compared by the Mann-Whitney test. Each column is also tested alone, by the
-        Kolmogorov-Smirnov test for numbers and by the chi-squared test for categories. Both
-        approaches use half of the level.
-
-        References
-        ----------
-        .. [1] Lopez-Paz, Oquab (2017). Revisiting classifier two-sample tests. ICLR.
+        Each column is tested by the Kolmogorov-Smirnov test for numbers and by the chi-squared test
+        for categories. The smallest p-value, times the number of columns, is compared with half
+        the level.
         """
         rng, n = np.random.default_rng(seed), len(units)
         drawn = (rng.permutation(n_train), n_train + rng.permutation(n - n_train))
-        rows = np.concatenate([each[:max_rows] for each in drawn])
-        is_new, owners = rows >= n_train, np.unique(units[rows], return_inverse=True)[1]
-        new_unit = np.bincount(owners, is_new) > 0
-        learned = np.zeros(len(new_unit), bool)
-        for kind in (True, False):
-            members = rng.permutation(np.flatnonzero(new_unit == kind))
-            learned[members[: len(members) // 2]] = True
-        if not columns or min(np.sum(new_unit[learned]), np.sum(~new_unit[learned])) < 1:
-            return cls()
-        table = np.column_stack([column.values[rows] for column in columns])
-        # Leaves of several rows and all columns in each split also detect a shift of one in many.
-        model = ExtraTreesClassifier(min_samples_leaf=10, max_features=None, random_state=0)
-        model.fit(table[learned[owners]], is_new[learned[owners]])
-        means = np.bincount(owners, model.predict_proba(table)[:, 1]) / np.bincount(owners)
-        new, old = means[~learned & new_unit], means[~learned & ~new_unit]
-        statistic, p_value = stats.mannwhitneyu(new, old, alternative="greater")
+        rows = np.concatenate([each[:_MOST_ROWS] for each in drawn])
+        owners = np.unique(units[rows], return_inverse=True)[1]
+        is_new = np.bincount(owners, rows >= n_train) > 0
         taken = [column.take(rows).over_units(owners) for column in columns]
-        p_values = [_column_shift(column, new_unit) for column in taken]
-        best = int(np.argmin(p_values))
-        differs = p_values[best] * len(columns) <= LEVEL / 2.0
-        if p_value > LEVEL / 2.0 and not differs:
+        p_values = np.array([_column_shift(column, is_new) for column in taken])
+        if not columns or p_values.min() * len(columns) > LEVEL / 2.0:
             return cls()
-        told = "held-out rows are not like the training rows (ROC AUC of telling them apart "
-        told += f"{float(statistic) / (len(new) * len(old)):.2f}"
-        told += f"; '{columns[best].name}' differs most)" if differs else ")"
+        name = columns[int(p_values.argmin())].name
+        told = f"held-out rows are not like the training rows ('{name}' differs most)"
         return cls((f"{told}: scores hold for rows like the held-out ones only",))
 
 
-def _column_shift(column: Column, is_new: Array) -> float:
+def _column_shift(column: ColumnValues, is_new: Array) -> float:
     """Return the p-value of the Kolmogorov-Smirnov or chi-squared test of equal distributions."""
     if column.is_ordered:
         known = ~np.isnan(column.values)
@@ -266,7 +310,10 @@ class CoverageGap(Check):
         gap, what = found.share.value - found.asked, "intervals"
         if task == "classification":
             gap, what = min(gap, 0.0), "sets"
-        least_gap = max(least_gap, _by_chance(found.share.low, found.share.high))
+        # The interval of 95% implies the critical difference at the level of checks.
+        half = 0.5 * (found.share.high - found.share.low)
+        by_chance = half * float(stats.norm.isf(LEVEL / 2.0) / stats.norm.isf((1 - CONFIDENCE) / 2))
+        least_gap = max(least_gap, by_chance)
         if not np.isfinite(found.width) or abs(gap) <= least_gap:
             return cls()
         verdict = (
@@ -288,39 +335,43 @@ class LeftOutGap(Check):
     def of(
         cls, held_out: PredictorScores, left_out: PredictorScores | None, metric: str = "error"
     ) -> Self:
-        """Compare the scores of both kinds of rows.
+        """Compare the losses of both kinds of rows.
+
+        They are far apart if the 95% intervals do not overlap, and one is 15% larger.
 
         Parameters
         ----------
         held_out : PredictorScores
         left_out : PredictorScores or None
-            Scores of left-out training rows. They are not compared if their note says that they are
-            too good.
+            Scores of left-out training rows.
         metric : str, default="error"
             The first score of the report, which is compared unless it is that of squared errors.
         """
-        if left_out is None or left_out.note:
+        if left_out is None:
             return cls()
         both = held_out.scores.keys() & left_out.scores.keys()
         # A few rows decide on the squared error of a response with a heavy tail.
         names = (metric if metric in _COMPARED else "log_rmse", "log_rmse", "rmse", "error")
         name = next(name for name in names if name in both)
-        losses = (held_out.scores[name], left_out.scores[name])
-        if name in ("balanced_accuracy", "roc_auc"):  # The best score is one.
-            losses = (_lost(losses[0]), _lost(losses[1]))
-            differ = _differ_in_size(*losses)
-        else:
-            differ = _differ(*losses)
-        if not differ:
+        new, own = (_ends(one.scores[name], name) for one in (held_out, left_out))
+        (_, less, end), (start, more, _) = sorted((new, own), key=lambda ends: ends[1])
+        if more <= 1.15 * less or start <= end:
             return cls()
         style = "amount" if name == "log_rmse" else style_of(name)
-        new, own = (one.scores[name].told(style)[0] for one in (held_out, left_out))
+        texts = [one.scores[name].told(style)[0] for one in (held_out, left_out)]
         verdict = "held-out rows differ from the rows of the fit"
-        if losses[0].value < losses[1].value:
+        if new[1] < own[1]:
             verdict = "held-out rows are easier, or too similar to the rows of the fit"
         what = _COMPARED.get(name, "error")
-        told = f"the {what} is {new} on held-out rows and {own} on left-out training rows"
+        told = f"the {what} is {texts[0]} on held-out rows and {texts[1]} on left-out training rows"
         return cls((f"{told}: {verdict}",))
+
+
+def _ends(found: Estimate, name: str) -> tuple[float, float, float]:
+    """Return the interval of a loss with its middle, which is one minus a score that is high."""
+    if name in ("balanced_accuracy", "roc_auc"):
+        return 1.0 - found.high, 1.0 - found.value, 1.0 - found.low
+    return found.low, found.value, found.high
 
 
 _COMPARED = {
@@ -331,56 +382,3 @@ _COMPARED = {
     "poisson_deviance": "mean Poisson deviance",
 }
 """Scores that are compared if they come first, in words."""
-
-
-def _lost(found: Estimate) -> Estimate:
-    """Return one minus a score."""
-    return Estimate(1.0 - found.value, 1.0 - found.high, 1.0 - found.low)
-
-
-def _differ_in_size(new: Estimate, own: Estimate, least_ratio: float = 1.15) -> bool:
-    """Return whether two shares have a large ratio and differ significantly.
-
-    Intervals of shares are long on the side of one half, which faces the other share.
-    """
-    less, more = sorted((new, own), key=lambda one: one.value)
-    above = _by_chance(2.0 * less.value - less.high, less.high)
-    below = _by_chance(more.low, 2.0 * more.value - more.low)
-    is_large = more.value > least_ratio * less.value
-    return bool(more.value - less.value > np.hypot(above, below) and is_large)
-
-
-def _differ(new: Estimate, own: Estimate, least_ratio: float = 1.15) -> bool:
-    """Return whether two errors have a large ratio and differ significantly."""
-    if min(new.value, own.value) <= 0.0:
-        return False
-    logs = [np.log([max(one.low, 1e-300), one.value, one.high]) for one in (new, own)]
-    by_chance = [_by_chance(low, high) for low, _, high in logs]
-    gap = abs(logs[0][1] - logs[1][1])
-    return bool(gap > max(np.log(least_ratio), np.hypot(by_chance[0], by_chance[1])))
-
-
-def _by_chance(low: float, high: float) -> float:
-    """Return the critical difference at the level `LEVEL` that an interval implies."""
-    error = (high - low) / (2.0 * stats.norm.ppf(0.5 + CONFIDENCE / 2.0))
-    return float(stats.norm.isf(LEVEL / 2.0) * error)
-
-
-def lag_one(values: Array) -> tuple[float, float]:
-    """Return the circular rank correlation at lag one, and its standardized value.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_units,)
-    """
-    n, ranks = len(values), stats.rankdata(values)
-    ranks = ranks - ranks.mean()
-    squares, fourth = float(np.sum(ranks**2)), float(np.sum(ranks**4))
-    if n < 4 or squares == 0.0:
-        return 0.0, 0.0
-    product, mean = float(ranks @ np.roll(ranks, 1)), -squares / (n - 1)
-    variance = (squares**2 - fourth) / (n - 1) - mean**2
-    variance += (squares**2 - 2.0 * fourth) / ((n - 1) * (n - 2))
-    if variance <= ROUNDING * squares**2:
-        return product / squares, 0.0  # All permutations have the same correlation.
-    return product / squares, (product - mean) / float(np.sqrt(variance))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +21,7 @@ Kruskal-Wallis test (Kruskal, Wallis 1952. Use of ranks in one-criterion varianc
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnValues:
     """A column of a table.
 
     Attributes
@@ -45,28 +44,39 @@ class Column:
         """Whether the values are numbers or dates."""
         return self.kind in ("number", "date")
 
-    def take(self, rows: Rows) -> Column:
+    def take(self, rows: Rows) -> ColumnValues:
         """Return the column restricted to some of the rows."""
-        return Column(self.name, self.kind, self.values[rows], self.labels)
+        return ColumnValues(self.name, self.kind, self.values[rows], self.labels)
 
-    def over_units(self, units: Array) -> Column:
+    def over_units(self, units: Array) -> ColumnValues:
         """Return a column with the mean or the most frequent category of each unit."""
         if self.is_ordered:
-            known = ~np.isnan(self.values)
-            counts = np.bincount(units, known)
-            sums = np.bincount(units, np.where(known, self.values, 0.0))
-            means = np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
-            return Column(self.name, self.kind, means, self.labels)
+            means = means_of_units(self.values, units)
+            return ColumnValues(self.name, self.kind, means, self.labels)
         pairs, counts = np.unique((units, self.values), axis=1, return_counts=True)
         order = np.argsort(counts, kind="stable")
         modes: Array = np.empty(int(units.max()) + 1)
         modes[pairs[0, order].astype(int)] = pairs[1, order]  # The most frequent is written last.
-        return Column(self.name, self.kind, modes, self.labels)
+        return ColumnValues(self.name, self.kind, modes, self.labels)
+
+
+def means_of_units(values: Array, units: Array) -> Array:
+    """Return the mean of the known values of each unit, NaN for units without known values.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows,)
+    units : ndarray of int of shape (n_rows,)
+    """
+    known = ~np.isnan(values)
+    counts = np.bincount(units, known)
+    sums = np.bincount(units, np.where(known, values, 0.0))
+    return np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
 
 
 def columns_of(
     X: Features, others: Features | None = None, *, prefixes: bool = False
-) -> list[Column]:
+) -> list[ColumnValues]:
     """Return the columns of a table, or of two tables stacked on each other.
 
     Parameters
@@ -80,7 +90,7 @@ def columns_of(
 
     Returns
     -------
-    list of Column
+    list of ColumnValues
         Columns that are empty or hold a different code in each row are omitted. The list is empty
         for sparse matrices and for Gram matrices of several kernels.
     """
@@ -103,31 +113,15 @@ def columns_of(
             continue
         values = np.concatenate([convert(_table(piece), kind)[:, 0] for piece in pieces])
         name = str(name) if hasattr(X, "columns") else f"x{name}"
-        if len(name) > 60:  # Longer names make sentences hard to read.
-            name = f"{name[:30]}…{name[-30:]}"
         if kind in ("category", "text"):
             found.append(category_column(name, values, kind))
             continue
         kind = "number" if kind == "date" and is_duration(column) else kind
-        found.append(Column(name, kind, values.astype(float), np.empty(0, dtype=str)))
+        found.append(ColumnValues(name, kind, values.astype(float), np.empty(0, dtype=str)))
     return found
 
 
-def not_examined(columns: list[Column], train: Sequence[object] | None) -> list[str]:
-    """Return remarks on parts that are missing from a report.
-
-    Parameters
-    ----------
-    columns : list of Column
-    train : sequence or None
-        The training rows.
-    """
-    lacking = "Simple predictors, leakage, copies and shift need the rows of the fit"
-    found = [] if train is not None else [f"{lacking}, which are not given"]
-    return found if columns else [*found, "Columns of this table are not examined one by one"]
-
-
-def category_column(name: str, values: Array, kind: str = "category") -> Column:
+def category_column(name: str, values: Array, kind: str = "category") -> ColumnValues:
     """Return a column of categories or texts, in which missing values are a separate category.
 
     Parameters
@@ -140,7 +134,7 @@ def category_column(name: str, values: Array, kind: str = "category") -> Column:
     known = np.array([value == value for value in values])  # noqa: PLR0124
     texts = np.where(known, values, "missing").astype(str)
     labels, codes = np.unique(texts, return_inverse=True)
-    return Column(name, kind, codes.astype(float), labels)
+    return ColumnValues(name, kind, codes.astype(float), labels)
 
 
 def _before(separator: str, column: Features) -> Array:
@@ -170,12 +164,12 @@ def quantile_bins(values: Array, n_bins: int = 10) -> Array:
     return np.asarray(np.unique(np.searchsorted(edges, values), return_inverse=True)[1])
 
 
-def column_bins(column: Column) -> tuple[Array, list[str]]:
+def column_bins(column: ColumnValues) -> tuple[Array, list[str]]:
     """Return the bin number of each row, -1 for rows in small bins, and the labels of the bins.
 
     Parameters
     ----------
-    column : Column
+    column : ColumnValues
 
     Notes
     -----
@@ -241,27 +235,26 @@ smaller difference may be significant, but is of no use."""
 
 
 def losses_by_column(
-    columns: list[Column], losses: Array, units: Array, *, are_shares: bool, rate: float = 0.05
+    columns: list[ColumnValues], losses: Array, units: Array, *, are_shares: bool
 ) -> tuple[LossByColumn, ...]:
     """Return the columns whose bins differ significantly, and by a fifth, in their losses.
 
     Parameters
     ----------
-    columns : list of Column
+    columns : list of ColumnValues
     losses : ndarray of shape (n_rows,)
     units : ndarray of int of shape (n_rows,)
         Unit of each row. If units have several rows, the means over units are compared.
     are_shares : bool
         Whether losses are zero or one, so that bins are described by means. Otherwise they are
         described by medians, as the test compares ranks.
-    rate : float, default=0.05
-        False discovery rate: the expected share of columns without differences among the returned
-        columns (Benjamini, Hochberg 1995).
 
     Returns
     -------
     tuple of LossByColumn
-        Columns in descending order of the fraction of the rank variance that they explain.
+        Columns in descending order of the fraction of the rank variance that they explain. The
+        expected share of columns without differences among them is at most 5% (Benjamini, Hochberg
+        1995).
     """
     if int(units.max()) + 1 < len(units):
         columns = [column.over_units(units) for column in columns]
@@ -285,5 +278,5 @@ def losses_by_column(
         return ()
     adjusted = stats.false_discovery_control([p for _, _, p in found])
     pairs = sorted(zip(found, adjusted, strict=True), key=lambda pair: -pair[0][0])
-    listed = [LossByColumn(*one, float(p)) for (_, one, _), p in pairs if p <= rate]
+    listed = [LossByColumn(*one, float(p)) for (_, one, _), p in pairs if p <= 0.05]
     return tuple(one for one in listed if max(one.losses) >= MATERIAL * min(one.losses))

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from mercer._data.types import Array, Features
 from mercer._data.validation import check_coverage
 from mercer.inspection._columns import quantile_bins
-from mercer.inspection._display import BAR_COLOR, Display, axes, best_of
+from mercer.inspection._display import BAR_COLOR, Display, axes, last_step
 from mercer.inspection._held_out import Predictions, Truth
 from mercer.inspection._intervals import Estimate, share
 
@@ -104,15 +102,10 @@ def coverage_of(truth: Truth, regions: Array, asked: float) -> Coverage:
     hits = hits.astype(float)
     mean, every = float(widths.mean()), share(hits, truth.units)
     bins = bins_of(widths, hits, truth.units)
-    if truth.task == "regression" and _are_alike(widths):
-        bins = (Bin(mean, every, len(widths)),)
+    if truth.task == "regression" and np.isfinite(mean):
+        low, high = np.quantile(widths, [0.05, 0.95])
+        bins = (Bin(mean, every, len(widths)),) if high < 1.1 * low else bins
     return Coverage(asked, every, mean, bins)
-
-
-def _are_alike(widths: Array) -> bool:
-    """Return whether nine tenths of widths differ by less than a tenth, without useful deciles."""
-    low, high = np.quantile(widths, [0.05, 0.95])
-    return bool(high < 1.1 * low)
 
 
 def calibration_of(truth: Truth, predictions: Predictions) -> tuple[Bin, ...]:
@@ -158,28 +151,6 @@ def regions(step: BaseEstimator, X: Features, coverage: float) -> Array:
         return np.asarray(step.predict_set(X, coverage))[:, np.argsort(step.classes_)]
 
 
-def last_step(model: BaseEstimator) -> tuple[Callable[[Features], Features], BaseEstimator]:
-    """Split a model, or the best model of a search, into a transform and its last step.
-
-    Parameters
-    ----------
-    model : fitted estimator, Pipeline, or search over either
-
-    Returns
-    -------
-    transform : callable
-    step : fitted estimator
-    """
-    model = best_of(model)
-    if isinstance(model, Pipeline):
-        return (model[:-1].transform if len(model) > 1 else _same), best_of(model[-1])
-    return _same, model
-
-
-def _same(X: Features) -> Features:
-    return X
-
-
 class CoverageDisplay(Display):
     """Plot that shows whether narrow and wide prediction intervals contain enough responses.
 
@@ -189,14 +160,8 @@ class CoverageDisplay(Display):
 
     Parameters
     ----------
-    widths : array-like of shape (n_bins,)
-        Mean width of the intervals in each bin.
-    shares : array-like of shape (n_bins,)
-        Share of the responses inside the intervals.
-    low, high : array-like of shape (n_bins,)
-        Ends of the 95 % confidence intervals of the shares.
-    coverage : float, default=0.9
-        The expected share.
+    measured : Coverage
+        Coverage of the intervals, as in the `coverage` of a report.
 
     Attributes
     ----------
@@ -206,31 +171,19 @@ class CoverageDisplay(Display):
     Examples
     --------
     >>> import numpy as np
+    >>> from mercer import KernelStackingRegressor
     >>> from mercer.inspection import CoverageDisplay
     >>> rng = np.random.default_rng(0)
-    >>> scale = rng.uniform(1.0, 3.0, 400)
-    >>> intervals = np.column_stack([-1.645 * scale, 1.645 * scale])
-    >>> display = CoverageDisplay.from_intervals(scale * rng.normal(size=400), intervals)
-    >>> len(display.shares), round(float(display.shares.mean()), 2)
+    >>> X = rng.uniform(0.0, 1.0, (400, 1))
+    >>> y = X[:, 0] + (0.1 + X[:, 0]) * rng.normal(size=400)
+    >>> model = KernelStackingRegressor(["rbf"]).fit(X[:200], y[:200])
+    >>> display = CoverageDisplay.from_estimator(model, X[200:], y[200:])
+    >>> len(display.measured.bins), round(display.measured.share.value, 1)
     (10, 0.9)
     """
 
-    def __init__(
-        self,
-        widths: npt.ArrayLike,
-        shares: npt.ArrayLike,
-        low: npt.ArrayLike,
-        high: npt.ArrayLike,
-        *,
-        coverage: float = 0.9,
-    ) -> None:
-        check_coverage(coverage)
-        self.widths, self.shares, self.low, self.high = (
-            np.asarray(values, dtype=float) for values in (widths, shares, low, high)
-        )
-        if not (self.widths.shape == self.shares.shape == self.low.shape == self.high.shape):
-            raise ValueError("widths, shares, low and high must have one entry for each bin.")
-        self.coverage = coverage
+    def __init__(self, measured: Coverage) -> None:
+        self.measured = measured
 
     @classmethod
     def from_estimator(
@@ -240,7 +193,6 @@ class CoverageDisplay(Display):
         y: npt.ArrayLike,
         *,
         coverage: float = 0.9,
-        scale: str | None = "auto",
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
@@ -255,9 +207,6 @@ class CoverageDisplay(Display):
             Responses of the samples.
         coverage : float, default=0.9
             Probability, between zero and one.
-        scale : "auto" or None, default="auto"
-            None is passed to `predict_interval`, which then returns intervals of nearly the same
-            width for all samples.
         ax : matplotlib Axes, default=None
             Axes to draw on; if None, a new figure is created.
         **kwargs : dict
@@ -273,59 +222,20 @@ class CoverageDisplay(Display):
             If the estimator is not fitted.
         TypeError
             If the estimator predicts no intervals.
+        ValueError
+            If intervals are infinite, because the model has too few training rows.
         """
         check_is_fitted(estimator)
         check_coverage(coverage)
-        transform, step = last_step(estimator)
+        check_consistent_length(X, y)
+        encoded, step = last_step(estimator, X)
         if not hasattr(step, "predict_interval"):
             raise TypeError(f"{type(step).__name__} predicts no intervals.")
-        settings = {} if scale == "auto" else {"scale": scale}
-        intervals = step.predict_interval(transform(X), coverage, **settings)
-        return cls.from_intervals(y, intervals, coverage=coverage, ax=ax, **kwargs)
-
-    @classmethod
-    def from_intervals(
-        cls,
-        y: npt.ArrayLike,
-        intervals: npt.ArrayLike,
-        *,
-        coverage: float = 0.9,
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw the coverage of given intervals.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,)
-            Responses.
-        intervals : array-like of shape (n_samples, 2)
-            Lower and upper ends.
-        coverage : float, default=0.9
-            The share of the responses that the intervals should contain.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; if None, a new figure is created.
-        **kwargs : dict
-            Passed to `plot`, and by it to matplotlib.
-
-        Returns
-        -------
-        CoverageDisplay
-
-        Raises
-        ------
-        ValueError
-            If `intervals` does not have one interval of finite width for each response.
-        """
-        truth, ends = column_or_1d(y, dtype=float), np.asarray(intervals, dtype=float)
-        if ends.shape != (len(truth), 2) or not len(truth) or not np.isfinite(ends).all():
-            raise ValueError(
-                "intervals must hold two finite ends for each response; got shape "
-                f"{ends.shape} for {len(truth)} responses."
-            )
-        found = coverage_of(Truth("regression", truth, np.empty(0)), ends, coverage).bins
-        values = [(b.value, b.share.value, b.share.low, b.share.high) for b in found]
-        return cls(*zip(*values, strict=True), coverage=coverage).plot(ax=ax, **kwargs)
+        truth = Truth("regression", column_or_1d(y, dtype=float), np.empty(0))
+        found = coverage_of(truth, regions(step, encoded, coverage), coverage)
+        if not np.isfinite(found.width):
+            raise ValueError("Some intervals are infinite: pass a smaller coverage.")
+        return cls(found).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the shares, with confidence intervals, against the mean widths.
@@ -342,10 +252,12 @@ class CoverageDisplay(Display):
         CoverageDisplay
         """
         ax = axes(ax)
-        spread = np.clip([self.shares - self.low, self.high - self.shares], 0.0, None)
+        bins = self.measured.bins
+        widths = [one.value for one in bins]
+        shares, low, high = np.array([(b.share.value, b.share.low, b.share.high) for b in bins]).T
         style = {"fmt": "o", "color": BAR_COLOR, "capsize": 3, **kwargs}
-        ax.errorbar(self.widths, self.shares, yerr=spread, **style)
-        ax.axhline(self.coverage, linestyle=":", color="0.4")
+        ax.errorbar(widths, shares, yerr=[shares - low, high - shares], **style)
+        ax.axhline(self.measured.asked, linestyle=":", color="0.4")
         ax.set(xlabel="Mean width of the intervals", ylabel="Share of responses inside")
-        ax.set(title="Coverage by decile of width", ylim=(min(0.48, *self.low - 0.02), 1.02))
+        ax.set(title="Coverage by decile of width", ylim=(min(0.48, *low - 0.02), 1.02))
         return self._drawn_on(ax)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TypeAlias
 
 import numpy as np
@@ -52,14 +53,6 @@ class Players:
         for player, columns in enumerate(self.columns):
             owner[columns] = player
         return np.asarray(owner[encoded])
-
-    def data_of(self, X: Table) -> Array:
-        """Return the values of the players' columns, shape (n_rows, n_players).
-
-        The values of several columns are joined as text. More than four columns are only counted.
-        """
-        cells = _cells(X)
-        return np.column_stack([_joined([cells[z] for z in columns]) for columns in self.columns])
 
 
 @dataclass(frozen=True)
@@ -161,10 +154,20 @@ class ExplainedModel:
                 "shape (n_background, n_fitted, n_kernels)."
             )
         if is_number:
-            n_rows = N_BACKGROUND if background is None else int(background)
-            return self._drawn(n_rows, random_state)
-        views = self.views(background)
-        _check_several(next(iter(views.values())).shape[0])
+            training = self.expansion.training
+            n_known = next(iter(training.values())).shape[0]
+            n_rows = min(N_BACKGROUND if background is None else int(background), n_known)
+            rng = check_random_state(random_state)
+            rows = np.sort(rng.choice(n_known, n_rows, replace=False))
+            views = {name: as_doubles(view[rows]) for name, view in training.items()}
+        else:
+            views = self.views(background)
+        n_rows = next(iter(views.values())).shape[0]
+        if n_rows < 2:
+            raise ValueError(
+                f"The background has {n_rows} row{'s' * (n_rows != 1)}; at least 2 are required: "
+                "what a column contributes is compared with its values in other rows."
+            )
         return views
 
     def check_table(self, what: str) -> None:
@@ -193,10 +196,16 @@ class ExplainedModel:
         return X
 
     def cells(self, X: Table, players: Players) -> Array:
-        """Return values of the players' columns, or empty texts for Gram matrices."""
+        """Return the values of the players' columns, shape (n_rows, n_players).
+
+        The values of several columns are joined as text. For Gram matrices, the texts are empty.
+        """
         if self.expansion.sources is not None:
             return np.full((len(X), len(players)), "", dtype=object)
-        return players.data_of(self.table(X))
+        table = self.table(X)
+        table = table.toarray() if hasattr(table, "toarray") else table
+        cells = [_values(np.asarray(column)) for _, column in named_columns(table)]
+        return np.column_stack([_joined([cells[z] for z in own]) for own in players.columns])
 
     def positions(self, columns: Columns) -> list[int]:
         """Return the positions of columns that are given by name or position.
@@ -206,7 +215,8 @@ class ExplainedModel:
         ValueError
             If a column is absent or no column is selected.
         """
-        return column_positions(_Header(self.names), columns)
+        header = SimpleNamespace(columns=self.names, shape=(0, len(self.names)))
+        return column_positions(header, columns)
 
     def players(self, groups: Groups) -> Players:
         """Return the players, which are the given groups and each of the other columns.
@@ -220,7 +230,11 @@ class ExplainedModel:
         ValueError
             If a column is in two groups, or does not exist.
         """
-        named = _named(groups)
+        named: list[tuple[str, Columns]]
+        if isinstance(groups, Mapping):
+            named = [(str(name), columns) for name, columns in groups.items()]
+        else:
+            named = [("", columns) for columns in groups or ()]
         found = [self.positions(columns) for _, columns in named]
         positions = [z for columns in found for z in columns]
         if len(set(positions)) < len(positions):
@@ -250,45 +264,11 @@ class ExplainedModel:
         if parts.others:
             kernels = ", ".join(dict.fromkeys(part.description for part in parts.others))
             raise TypeError(
-                "Interactions, shares of variance and contributions of independent columns need "
-                f"kernels that are products over columns, and {kernels} is not: use Gaussian, "
-                "product Laplacian or linear kernels, or explain by shapley_values, or group the "
-                "columns that a kernel takes together."
+                "Interactions and shares of variance need kernels that are products over columns, "
+                f"and {kernels} is not: use Gaussian, product Laplacian or linear kernels, or "
+                "explain by shapley_values, or group the columns that a kernel takes together."
             )
         return parts
-
-    def _drawn(self, n_rows: int, random_state: RandomState) -> Views:
-        training = self.expansion.training
-        n_known = next(iter(training.values())).shape[0]
-        rows = np.arange(n_known)
-        if n_rows < n_known:
-            rng = check_random_state(random_state)
-            rows = np.sort(rng.choice(n_known, n_rows, replace=False))
-        _check_several(len(rows))
-        return {name: as_doubles(view[rows]) for name, view in training.items()}
-
-
-def _check_several(n_rows: int) -> None:
-    if n_rows < 2:
-        raise ValueError(
-            f"The background has {n_rows} row{'s' * (n_rows != 1)}; at least 2 are required: what "
-            "a column contributes is compared with its values in other rows."
-        )
-
-
-def _named(groups: Groups) -> list[tuple[str, Columns]]:
-    """Return pairs of a name and columns. The name is empty if none is given."""
-    if groups is None:
-        return []
-    if isinstance(groups, Mapping):
-        return [(str(name), columns) for name, columns in groups.items()]
-    return [("", columns) for columns in groups]
-
-
-def _cells(X: Table) -> list[Array]:
-    """Return the columns of a table as arrays of numbers or objects."""
-    table = X.toarray() if hasattr(X, "toarray") else X
-    return [_values(np.asarray(column)) for _, column in named_columns(table)]
 
 
 def _values(column: Array) -> Array:
@@ -297,23 +277,9 @@ def _values(column: Array) -> Array:
     return column if column.dtype.kind in "iuf" else column.astype(object)
 
 
-def _joined(columns: list[Array], most: int = 4) -> Array:
-    """Return the only column, several columns as text, or the number of more than `most`."""
+def _joined(columns: list[Array]) -> Array:
+    """Return the only column, or the values of several as text."""
     if len(columns) == 1:
         return columns[0]
-    if len(columns) > most:
-        return np.full(len(columns[0]), f"({len(columns)} columns)", dtype=object)
     rows = zip(*columns, strict=True)
     return np.array([", ".join(map(cell_text, row)) for row in rows], dtype=object)
-
-
-@dataclass(frozen=True)
-class _Header:
-    """An empty table, in which columns are looked up by name or position."""
-
-    columns: list[str]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Zero rows, and the number of columns."""
-        return 0, len(self.columns)

@@ -6,10 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
+from scipy import stats
 from scipy.special import xlogy
 from sklearn.base import BaseEstimator
 
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, PerSample
+from mercer._estimators.generalized.kernel_ordinal_classifier import KernelOrdinalClassifier
+from mercer._estimators.generalized.kernel_poisson_regressor import KernelPoissonRegressor
 from mercer.inspection._intervals import Estimate, Style, area, estimate, mean_share, share
 
 Task: TypeAlias = Literal["classification", "regression"]
@@ -94,10 +97,9 @@ class Truth:
     log_floor : float or None
         Value at which smaller responses are clipped before logarithms are compared; None if
         logarithms are not compared.
-    is_graded : bool
-        Whether classes are grades: ordered numbers, for which errors have a size.
-    is_counted : bool
-        Whether responses are counts.
+    kind : {"", "ordinal", "count"}
+        "ordinal" for classes that are grades: ordered numbers, for which errors have a size.
+        "count" for responses that are counts.
     scale : {"squares", "logarithms", "deviances"}
         Errors by which predictors are compared: squared errors, squared errors of logarithms, or
         Poisson deviances.
@@ -108,8 +110,7 @@ class Truth:
     classes: Array
     groups: Array | None = None
     log_floor: float | None = None
-    is_graded: bool = False
-    is_counted: bool = False
+    kind: str = ""
     scale: Scale = "squares"
 
     @property
@@ -125,6 +126,14 @@ class Truth:
         if self.task == "regression":
             return np.zeros(len(self.y), dtype=np.intp)
         return np.asarray(np.unique(self.y, return_inverse=True)[1])
+
+    @property
+    def numbers(self) -> Array:
+        """The responses, or indicators of the most frequent class."""
+        if self.task == "regression":
+            return self.y
+        classes, counts = np.unique(self.y, return_counts=True)
+        return (self.y == classes[counts.argmax()]).astype(float)
 
     def take(self, rows: Array) -> Truth:
         """Return the targets of some of the rows."""
@@ -146,13 +155,8 @@ class Truth:
 
     def compared_errors(self, predictions: Predictions) -> Array:
         """Return the errors by which predictors are compared."""
-        if self.scale == "logarithms":
-            return self.log_errors(predictions)
-        return (
-            self.deviances(predictions)
-            if self.scale == "deviances"
-            else (self.squared_errors(predictions))
-        )
+        of = {"logarithms": self.log_errors, "deviances": self.deviances}
+        return of.get(self.scale, self.squared_errors)(predictions)
 
     def log_errors(self, predictions: Predictions) -> Array:
         """Return squared errors of logarithms."""
@@ -201,20 +205,22 @@ def scores(truth: Truth, predictions: Predictions) -> dict[str, Estimate]:
     return found(truth, predictions, truth.units)
 
 
+def _mean(losses: Array, units: Array, codes: Array | None = None) -> Estimate:
+    """Return the mean of losses with an interval of positive numbers."""
+    mean = float(losses.mean())
+    return estimate(mean, losses - mean, units, codes).within(0.0, np.inf)
+
+
 def _responses(truth: Truth, predictions: Predictions, units: Array) -> dict[str, Estimate]:
     residuals = np.asarray(truth.y - predictions.values, dtype=float)
     squares, mean = np.square(residuals), float(np.square(residuals).mean())
-    found = {"rmse": _root(squares, units)}
-    mae = float(np.abs(residuals).mean())
-    found["mae"] = estimate(mae, np.abs(residuals) - mae, units).within(0.0, np.inf)
+    found = {"rmse": _root(squares, units), "mae": _mean(np.abs(residuals), units)}
     deviations = np.square(truth.y - truth.y.mean())
     if (variance := float(deviations.mean())) > 0.0:
         influence = (mean * deviations / variance - squares) / variance
         found["r2"] = estimate(1.0 - mean / variance, influence, units).within(-np.inf, 1.0)
-    if truth.is_counted:
-        deviances = truth.deviances(predictions)
-        mean = float(deviances.mean())
-        found["poisson_deviance"] = estimate(mean, deviances - mean, units).within(0.0, np.inf)
+    if truth.kind == "count":
+        found["poisson_deviance"] = _mean(truth.deviances(predictions), units)
     if truth.log_floor is not None:
         found["log_rmse"] = _root(truth.log_errors(predictions), units)
     return found
@@ -232,25 +238,17 @@ def _root(squares: Array, units: Array) -> Estimate:
 
 def _classes(truth: Truth, predictions: Predictions, units: Array) -> dict[str, Estimate]:
     errors, y = truth.losses(predictions), truth.y
-    found = {"error": share(errors, units)}
-    codes, present = truth.codes, np.unique(y)
+    found, codes = {"error": share(errors, units)}, truth.codes
     found["balanced_accuracy"] = mean_share(1.0 - errors, units, codes)
-    if truth.is_graded:
+    if truth.kind == "ordinal":
         sizes = np.abs(y.astype(float) - predictions.values.astype(float))
-        mae = float(sizes.mean())
-        found["mae"] = estimate(mae, sizes - mae, units, codes).within(0.0, np.inf)
+        found["mae"] = _mean(sizes, units, codes)
     if predictions.probabilities is not None:
         own = predictions.probabilities[np.arange(len(y)), np.searchsorted(truth.classes, y)]
-        losses = -np.log(np.clip(own, np.finfo(float).eps, 1.0))
-        mean = float(losses.mean())
-        found["log_loss"] = estimate(mean, losses - mean, units, codes).within(0.0, np.inf)
-    if predictions.decisions is not None and len(truth.classes) == len(present) == 2:
-        found["roc_auc"] = area(np.equal(codes, 1), predictions.decisions, units)
+        found["log_loss"] = _mean(-np.log(np.clip(own, np.finfo(float).eps, 1.0)), units, codes)
+    if predictions.decisions is not None and len(truth.classes) == codes.max() + 1 == 2:
+        found["roc_auc"] = area(codes == 1, predictions.decisions, units)
     return found
-
-
-CHOSEN = "A penalty or the kernel was chosen on these rows, which makes their scores too good"
-"""Note on fits that also chose settings by their stored held-out predictions."""
 
 
 def left_out_scores(
@@ -261,19 +259,17 @@ def left_out_scores(
     Parameters
     ----------
     step : fitted estimator
+        Stacks have left-out predictions, and two-stage regressors left-out residuals.
     truth : Truth or None
         Targets of the training rows if they are known.
-
-    Notes
-    -----
-    The probabilities that classifiers store for held-out rows come from fits without these rows.
-    However, settings that were selected on these rows, such as C and the kernel, make the scores
-    too good, in particular if there is little to learn.
     """
-    values = None if truth is None else _left_out_values(step, truth)
-    if truth is None or values is None:
+    if truth is None:
         return None, None
-    found = Predictions(values)
+    residuals = getattr(step, "cv_residuals_", ()) if getattr(step, "cv", None) is None else ()
+    values = np.asarray(getattr(step, "loo_predictions_", residuals))
+    if len(values) != len(truth.y):
+        return None, None
+    found = Predictions(values if hasattr(step, "loo_predictions_") else truth.y - values)
     if truth.task == "classification":
         values = values[:, np.argsort(step.classes_)]  # Grades in words are in their own order.
         decisions = values[:, 1] if values.shape[1] == 2 else None
@@ -281,31 +277,118 @@ def left_out_scores(
         found = Predictions(labels, values, decisions)
     # Rows that are held out of no fit have no predictions.
     rows = np.flatnonzero(~np.isnan(values.reshape(len(values), -1)).any(axis=1))
-    note = "" if hasattr(step, "loo_predictions_") or truth.task == "regression" else CHOSEN
     own = scores(truth.take(rows), found.take(rows))
-    return PredictorScores("model, left-out rows", own, note), found
+    return PredictorScores("model, left-out rows", own), found
 
 
-def _left_out_values(step: BaseEstimator, truth: Truth) -> Array | None:
-    """Return predictions for left-out training rows, NaN for rows without predictions."""
-    if not hasattr(step, "loo_predictions_") and hasattr(step, "held_out_classifier"):
-        return _held_out_probabilities(step, truth)
-    residuals = getattr(step, "cv_residuals_", ()) if getattr(step, "cv", None) is None else ()
-    values = np.asarray(getattr(step, "loo_predictions_", residuals))
-    if len(values) != len(truth.y):
-        return None
-    return values if hasattr(step, "loo_predictions_") else truth.y - values
+def has_heavy_tail(y: Array) -> bool:
+    """Return whether responses are positive and much more skewed than their logarithms.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_rows,)
+    """
+    if len(y) < 20 or not (y > 0.0).all() or not np.ptp(y):
+        return False
+    skewness = float(stats.skew(y))
+    return skewness > 2.0 and abs(float(stats.skew(np.log(y)))) < 0.5 * skewness
 
 
-def _held_out_probabilities(step: BaseEstimator, truth: Truth) -> Array | None:
-    """Return held-out probabilities of the training rows; None if the fit was on other rows."""
-    try:
-        held_out = step.held_out_classifier()
-    except ValueError:
-        return None
-    rows = held_out.samples_[:, 0]
-    if np.any(rows >= len(truth.y)) or not np.array_equal(truth.y[rows], held_out.labels_):
-        return None
-    found = np.full((len(truth.y), len(truth.classes)), np.nan)
-    found[rows] = held_out.predict_proba(held_out.samples_)
-    return found
+def default_metric(y: PerSample, task: Task, kind: str = "", unequal: float = 3.0) -> str:
+    """Return the score that suits given targets, and that :func:`report` shows first.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Classes or responses of the training rows.
+    task : {"classification", "regression"}
+    kind : {"", "ordinal", "count"}, default=""
+        "ordinal" for classes that are ordered grades, and "count" for responses that are counts.
+    unequal : float, default=3.0
+        Classes are unequal if the largest class has at least `unequal` times as many rows as the
+        smallest. The share of misclassified rows then depends little on the smaller classes.
+
+    Returns
+    -------
+    str
+        A key of the scores of :class:`ModelReport`.
+
+    See Also
+    --------
+    report : Evaluates a fitted model; its parameter `metric` takes these names.
+
+    Examples
+    --------
+    >>> from mercer.inspection import default_metric
+    >>> default_metric([0, 1, 1, 0], "classification"), default_metric([0.5, 2.0], "regression")
+    ('error', 'rmse')
+    """
+    if kind:
+        return "mae" if kind == "ordinal" else "poisson_deviance"
+    targets = np.asarray(y)
+    if task == "regression":
+        return "log_rmse" if has_heavy_tail(targets) else "rmse"
+    counts = np.unique(targets, return_counts=True)[1]
+    if counts.max() < unequal * counts.min():
+        return "error"
+    return "roc_auc" if len(counts) == 2 else "balanced_accuracy"
+
+
+def with_scores(
+    truth: Truth, past: Truth | None, step: BaseEstimator, metric: str | None
+) -> tuple[Truth, Truth | None]:
+    """Mark targets of held-out and training rows for the additional scores that suit them.
+
+    Parameters
+    ----------
+    truth : Truth
+    past : Truth or None
+    step : fitted estimator
+        If it predicts grades or counts, the targets are marked as such.
+    metric : str or None
+        The requested score.
+
+    Notes
+    -----
+    Positive responses with a heavy tail are scored by their logarithms, of predictions down to the
+    smallest response of either kind of rows. Predictors are compared by the errors that the first
+    score is a mean of.
+    """
+    known, kind, floor = truth if past is None else past, "", None
+    if truth.task == "classification":
+        is_graded = metric == "mae" or isinstance(step, KernelOrdinalClassifier)
+        kind = "ordinal" * (is_graded and np.asarray(truth.classes).dtype.kind in "iuf")
+    else:
+        asked = metric == "poisson_deviance" and bool((known.y >= 0.0).all())
+        kind = "count" * (asked or isinstance(step, KernelPoissonRegressor))
+        asked = metric == "log_rmse" and bool((known.y > 0.0).all())
+        if asked or has_heavy_tail(known.y):
+            both = np.concatenate([known.y, truth.y])
+            floor = float(both[both > 0.0].min())
+    scales: dict[str, Scale] = {"log_rmse": "logarithms", "poisson_deviance": "deviances"}
+    scale = scales.get(metric or default_metric(known.y, truth.task, kind), "squares")
+    marked = (replace(one, kind=kind, log_floor=floor, scale=scale) for one in (truth, known))
+    truth, known = marked
+    return truth, None if past is None else known
+
+
+def first_score(given: str | None, own: PredictorScores, known: Truth) -> str:
+    """Return the name of the first score.
+
+    Parameters
+    ----------
+    given : str or None
+        The requested score.
+    own : PredictorScores
+    known : Truth
+        Targets of the training rows or, if these are not known, of the held-out rows.
+
+    Raises
+    ------
+    ValueError
+        If the model does not have the requested score.
+    """
+    if given is not None and given not in own.scores:
+        raise ValueError(f"metric must be one of {', '.join(own.scores)}; got {given!r}.")
+    found = given or default_metric(known.y, known.task, known.kind)
+    return found if found in own.scores else "balanced_accuracy"

@@ -13,6 +13,7 @@ from mercer._data.types import Array, RandomState, Table
 from mercer._gram.expansion import Scale
 from mercer.inspection._contributions import output_weights
 from mercer.inspection._explained_model import ExplainedModel, Groups
+from mercer.inspection._explanations.parts import without_output_axis
 from mercer.inspection._explanations.product_values import product_interactions
 from mercer.inspection._explanations.variance_parts import PlayerFactors
 
@@ -197,7 +198,7 @@ def shapley_interactions(
         values[:, part.players[:, None], part.players] += block
     expansion = explained.expansion
     return ShapleyInteractions(
-        values[..., 0] if parts.n_outputs == 1 else values,
+        without_output_axis(values),
         players.names,
         list(expansion.outputs),
         expansion.scale,
@@ -334,7 +335,7 @@ def sobol_indices(
     players = explained.players(groups)
     others = explained.background(background, random_state)
     parts = explained.exact_parts(players)
-    d, single = len(players), parts.n_outputs == 1
+    d = len(players)
     first, pairs = np.zeros((d, parts.n_outputs)), np.zeros((d, d, parts.n_outputs))
     total, variance = np.zeros_like(first), np.zeros(parts.n_outputs)
     if parts.exact:
@@ -352,12 +353,7 @@ def sobol_indices(
         np.where(varies, found / np.where(varies, variance, 1.0), 0.0)
         for found in (first, pairs, total)
     )
-    return SobolIndices(
-        first[:, 0] if single else first,
-        pairs[..., 0] if single else pairs,
-        total[:, 0] if single else total,
-        float(variance[0]) if single else variance,
-        players.names,
-        list(expansion.outputs),
-        expansion.scale,
-    )
+    first, pairs, total = map(without_output_axis, (first, pairs, total))
+    of_all = float(variance[0]) if len(variance) == 1 else variance
+    names, outputs = players.names, list(expansion.outputs)
+    return SobolIndices(first, pairs, total, of_all, names, outputs, expansion.scale)

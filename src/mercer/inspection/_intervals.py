@@ -134,6 +134,45 @@ def _rarest(units: Array, classes: Array) -> Array:
     return found
 
 
+def relative_loss(
+    losses: Array, others: Array, units: Array, classes: Array | None = None
+) -> Estimate | None:
+    """Return the ratio of the mean of losses to the mean of other losses on the same rows.
+
+    Parameters
+    ----------
+    losses, others : ndarray of shape (n_rows,)
+    units : ndarray of int of shape (n_rows,)
+    classes : ndarray of int of shape (n_rows,), default=None
+        See `estimate`. With classes, the interval of the ratio
+        excludes one exactly if the interval of the difference excludes zero. The reason is that a
+        single row of a rare class may have most of both losses, whatever its loss is.
+
+    Returns
+    -------
+    Estimate or None
+        Ratio with Student's interval for its logarithm by the delta method; None if the mean of
+        `others` is not positive. A few rows with large losses of both kinds, such as the rows of
+        some groups, affect the ratio less than the difference. If the ratio is zero, its interval
+        is zero as well if that of the difference excludes zero.
+    """
+    mean, other = float(losses.mean()), float(others.mean())
+    if other <= 0.0:
+        return None
+    if mean <= 0.0:
+        is_clear = estimate(other, others - other, units, classes).low > 0.0
+        return Estimate(0.0, 0.0, 0.0 if is_clear else np.inf)
+    value = float(np.log(mean / other))
+    log = estimate(value, losses / mean - others / other, units)
+    if classes is not None:
+        difference = mean - other
+        found = estimate(difference, losses - others - difference, units, classes)
+        unit = value / difference if difference else 1.0 / mean
+        log = Estimate(value, unit * found.low, unit * found.high)
+    with np.errstate(over="ignore"):
+        return Estimate(mean / other, float(np.exp(log.low)), float(np.exp(log.high)))
+
+
 def share(hits: Array, units: Array) -> Estimate:
     """Return the share of rows that are hits with its Wilson interval.
 
@@ -179,8 +218,8 @@ def mean_share(hits: Array, units: Array, classes: Array) -> Estimate:
     Notes
     -----
     The distances from the mean to the ends are roots of sums of squares of these distances of the
-    single shares [1]_, such that a class of few rows makes the interval wide. Shares are correlated
-    if units have rows of several classes.
+    single shares [1]_, such that a class of few rows makes the interval wide. If units have rows of
+    several classes, whose shares may be correlated, the distances themselves are summed.
 
     References
     ----------
@@ -190,28 +229,12 @@ def mean_share(hits: Array, units: Array, classes: Array) -> Estimate:
     rows = [np.flatnonzero(classes == k) for k in range(classes.max() + 1)]
     found = [share(hits[own], numbered(units[own])) for own in rows]
     values, low, high = np.array([(one.value, one.low, one.high) for one in found]).T
-    R = _correlations(hits - values[classes], units, classes)
-    mean, below, above = float(values.mean()), values - low, high - values
-    down, up = (np.sqrt(max(d @ R @ d, 0.0)) / len(rows) for d in (below, above))
-    return Estimate(mean, float(mean - down), float(mean + up)).within(0.0, 1.0)
-
-
-def _correlations(residuals: Array, units: Array, classes: Array) -> Array:
-    """Return correlations of the classes' sums over units, one where they are not known."""
-    n_classes = classes.max() + 1
-    shape = (units.max() + 1, n_classes)
-    places = units * n_classes + classes
-    sums, counts = (
-        np.bincount(places, weights, minlength=shape[0] * n_classes).reshape(shape)
-        for weights in (residuals, None)
-    )
-    squares = sums.T @ sums
-    sizes = np.sqrt(np.outer(np.diag(squares), np.diag(squares)))
-    found = np.divide(squares, sizes, out=np.ones_like(squares), where=sizes > 0.0)
-    has = (counts > 0).astype(float)
-    found[has.T @ has == 0.0] = 0.0
-    np.fill_diagonal(found, 1.0)
-    return found
+    # The classes of a unit with rows of several are as if they were correlated perfectly.
+    has_one_class = len(np.unique(units * len(rows) + classes)) == units.max() + 1
+    joined = np.linalg.norm if has_one_class else np.sum
+    mean, down, up = values.mean(), joined(values - low), joined(high - values)
+    ends = (mean, mean - down / len(rows), mean + up / len(rows))
+    return Estimate(*map(float, ends)).within(0.0, 1.0)
 
 
 def area(positive: Array, decisions: Array, units: Array) -> Estimate:

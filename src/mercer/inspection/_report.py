@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,44 +17,38 @@ from mercer._data.folds import group_codes
 from mercer._data.notebook import data_frames
 from mercer._data.types import Array, Features, PerSample, Table
 from mercer._data.validation import check_choice, check_coverage
-from mercer.inspection._baselines import against_constant, baselines, prepared, with_scores
+from mercer.inspection._baselines import baselines, beats_constant, prepared
 from mercer.inspection._checks import (
     Check,
     Copies,
     CoverageGap,
+    Leakage,
     LeftOutGap,
     NoBetterThanConstant,
     SharedGroups,
     Shift,
 )
 from mercer.inspection._columns import (
-    Column,
+    ColumnValues,
     LossByColumn,
     columns_of,
     losses_by_column,
-    not_examined,
 )
-from mercer.inspection._coverage import (
-    Bin,
-    Coverage,
-    calibration_of,
-    coverage_of,
-    last_step,
-    regions,
-)
-from mercer.inspection._default_metric import default_metric
+from mercer.inspection._coverage import Bin, Coverage, calibration_of, coverage_of, regions
+from mercer.inspection._display import last_step
 from mercer.inspection._held_out import (
     Predictions,
     PredictorScores,
     Task,
     Truth,
+    first_score,
     left_out_scores,
     predict,
     scores,
+    with_scores,
 )
 from mercer.inspection._identifiers import Identifiers
 from mercer.inspection._intervals import Estimate
-from mercer.inspection._leakage import Leakage
 from mercer.inspection._time_order import TimeOrder, is_later, orders, target_orders
 
 if TYPE_CHECKING:
@@ -92,14 +86,13 @@ class ModelReport:
     metric : str
         Name of the score that is shown first.
     left_out : PredictorScores or None
-        Scores of predictions of training rows that did not use the targets of these rows. For
-        two-stage and one-stage classifiers, a penalty or the kernel was selected on these rows,
-        which makes the scores too good; `note` then states this.
+        Scores of predictions of training rows that did not use the targets of these rows, as stacks
+        and two-stage regressors have them.
     beats_constant : bool or None
         Whether the model is significantly better than the constant; None if training rows are
         unknown.
     constant_ratio : Estimate or None
-        Ratio of the model's mean error to the constant's, as in `PredictorScores`.
+        Ratio of the model's mean error to the constant's, which is the constant's `ratio`.
     calibration : tuple of Bin
         Shares of rows that belong to the second of two classes, or to the predicted class if there
         are more, by decile of the probability of this class. Each bin has `value`, the mean
@@ -181,17 +174,30 @@ class ModelReport:
         ImportError
             If pandas is not installed.
         """
-        check_choice("part", part, tuple(_PARTS))
+        check_choice("part", part, ("scores", "checks", "losses", "calibration", "coverage"))
         if part == "scores":
             return data_frames().DataFrame(self._scores()).T
-        coverage = () if self.coverage is None else self.coverage.bins
-        rows: list[tuple[Any, ...]] = {
-            "checks": self._findings(),
-            "losses": self._losses(),
-            "calibration": _bins(self.calibration),
-            "coverage": _bins(coverage),
-        }[part]
-        return data_frames().DataFrame(rows, columns=_PARTS[part])
+        rows: list[tuple[Any, ...]]
+        if part == "checks":
+            names = ["code", "severity", "sentence", "column", "advice"]
+            rows = [
+                (check.code, check.severity, text, column, check.advice)
+                for check in self.checks
+                for text, column in zip(check.sentences, check.columns, strict=True)
+            ]
+        elif part == "losses":
+            names = ["column", "values", "rows", "loss", "p_value"]
+            rows = [
+                (one.column, *each, one.p_value)
+                for one in self.losses
+                for each in zip(one.labels, one.counts, one.losses, strict=True)
+            ]
+        else:
+            names = ["value", "share", "low", "high", "rows"]
+            covered = () if self.coverage is None else self.coverage.bins
+            bins = self.calibration if part == "calibration" else covered
+            rows = [(b.value, b.share.value, b.share.low, b.share.high, b.count) for b in bins]
+        return data_frames().DataFrame(rows, columns=names)
 
     def _scores(self) -> dict[str, dict[tuple[str, str], float]]:
         """Return scores and ends of their intervals by predictor, the first score first."""
@@ -208,20 +214,6 @@ class ModelReport:
             for one in shown
         }
 
-    def _findings(self) -> list[tuple[Any, ...]]:
-        return [
-            (check.code, check.severity, text, column, check.advice)
-            for check in self.checks
-            for text, column in zip(check.sentences, check.columns, strict=True)
-        ]
-
-    def _losses(self) -> list[tuple[Any, ...]]:
-        return [
-            (one.column, *each, one.p_value)
-            for one in self.losses
-            for each in zip(one.labels, one.counts, one.losses, strict=True)
-        ]
-
     def __repr__(self) -> str:
         value, interval = self.held_out[0].told(self.metric)
         told = f"{self.metric} {value} ({interval}) on {self.n_rows:,} rows"
@@ -235,20 +227,6 @@ class ModelReport:
             told = f"<p>{escape(repr(self))}</p>"
         items = "".join(f"<li>{escape(text)}</li>" for text in self.warnings)
         return f"<div>{told}{f'<ul>{items}</ul>' * bool(items)}</div>"
-
-
-_PARTS = {
-    "scores": [],
-    "checks": ["code", "severity", "sentence", "column", "advice"],
-    "losses": ["column", "values", "rows", "loss", "p_value"],
-    "calibration": ["value", "share", "low", "high", "rows"],
-    "coverage": ["value", "share", "low", "high", "rows"],
-}
-"""Columns of each part of a report as a data frame."""
-
-
-def _bins(bins: Sequence[Bin]) -> list[tuple[Any, ...]]:
-    return [(one.value, one.share.value, one.share.low, one.share.high, one.count) for one in bins]
 
 
 def report(
@@ -337,11 +315,11 @@ def report(
     is listed, at a false discovery rate of 5% [2]_, if the largest of the shares of wrong rows, or
     of the median errors, is at least 1.2 times the smallest. Each check warns about clean data with
     a probability of at most 1%, except for leakage and copies, which are not statistical tests.
-    Columns leak if they almost determine the target, alone or in pairs or triples. A column is an
-    identifier if rows with equal values, or with codes that are equal up to a separator, have
-    similar targets, and new values are predicted worse. Order effects are rank correlations of
-    neighboring residuals, and of neighboring targets if dates or a counter order the rows. Shift is
-    detected by a classifier that distinguishes held-out rows from training rows.
+    A column leaks if it almost determines the target. A column is an identifier if rows with equal
+    values, or with codes that are equal up to a separator, have similar targets, and new values are
+    predicted worse. Order effects are rank correlations of neighboring residuals, and of
+    neighboring targets if dates or a counter order the rows. Shift is detected by tests of each
+    column.
 
     References
     ----------
@@ -369,58 +347,61 @@ def report(
     check_is_fitted(model)
     if coverage is not None:
         check_coverage(coverage)
-    transform, step = last_step(model)
+    encoded, step = last_step(model, X)
     truth, past = with_scores(_truth(model, X, y, groups), _past(model, train), step, metric)
-    encoded = transform(X)
     own = predict(model, X, truth.classes)
-    compared, better, ratio = _compared(model, (X, truth, own), train, past, random_state)
-    own_scores = PredictorScores("model", scores(truth, own))
-    metric = _metric(metric, own_scores, truth if past is None else past)
+    model_scores = PredictorScores("model", scores(truth, own))
+    metric = first_score(metric, model_scores, truth if past is None else past)
+    simple, checks = list[PredictorScores](), list[Check]()
+    better, ratio = None, None
+    if train is not None and past is not None:
+        Z, Z_new = prepared(model, train[0], past.y, X)
+        simple = baselines((Z, past.y), Z_new, truth, own, seed=random_state)
+        ratio = simple[-1].ratio
+        better = beats_constant(truth, model_scores, ratio)
+        checks.append(NoBetterThanConstant.of(better, ratio, metric, truth.task))
     left_out, inner = left_out_scores(step, None if sampled else past)
     columns = columns_of(X, None if train is None else train[0], prefixes=True)
+    checks += _checks(columns, (truth, own), (past, inner), later, random_state)
     found, covered, remarks = _covered((model, X), (step, encoded), truth, coverage)
-    n_train = 0 if past is None else len(past.y)
-    new = [column.take(slice(n_train, None)) for column in columns]
-    losses = truth.losses(own), truth.units
-    constant = [] if better is None else [(better, ratio, metric, truth.task)]
-    checks = (
-        *(NoBetterThanConstant.of(*given) for given in constant),
-        *_checks(columns, (truth, own), (past, inner), later, random_state),
-        CoverageGap.of(covered, truth.task),
-        LeftOutGap.of(own_scores, left_out, metric),
-    )
+    checks.append(CoverageGap.of(covered, truth.task))
+    checks.append(LeftOutGap.of(model_scores, left_out, metric))
+    if past is None:
+        lacking = "Simple predictors, leakage, copies and shift need the rows of the fit"
+        remarks.append(f"{lacking}, which are not given")
+    if not columns:
+        remarks.append("Columns of this table are not examined one by one")
+    n_train = None if past is None else len(past.y)
     return ModelReport(
         model=type(step).__name__,
-        **_sizes(truth, past),
-        held_out=(own_scores, *compared),
+        task=truth.task,
+        n_classes=len(truth.classes),
+        n_rows=len(truth.y),
+        n_groups=None if truth.groups is None else int(truth.units.max()) + 1,
+        n_train=n_train,
+        held_out=(model_scores, *simple),
         metric=metric,
         left_out=left_out,
         beats_constant=better,
         constant_ratio=ratio,
         calibration=calibration_of(truth, own),
         coverage=covered,
-        losses=losses_by_column(new, *losses, are_shares=truth.task == "classification"),
-        checks=checks,
-        remarks=(*remarks, *not_examined(columns, train)),
+        losses=losses_by_column(
+            [column.take(slice(n_train, None)) for column in columns],
+            truth.losses(own),
+            truth.units,
+            are_shares=truth.task == "classification",
+        ),
+        checks=tuple(checks),
+        remarks=tuple(remarks),
         truth=truth,
         predictions=own,
         regions=found,
     )
 
 
-def _sizes(truth: Truth, past: Truth | None) -> dict[str, Any]:
-    """Return the task of a report, and the numbers of classes, rows and groups."""
-    return {
-        "task": truth.task,
-        "n_classes": len(truth.classes),
-        "n_rows": len(truth.y),
-        "n_groups": None if truth.groups is None else int(truth.units.max()) + 1,
-        "n_train": None if past is None else len(past.y),
-    }
-
-
 def _checks(
-    columns: list[Column],
+    columns: list[ColumnValues],
     new: tuple[Truth, Predictions],
     past: tuple[Truth | None, Predictions | None],
     later: bool,
@@ -451,7 +432,7 @@ def _checks(
         if inner is not None:
             ordered |= orders([], known, inner, "of the training rows")
     if truth.groups is None:
-        found.append(Identifiers.of(columns, y, truth.task))
+        found.append(Identifiers.of(columns, replace(truth, y=y).numbers))
     if not later:
         found.append(TimeOrder.of(ordered, target_orders(columns, truth)))
     return found
@@ -481,31 +462,6 @@ def _truth(model: BaseEstimator, X: Features, y: npt.ArrayLike, groups: PerSampl
     if unseen := sorted(set(values.tolist()) - set(classes.tolist()), key=str):
         raise ValueError(f"y contains previously unseen labels: {unseen}")
     return Truth(task, values, classes, names)
-
-
-def _metric(given: str | None, own: PredictorScores, known: Truth) -> str:
-    """Return the name of the first score, or raise an error if the model does not have it."""
-    if given is not None and given not in own.scores:
-        raise ValueError(f"metric must be one of {', '.join(own.scores)}; got {given!r}.")
-    kind = "ordinal" if known.is_graded else "count" if known.is_counted else ""
-    found = given or default_metric(known.y, known.task, kind)
-    return found if found in own.scores else "balanced_accuracy"
-
-
-def _compared(
-    model: BaseEstimator,
-    rows: tuple[Features, Truth, Predictions],
-    train: Sequence[Table] | None,
-    past: Truth | None,
-    seed: int,
-) -> tuple[list[PredictorScores], bool | None, Estimate | None]:
-    """Return scores of simple predictors, and the comparison of the model with the constant."""
-    if train is None or past is None:
-        return [], None, None
-    X, truth, own = rows
-    encoded, encoded_X = prepared(model, train[0], past.y, X)
-    found, constant = baselines((encoded, past.y), encoded_X, truth, own, seed=seed)
-    return found, *against_constant(truth, own, constant)
 
 
 def _covered(

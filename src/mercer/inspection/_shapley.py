@@ -11,10 +11,11 @@ from sklearn.utils import check_random_state
 
 from mercer._data.types import Array, RandomState, Table
 from mercer._data.validation import check_number
-from mercer._gram.expansion import KernelExpansion, Views
+from mercer._gram.expansion import Views
+from mercer.inspection._contributions import ShapleyValues
 from mercer.inspection._explained_model import ExplainedModel, Groups
-from mercer.inspection._explanations.parts import OtherProduct, Parts
-from mercer.inspection._explanations.product_values import mean_of_product, product_values
+from mercer.inspection._explanations.parts import Parts, without_output_axis
+from mercer.inspection._explanations.product_values import product_values, subset_values
 from mercer.inspection._explanations.projected_values import projected_values
 from mercer.inspection._explanations.sampled_values import (
     FEW_ROWS,
@@ -22,8 +23,6 @@ from mercer.inspection._explanations.sampled_values import (
     permutation_values,
     values_of_few_rows,
 )
-from mercer.inspection._explanations.subset_values import subset_values
-from mercer.inspection._shapley_result import ShapleyValues
 
 _MOST_ENUMERATED = 16
 """Maximum number of columns whose subsets are enumerated. Each further column doubles the number of
@@ -41,7 +40,6 @@ def shapley_values(
     background: Table | int | None = None,
     groups: Groups = None,
     *,
-    independent: bool = False,
     n_permutations: int | Literal["auto", "all"] = "auto",
     random_state: RandomState = 0,
 ) -> ShapleyValues:
@@ -75,11 +73,6 @@ def shapley_values(
     groups : mapping of str to columns, or iterable of columns, default=None
         Columns that are treated as one, by name or position. All other columns are explained one by
         one. The columns that an encoder computes from one column of the table always stay together.
-    independent : bool, default=False
-        Whether background values are drawn independently for each column, from any background row,
-        instead of as whole rows. Explanations of many rows are then faster by about the number of
-        background rows, because one product of mean factors replaces the background rows. The base
-        value is the mean prediction for such rows.
     n_permutations : int, "auto" or "all", default="auto"
         Number of pairs of opposite permutations for each background row, at least two. They explain
         parts of the model without a closed form. The default is one pair for each of 20 background
@@ -101,8 +94,8 @@ def shapley_values(
     NotFittedError
         If the model is not fitted.
     TypeError
-        If the model is not a predictor of mercer, if it has a step that computes features from
-        several columns, or if `independent` is True and kernels are not products over columns.
+        If the model is not a predictor of mercer, or if it has a step that computes features from
+        several columns.
     ValueError
         If columns differ from the columns of the fit, or values are missing and the model does not
         accept missing values. If the background has only one row, or a column is in two groups. If
@@ -119,7 +112,7 @@ def shapley_values(
               z_{ij})) \prod_{l \ne j} [t\, k_l(x_l, z_{il}) + (1 - t) k_l(z_l, z_{il})]\, dt
 
     by a Gauss-Legendre rule that is exact for the polynomial in t. Each row takes O(n b d^2) time
-    for n centers, b background rows and d columns, and O(n d^2) time for independent columns. For
+    for n centers, b background rows and d columns. For
     up to about a dozen columns, the values of all 2^d sets are computed instead, in O(2^d n) time
     for each row and each background row. Those of Gaussian kernels on linear combinations of up to
     eleven columns are products of matrices. Other parts, such as the Laplacian of the Euclidean
@@ -146,12 +139,17 @@ def shapley_values(
     >>> found.feature_names, found.scale
     (['petal', 'sepal length (cm)', 'sepal width (cm)'], 'log-odds')
     """
-    _check_permutations(n_permutations)
+    if not isinstance(n_permutations, str):
+        check_number("n_permutations", n_permutations, whole=True, low=2)
+    elif n_permutations not in ("auto", "all"):
+        raise ValueError(
+            f'n_permutations must be a number, "auto" or "all"; got {n_permutations!r}.'
+        )
     explained = ExplainedModel.of(model)
     players = explained.players(groups)
     rows = explained.views(X)
     others = explained.background(background, random_state)
-    parts = explained.exact_parts(players) if independent else explained.parts(players)
+    parts = explained.parts(players)
     if n_permutations == "all" and len(parts.sampled_players) > _MOST_ENUMERATED:
         raise ValueError(
             f'n_permutations="all" enumerates subsets of at most {_MOST_ENUMERATED} columns, and '
@@ -159,41 +157,27 @@ def shapley_values(
             "a number, or group columns."
         )
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-    values, rest = _exact_values(parts, rows, others, independent)
+    values, rest = _exact_values(parts, rows, others)
     sampled, covariances = _sampled_values(
         rest, rows, others, values, n_permutations=n_permutations, rng=rng
     )
     values += sampled
     expansion = explained.expansion
     base = expansion.of_views(others).mean(axis=0)
-    if independent:
-        base = _mean_of_independent(expansion, parts, others)
     shrinkage = expansion.shrinkage(rows)
-    single = parts.n_outputs == 1
     return ShapleyValues(
-        values[:, :, 0] if single else values,
-        float(base[0]) if single else base,
+        without_output_axis(values),
+        float(base[0]) if len(base) == 1 else base,
         covariances,
         explained.cells(X, players),
         players.names,
         list(expansion.outputs),
         expansion.scale,
-        shrinkage[:, 0] if single else shrinkage,
+        without_output_axis(shrinkage),
     )
 
 
-def _check_permutations(n_permutations: int | str) -> None:
-    if not isinstance(n_permutations, str):
-        check_number("n_permutations", n_permutations, whole=True, low=2)
-    elif n_permutations not in ("auto", "all"):
-        raise ValueError(
-            f'n_permutations must be a number, "auto" or "all"; got {n_permutations!r}.'
-        )
-
-
-def _exact_values(
-    parts: Parts, rows: Views, background: Views, independent: bool
-) -> tuple[Array, Parts]:
+def _exact_values(parts: Parts, rows: Views, background: Views) -> tuple[Array, Parts]:
     """Return values of the parts of closed form, and the remaining parts.
 
     Returns
@@ -207,16 +191,12 @@ def _exact_values(
         X, Z = rows[part.view], background[part.view]
         m = len(part.players)
         # All subsets of up to about a dozen players take less time than pairs of rows.
-        if not independent and 2**m * (len(X) + len(Z)) <= len(X) * len(Z) * m**2:
-            values[:, part.players] += subset_values(part, X, Z)
-        else:
-            values[:, part.players] += product_values(part, X, Z, independent=independent)
+        is_small = 2**m * (len(X) + len(Z)) <= len(X) * len(Z) * m**2
+        values[:, part.players] += (subset_values if is_small else product_values)(part, X, Z)
     others = []
     for other in parts.others:
-        solved = None
-        if isinstance(other, OtherProduct):
-            X, Z = rows[other.view], background[other.view]
-            solved = projected_values(other, parts.player_of, X, Z)
+        X, Z = rows[other.view], background[other.view]
+        solved = projected_values(other, parts.player_of, X, Z)
         if solved is None:
             others.append(other)
         else:
@@ -246,7 +226,9 @@ def _sampled_values(
         return values, covariances
     at_rows, at_background = parts.of_others(rows), parts.of_others(background)
     number = 2 if n_permutations == "auto" else n_permutations
-    enumerates = number == "all" or _are_few(len(sampled), int(number))
+    m = len(sampled)
+    # Few players have at most as many subsets as permutations visit.
+    enumerates = number == "all" or 2**m <= 2 * int(number) * (m + 1)
     for r, total in enumerate(exact):
         row = {name: view[r] for name, view in rows.items()}
         game = Game(
@@ -261,18 +243,3 @@ def _sampled_values(
             found = permutation_values(game, int(number), rng)
         values[r, sampled], covariances[r, sampled] = found
     return values, covariances
-
-
-def _are_few(n_columns: int, n_permutations: int) -> bool:
-    """Return whether there are at most as many subsets of columns as permutations visit."""
-    return 2**n_columns <= 2 * n_permutations * (n_columns + 1)
-
-
-def _mean_of_independent(expansion: KernelExpansion, parts: Parts, background: Views) -> Array:
-    """Return the mean of the function over rows of independent columns, shape (n_outputs,)."""
-    first = {name: view[:1] for name, view in background.items()}
-    mean = expansion.of_views(first)[0]
-    for part in parts.exact:
-        Z = background[part.view]
-        mean += mean_of_product(part, Z) - mean_of_product(part, Z[:1])
-    return mean

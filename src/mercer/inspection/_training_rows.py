@@ -16,6 +16,7 @@ from mercer._data.validation import check_number
 from mercer._gram.expansion import KernelTerm, Scale, Views, as_doubles
 from mercer.inspection._contributions import output_weights
 from mercer.inspection._explained_model import ExplainedModel
+from mercer.inspection._explanations.parts import without_output_axis
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +38,7 @@ class TrainingContributions(NotebookResult):
     are_centers : bool
         Whether the rows are centers of Nyström features, each of them for many training rows.
     data : data frame or ndarray
-        The training table or, if it was not given, the features of the rows that the model keeps.
+        The training table.
     names : list of str
         Names of the columns of `data`.
     output_names : list of str
@@ -141,7 +142,7 @@ class TrainingContributions(NotebookResult):
 
 
 def training_contributions(
-    model: BaseEstimator, X: Table, training: Table = None
+    model: BaseEstimator, X: Table, training: Table
 ) -> TrainingContributions:
     """Explain predictions by the contribution of each training row.
 
@@ -157,9 +158,8 @@ def training_contributions(
         See :func:`shapley_values`.
     X : array-like, sparse matrix or data frame of shape (n_rows, n_columns)
         Rows to explain.
-    training : array-like, sparse matrix or data frame of shape (n_samples, n_columns), default=None
-        The table to which the model was fitted, whose rows are shown. Without it, the features of
-        the rows that the model keeps are shown.
+    training : array-like, sparse matrix or data frame of shape (n_samples, n_columns)
+        The table to which the model was fitted, whose rows are shown.
 
     Returns
     -------
@@ -174,8 +174,7 @@ def training_contributions(
         If no part of the prediction is a sum over training rows, or the model was fitted to Gram
         matrices.
     ValueError
-        If `training` lacks rows to which the model was fitted, or if it is None although the model
-        is a stack on Nyström features, whose members have their own centers.
+        If `training` lacks rows to which the model was fitted.
 
     Notes
     -----
@@ -210,12 +209,7 @@ def training_contributions(
             f"{', '.join(str(getattr(term, 'description', term)) for term in expansion.terms)}."
         )
     are_centers = any(term.rows is None for term in terms)
-    found = [_positions_in(explained, training, term) for term in terms]
-    if training is None and are_centers and len(terms) > 1:
-        raise ValueError(
-            "The members of a stack on Nyström features have different centers: pass training, the "
-            "table to which the model was fitted, to sum the contributions of its rows."
-        )
+    found = [_positions_in(explained.views(training), term) for term in terms]
     rest = expansion.of_views(rows)
     n_known = 1 + max(int(positions.max()) for positions in found)
     values = np.zeros((n_known, *rest.shape))
@@ -226,28 +220,25 @@ def training_contributions(
         rest -= gram @ term.coefficients
     rest += expansion.shrinkage(rows)
     known = np.unique(np.concatenate(found))
-    values, single = values.swapaxes(0, 1)[:, known], rest.shape[1] == 1
-    data, names = _shown(explained, training, terms[0], n_known)
+    table = explained.table(training)
     return TrainingContributions(
-        values[:, :, 0] if single else values,
-        rest[:, 0] if single else rest,
+        without_output_axis(values.swapaxes(0, 1)[:, known]),
+        without_output_axis(rest),
         known,
         are_centers,
-        data,
-        names,
+        table.toarray() if hasattr(table, "toarray") else table,
+        explained.names,
         list(expansion.outputs),
         expansion.scale,
     )
 
 
-def _positions_in(explained: ExplainedModel, training: Table, term: KernelTerm) -> Array:
-    """Return positions of centers in the training table or among the rows that the model keeps."""
-    if training is None:
-        return np.arange(len(term.coefficients)) if term.rows is None else term.rows
+def _positions_in(training: Views, term: KernelTerm) -> Array:
+    """Return the positions of centers in the training table."""
     first: dict[bytes, int] = {}
-    for position, key in enumerate(_keys(explained.views(training), term.view)):
+    for position, key in enumerate(_keys(training[term.view])):
         first.setdefault(key, position)
-    found = [first.get(key, -1) for key in _keys({term.view: term.centers}, term.view)]
+    found = [first.get(key, -1) for key in _keys(term.centers)]
     if min(found) < 0:
         raise ValueError(
             "training lacks rows that the model was fitted to: pass the whole table of the fit."
@@ -255,21 +246,6 @@ def _positions_in(explained: ExplainedModel, training: Table, term: KernelTerm) 
     return np.array(found)
 
 
-def _keys(views: Views, name: str) -> Sequence[bytes]:
+def _keys(rows: Features) -> Sequence[bytes]:
     """Return the exact values of each row as bytes, without the signs of zeros."""
-    return [row.tobytes() for row in as_doubles(views[name]) + 0.0]
-
-
-def _shown(
-    explained: ExplainedModel, training: Table, term: KernelTerm, n_known: int
-) -> tuple[Features, list[str]]:
-    """Return the training table, or the features that the model keeps, with column names."""
-    if training is not None:
-        table = explained.table(training)
-        return (table.toarray() if hasattr(table, "toarray") else table), explained.names
-    centers = as_doubles(term.centers)
-    kept = np.full((n_known, centers.shape[1]), np.nan)
-    kept[slice(None) if term.rows is None else term.rows] = centers
-    given = getattr(explained.step, "feature_names_in_", None)
-    names = [f"x{z}" for z in range(kept.shape[1])] if given is None else [str(n) for n in given]
-    return kept, names
+    return [row.tobytes() for row in as_doubles(rows) + 0.0]

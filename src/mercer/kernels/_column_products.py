@@ -240,50 +240,6 @@ def _(kernel: Periodic, z: int) -> Stationary:
     return kernel if single else kernel._replaced(period=float(np.asarray(kernel.period)[z]))
 
 
-def merged(factors: Sequence[Factor]) -> list[Factor]:
-    """Merge the factors of a product that are exponentials of |x - x'|_p^p with the same p.
-
-    Parameters
-    ----------
-    factors : sequence of Factor
-
-    Returns
-    -------
-    list of Factor
-        All Gaussian kernels become one factor, and all product Laplacian kernels another.
-
-    Examples
-    --------
-    >>> from mercer.kernels import Gaussian
-    >>> found = merged(column_products(Gaussian(2.0), 3)[0].factors)
-    >>> [factor.columns for factor in found]
-    [(0, 1, 2)]
-    """
-    families: dict[float, list[Factor]] = {}
-    others = []
-    for factor in factors:
-        kernel = factor.kernel
-        is_power = isinstance(kernel, ExponentialPower) and kernel.power == kernel.norm
-        if type(kernel) is Gaussian or is_power:
-            families.setdefault(kernel.norm, []).append(factor)
-        else:
-            others.append(factor)
-    return [*(_joined(norm, found) for norm, found in families.items()), *others]
-
-
-def _joined(norm: float, factors: Sequence[Factor]) -> Factor:
-    """Join factors of the same norm into one factor on all their columns."""
-    if len(factors) == 1:
-        return factors[0]
-    columns = tuple(z for factor in factors for z in factor.columns)
-    widths = np.concatenate(
-        [np.broadcast_to(factor.kernel._scale(), len(factor.columns)) for factor in factors]
-    )
-    if norm == 2.0:
-        return Factor(columns, Gaussian(widths))
-    return Factor(columns, ExponentialPower(widths, power=norm, norm=norm))
-
-
 def used_columns(products: Sequence[ColumnProduct]) -> Array:
     """Return the columns that a sum of products depends on, in ascending order."""
     columns = {z for found in products for factor in found.factors for z in factor.columns}

@@ -8,62 +8,15 @@ columns of two players.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
 from mercer._data.types import Array
 from mercer._gram.expansion import KernelExpansion, KernelTerm, Term, Views, as_doubles
-from mercer.kernels._column_products import ColumnProduct, Factor, merged, used_columns
-
-
-class ProductPart(Protocol):
-    """A sum of coefficients times products of one factor for each player.
-
-    Attributes
-    ----------
-    view : str
-        The view of the table on which the part is evaluated.
-    players : ndarray of int of shape (n_active,)
-        Players on which the part depends.
-    coefficients : ndarray of shape (n_terms, n_outputs)
-    """
-
-    @property
-    def view(self) -> str:
-        """Name of the view."""
-        ...
-
-    @property
-    def players(self) -> Array:
-        """Players on which the part depends."""
-        ...
-
-    @property
-    def coefficients(self) -> Array:
-        """Coefficients of the products."""
-        ...
-
-    def factors(self, X: Array, terms: slice) -> tuple[Array, Array]:
-        """Return the factors of some products on rows of the view.
-
-        Returns
-        -------
-        shifted : ndarray of shape (n_active, n_rows, n_terms)
-            Factors minus their offsets. Differences of these are precise.
-        offsets : ndarray of shape (n_active,)
-        """
-        ...
-
-    def of_players(self, positions: Array) -> ProductPart:
-        """Return the part restricted to some players, given their positions in `players`."""
-        ...
-
-    def product(self, X: Array, terms: slice) -> Array:
-        """Return the products of all factors on rows of the view, shape (n_rows, n_terms)."""
-        ...
+from mercer.kernels._column_products import ColumnProduct, Factor, used_columns
 
 
 @dataclass(frozen=True)
@@ -87,7 +40,14 @@ class CenterPart:
     coefficients: Array
 
     def factors(self, X: Array, terms: slice) -> tuple[Array, Array]:
-        """Return the factors of some centers; see :class:`ProductPart`."""
+        """Return the factors of some centers on rows of the view.
+
+        Returns
+        -------
+        shifted : ndarray of shape (n_active, n_rows, n_terms)
+            Factors minus their offsets. Differences of these are precise.
+        offsets : ndarray of shape (n_active,)
+        """
         centers = self.centers[terms]
         shifted = np.empty((len(self.players), len(X), len(centers)))
         offsets = np.empty(len(self.players))
@@ -100,19 +60,6 @@ class CenterPart:
                 offset *= level
             shifted[k], offsets[k] = total, offset
         return shifted, offsets
-
-    def of_players(self, positions: Array) -> CenterPart:
-        """Return the part restricted to some players; see :class:`ProductPart`."""
-        kernels = [self.kernels[k] for k in positions]
-        return replace(self, players=self.players[positions], kernels=kernels)
-
-    def product(self, X: Array, terms: slice) -> Array:
-        """Return the products of all factors. Factors of one family take one exponential."""
-        centers = self.centers[terms]
-        values = np.ones((len(X), len(centers)))
-        for factor in merged([factor for factors in self.kernels for factor in factors]):
-            values *= factor.shifted(X, centers) + factor.kernel.offset
-        return values
 
 
 @dataclass(frozen=True)
@@ -136,7 +83,7 @@ class MonomialPart:
     coefficients: Array
 
     def factors(self, X: Array, terms: slice) -> tuple[Array, Array]:
-        """Return each player's products of powers in some monomials; see :class:`ProductPart`."""
+        """Return each player's products of powers in some monomials; see :class:`CenterPart`."""
         exponents = self.exponents[terms]
         found = [
             np.prod(X[:, None, columns] ** exponents[:, columns], axis=2)
@@ -144,16 +91,9 @@ class MonomialPart:
         ]
         return np.stack(found), np.zeros(len(found))
 
-    def of_players(self, positions: Array) -> MonomialPart:
-        """Return the part restricted to some players; see :class:`ProductPart`."""
-        columns = [self.columns[k] for k in positions]
-        return replace(self, players=self.players[positions], columns=columns)
 
-    def product(self, X: Array, terms: slice) -> Array:
-        """Return the products of all powers; see :class:`ProductPart`."""
-        if not len(self.players):
-            return np.ones((len(X), len(self.coefficients[terms])))
-        return np.asarray(self.factors(X, terms)[0].prod(axis=0))
+ProductPart: TypeAlias = CenterPart | MonomialPart
+"""A sum of coefficients times products of one factor for each player."""
 
 
 @dataclass(frozen=True)
@@ -284,20 +224,15 @@ class Parts:
         return total
 
 
-def _by_player(found: ColumnProduct, player_of: Array) -> dict[int, list[Factor]]:
-    """Return the factors of a product by player, in ascending order of players."""
-    groups: dict[int, list[Factor]] = {}
-    for factor in found.factors:
-        groups.setdefault(int(player_of[factor.columns[0]]), []).append(factor)
-    return dict(sorted(groups.items()))
-
-
 def _centers(term: KernelTerm, found: ColumnProduct, player_of: Array) -> CenterPart:
-    groups = _by_player(found, player_of)
+    """Return a product whose factors each depend on one player."""
+    factors: dict[int, list[Factor]] = {}
+    for factor in found.factors:
+        factors.setdefault(int(player_of[factor.columns[0]]), []).append(factor)
     return CenterPart(
         term.view,
-        np.array(list(groups), dtype=int),
-        list(groups.values()),
+        np.array(sorted(factors), dtype=int),
+        [factors[player] for player in sorted(factors)],
         as_doubles(term.centers),
         found.weight * term.coefficients,
     )
@@ -310,17 +245,19 @@ def _monomials(
     centers = as_doubles(term.centers)
     exponents = np.zeros((len(products), len(player_of)), dtype=int)
     coefficients = np.empty((len(products), term.coefficients.shape[1]))
+    unit = np.ones((1, len(player_of)))
     for t, found in enumerate(products):
-        values, weight = np.full(len(centers), found.weight), 1.0
+        values = np.full(len(centers), found.weight)
         for factor in found.factors:
-            column = factor.columns[0]
-            exponents[t, column] += 1
-            unit = np.ones((1, len(player_of)))
-            # The kernel is s x z, so that its value at x = 1 and z = 1 is s.
-            weight *= float(factor.shifted(unit, unit)[0, 0])
-            values = values * centers[:, column]
-        coefficients[t] = weight * values @ term.coefficients
-    players = np.unique(player_of[exponents.any(axis=0)])
+            exponents[t, factor.columns[0]] += 1
+            values = values * factor.shifted(unit, centers)[0]  # A kernel s x z is s z at x = 1.
+        coefficients[t] = values @ term.coefficients
     used = exponents.any(axis=0)
+    players = np.unique(player_of[used])
     columns = [np.flatnonzero((player_of == player) & used) for player in players]
     return MonomialPart(term.view, players, columns, exponents, coefficients)
+
+
+def without_output_axis(values: Array) -> Array:
+    """Return values without their last axis if there is a single output."""
+    return values[..., 0] if values.shape[-1] == 1 else values

@@ -12,11 +12,21 @@ Management Science 18]. The derivative is a polynomial of degree d - 1 in t, whi
 Gauss-Legendre nodes integrate exactly. Fewer nodes integrate it to rounding if most factors vary
 little. The product over the other players is formed from the products before and after player j
 instead of by division, because the full product may underflow.
+
+Up to about a dozen players, the values of all 2^d sets S of players take less time. Background rows
+enter them by means that are the same for all explained rows:
+
+.. math:: v(S) = \sum_i c_i \prod_{l \in S} k_{li}(x_l) \;
+          \operatorname{mean}_z \prod_{l \notin S} k_{li}(z_l).
+
+All sets take O(2^d n) time for each row and each background row, for n products, and not for each
+pair of them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from itertools import product
+from math import comb
 from typing import TypeAlias
 
 import numpy as np
@@ -45,7 +55,7 @@ Differences: TypeAlias = Callable[[Array, Array], Iterable[Array]]
 """A function that maps differences and background values of factors to integrals of products."""
 
 
-def product_values(part: ProductPart, X: Array, Z: Array, *, independent: bool = False) -> Array:
+def product_values(part: ProductPart, X: Array, Z: Array) -> Array:
     """Compute the Shapley values of the players of a part.
 
     Parameters
@@ -54,8 +64,6 @@ def product_values(part: ProductPart, X: Array, Z: Array, *, independent: bool =
     X : ndarray of shape (n_rows, n_features)
         Rows to explain, in the part's view.
     Z : ndarray of shape (n_background, n_features)
-    independent : bool, default=False
-        Whether the players' background values are independent of each other.
 
     Returns
     -------
@@ -63,16 +71,13 @@ def product_values(part: ProductPart, X: Array, Z: Array, *, independent: bool =
 
     Notes
     -----
-    Each row takes O(n b d^2) time for n products, b background rows and d players, and O(n d^2)
-    time for independent players, whose factors on the background are replaced by their means.
+    Each row takes O(n b d^2) time for n products, b background rows and d players.
     """
 
     def differences(D: Array, B: Array) -> list[Array]:
         return [_first_differences(D, B)]
 
-    if independent:
-        return _over_mean_factors(part, X, Z, differences, len(part.players))
-    return _over_background(part, X, Z, differences)
+    return _over_background(part, X, Z, differences, independent=False)
 
 
 def product_interactions(
@@ -109,29 +114,9 @@ def product_interactions(
     if m < 2:
         return found
     j, k = np.triu_indices(m, 1)
-    if independent:
-        values = _over_mean_factors(part, X, Z, _second_differences, len(j))
-    else:
-        values = _over_background(part, X, Z, _second_differences)
+    values = _over_background(part, X, Z, _second_differences, independent=independent)
     found[:, j, k] = found[:, k, j] = values
     return found
-
-
-def mean_of_product(part: ProductPart, Z: Array) -> Array:
-    """Compute the mean of a part over independent players, shape (n_outputs,).
-
-    Parameters
-    ----------
-    part : ProductPart
-    Z : ndarray of shape (n_background, n_features)
-        Rows that hold the values of the players.
-    """
-    total = np.zeros(part.coefficients.shape[1])
-    for terms in gen_batches(len(part.coefficients), max(_TILE_VALUES // len(Z), 1)):
-        shifted, offsets = part.factors(Z, terms)
-        means = shifted.mean(axis=1) + offsets[:, None]
-        total += means.prod(axis=0) @ part.coefficients[terms]
-    return total
 
 
 def _nodes(D: Array, B: Array, degree: int) -> tuple[Array, Array]:
@@ -155,33 +140,18 @@ def _nodes(D: Array, B: Array, degree: int) -> tuple[Array, Array]:
     """
     number = degree // 2 + 1
     if number > _FEW_NODES:
-        ends = np.abs(B)
-        np.maximum(ends, np.abs(B + D), out=ends)
+        ends = np.maximum(np.abs(B), np.abs(B + D))
         ratios = np.divide(np.abs(D), ends, out=np.zeros_like(ends), where=ends > 0.0).sum(axis=0)
-        with np.errstate(over="ignore", divide="ignore"):
-            products = ends.prod(axis=0)
-            largest = float(products.max())
-            if 0.0 < largest < np.inf:
-                logs = np.log(products / largest)
-                number = min(number, *(_enough_nodes(logs, ratios, r) for r in _SUMS))
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            logs = np.log(ends.prod(axis=0))
+            logs = logs - logs.max()
+        for r in _SUMS if np.isfinite(logs.max()) else ():
+            s = 0.25 * (r + 1.0 / r - 2.0)
+            error = float((logs + s * ratios).max()) + np.log(256.0 / 15.0 / (1.0 - r**-2))
+            enough = 1 + int(np.ceil((error - np.log(_ROUNDING)) / (2.0 * np.log(r))))
+            number = min(number, enough)
     nodes, weights = _gauss_legendre(number)
     return 0.5 * (nodes + 1.0), 0.5 * weights
-
-
-def _enough_nodes(logs: Array, ratios: Array, r: float) -> int:
-    """Return a sufficient number of nodes according to the bound in :func:`_nodes` for one r.
-
-    Parameters
-    ----------
-    logs : ndarray of shape (n_pairs, n_products)
-        Logarithms of the products of all m. The largest logarithm is zero.
-    ratios : ndarray of shape (n_pairs, n_products)
-        Sums of all u.
-    r : float
-    """
-    s = 0.25 * (r + 1.0 / r - 2.0)
-    error = float((logs + s * ratios).max()) + np.log(256.0 / 15.0 / (1.0 - r**-2))
-    return 1 + int(np.ceil((error - np.log(_ROUNDING)) / (2.0 * np.log(r))))
 
 
 @cache
@@ -190,7 +160,9 @@ def _gauss_legendre(number: int) -> tuple[Array, Array]:
     return np.polynomial.legendre.leggauss(number)
 
 
-def _over_background(part: ProductPart, X: Array, Z: Array, differences: Differences) -> Array:
+def _over_background(
+    part: ProductPart, X: Array, Z: Array, differences: Differences, *, independent: bool
+) -> Array:
     """Return means over background rows of a function of factors, summed over products.
 
     Parameters
@@ -201,17 +173,24 @@ def _over_background(part: ProductPart, X: Array, Z: Array, differences: Differe
         Function that maps the differences D of factors and their values B on the background, of
         shape (n_active, n_pairs, n_some_products), to arrays of shape (n_some_values, n_pairs,
         n_some_products). Pairs consist of one row and some background rows.
+    independent : bool
+        Whether one row of mean factors stands for all background rows.
 
     Returns
     -------
     ndarray of shape (n_rows, n_values, n_outputs)
     """
-    plan = _tiles(part, len(Z))
+    size = max(_TILE_VALUES // len(part.players), 1)  # Factors of a tile stay in the cache.
+    together = len(Z) if independent else min(len(Z), size)
+    terms = gen_batches(len(part.coefficients), max(size // together, 1))
+    plan = list(product(terms, gen_batches(len(Z), together)))
 
     def of_tile(tile: tuple[slice, slice], rows: slice) -> Array:
         terms, background = tile
         values, _ = part.factors(X[rows], terms)
         others, offsets = part.factors(Z[background], terms)
+        if independent:
+            others = others.mean(axis=1, keepdims=True)
         B, coefficients = others + offsets[:, None, None], part.coefficients[terms]
 
         def of_row(r: int) -> Array:
@@ -222,48 +201,7 @@ def _over_background(part: ProductPart, X: Array, Z: Array, differences: Differe
 
     batches = gen_batches(len(X), BLOCK_ROWS)  # All factors of a batch are in memory.
     sums = [sum(map_tiles(partial(of_tile, rows=rows), plan)) for rows in batches]
-    return np.concatenate(sums) / len(Z)
-
-
-def _over_mean_factors(
-    part: ProductPart, X: Array, Z: Array, differences: Differences, n_values: int
-) -> Array:
-    """Return sums over products of a function of factors, whose background values are means.
-
-    Parameters
-    ----------
-    part : ProductPart
-    X, Z : ndarray
-    differences : callable
-        See :func:`_over_background`. Pairs consist of some rows and the mean factors.
-    n_values : int
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_values, n_outputs)
-    """
-    found = np.zeros((len(X), n_values, part.coefficients.shape[1]))
-    plan = _tiles(part, len(X))
-
-    def of_tile(tile: tuple[slice, slice]) -> Array:
-        terms, rows = tile
-        others, offsets = part.factors(Z, terms)
-        means, coefficients = others.mean(axis=1, keepdims=True), part.coefficients[terms]
-        D = part.factors(X[rows], terms)[0] - means
-        parts = differences(D, means + offsets[:, None, None])
-        return np.concatenate([part @ coefficients for part in parts]).transpose(1, 0, 2)
-
-    for (_, rows), values in zip(plan, map_tiles(of_tile, plan), strict=True):
-        found[rows] += values
-    return found
-
-
-def _tiles(part: ProductPart, n_rows: int) -> list[tuple[slice, slice]]:
-    """Return batches of products and of rows whose factors stay in the cache."""
-    size = max(_TILE_VALUES // len(part.players), 1)
-    rows = min(n_rows, size)
-    terms = gen_batches(len(part.coefficients), max(size // rows, 1))
-    return list(product(terms, gen_batches(n_rows, rows)))
+    return np.concatenate(sums) / (1 if independent else len(Z))
 
 
 def _first_differences(D: Array, B: Array) -> Array:
@@ -317,3 +255,105 @@ def _second_differences(D: Array, B: Array) -> Iterator[Array]:
                 after = after * factors[k]
         total *= D[j + 1 :]
         yield total
+
+
+_Difference: TypeAlias = tuple[Array | None, float]
+
+
+def player_weights(members: Array) -> Array:
+    """Return the weight of the value of a set in the Shapley value of each player.
+
+    Parameters
+    ----------
+    members : ndarray of bool of shape (..., n_players)
+        Whether each player is in the set.
+    """
+    m = members.shape[-1]
+    of_size = np.array([1.0 / (m * comb(m - 1, size)) for size in range(m)])
+    sizes = members.sum(axis=-1, keepdims=True)
+    return np.where(members, of_size[sizes - 1], -of_size[np.minimum(sizes, m - 1)])
+
+
+class _Factors:
+    """Factors of the players on a table, and products of some of them.
+
+    A product is given as its difference from the product of its offsets, and that product. The
+    product of no factors is (None, 1).
+
+    Parameters
+    ----------
+    shifted : ndarray of shape (n_players, n_rows, n_terms)
+        Factors less their offsets.
+    offsets : ndarray of shape (n_players,)
+    """
+
+    def __init__(self, shifted: Array, offsets: Array) -> None:
+        self.shifted, self.offsets = shifted, offsets.tolist()
+        self.values = shifted + offsets[:, None, None]
+
+    def times(self, found: _Difference, player: int) -> _Difference:
+        """Return a product with one more factor: (s + a)(t + b) - ab = s(t + b) + at."""
+        total, offset = found
+        shifted, level = self.shifted[player], self.offsets[player]
+        if total is None:
+            return shifted, level
+        grown = total * self.values[player]
+        grown += shifted if offset == 1.0 else offset * shifted
+        return grown, offset * level
+
+
+def _subsets(
+    rows: _Factors, background: _Factors
+) -> Iterator[tuple[list[bool], _Difference, _Difference]]:
+    """Yield each set of players, its product on the rows, and the others' product on background.
+
+    Each product is formed from a product of one player less.
+    """
+    stack: list[tuple[list[bool], _Difference, _Difference]] = [([], (None, 1.0), (None, 1.0))]
+    while stack:
+        members, inside, outside = stack.pop()
+        j = len(members)
+        if j == len(rows.shifted):
+            yield members, inside, outside
+            continue
+        stack.append(([*members, True], rows.times(inside, j), outside))
+        stack.append(([*members, False], inside, background.times(outside, j)))
+
+
+def subset_values(part: ProductPart, X: Array, Z: Array) -> Array:
+    """Compute the Shapley values of the players of a part from all their subsets.
+
+    Parameters
+    ----------
+    part : ProductPart
+    X : ndarray of shape (n_rows, n_features)
+        Rows to explain, in the part's view.
+    Z : ndarray of shape (n_background, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_active, n_outputs)
+    """
+    m, n_outputs = len(part.players), part.coefficients.shape[1]
+    rows = list(gen_batches(len(X), BLOCK_ROWS))
+    size = CACHED_VALUES // (min(len(X), BLOCK_ROWS) + len(Z))
+    plan = list(product(rows, gen_batches(len(part.coefficients), max(size, 16))))
+
+    def of_tile(tile: tuple[slice, slice]) -> Array:
+        chosen, terms = tile
+        c = part.coefficients[terms]
+        found = np.zeros((m, len(X[chosen]), n_outputs))
+        ours, theirs = (_Factors(*part.factors(table, terms)) for table in (X[chosen], Z))
+        for members, (shifted, offset), (others, level) in _subsets(ours, theirs):
+            # K M - ab = s (t + b) + a t for the means M = t + b. Constants contribute nothing.
+            mean = 0.0 if others is None else others.mean(axis=0)[:, None]
+            value = offset * (mean * c).sum(axis=0)
+            if shifted is not None:
+                value = value + shifted @ ((mean + level) * c)
+            found += player_weights(np.array(members))[:, None, None] * value
+        return found
+
+    found = np.zeros((len(X), m, n_outputs))
+    for (chosen, _), values in zip(plan, map_tiles(of_tile, plan), strict=True):
+        found[chosen] += values.swapaxes(0, 1)
+    return found

@@ -21,8 +21,8 @@ from sklearn.utils import gen_batches
 
 from mercer._data.types import Array
 from mercer._gram.tiles import map_tiles
-from mercer.inspection._explanations.parts import OtherProduct
-from mercer.inspection._explanations.subset_values import player_weights
+from mercer.inspection._explanations.parts import OtherFunction, OtherProduct
+from mercer.inspection._explanations.product_values import player_weights
 from mercer.kernels import Gaussian, OnProjection
 from mercer.kernels._kernel import BLOCK_ROWS
 
@@ -35,13 +35,13 @@ values of relative precision 1e-16 keep eleven digits."""
 
 
 def projected_values(
-    part: OtherProduct, player_of: Array, X: Array, Z: Array
+    part: OtherProduct | OtherFunction, player_of: Array, X: Array, Z: Array
 ) -> tuple[Array, Array] | None:
     """Compute the Shapley values of a Gaussian kernel on linear combinations of columns.
 
     Parameters
     ----------
-    part : OtherProduct
+    part : OtherProduct or OtherFunction
     player_of : ndarray of int of shape (n_features,)
     X : ndarray of shape (n_rows, n_features)
         Rows to explain, in the part's view.
@@ -55,12 +55,12 @@ def projected_values(
     """
     columns = part.columns
     players = np.unique(player_of[columns])
-    kernel = _ProjectedGaussian.of(part)
+    kernel = _ProjectedGaussian.of(part) if isinstance(part, OtherProduct) else None
     if kernel is None or len(players) > _MOST_PLAYERS:
         return None
     owned = player_of[columns] == players[:, None]
     X, Z = X[:, columns], Z[:, columns]
-    found = np.zeros((len(X), len(players), part.coefficients.shape[1]))
+    found = np.zeros((len(X), len(players), kernel.coefficients.shape[1]))
     subsets = (np.arange(2 ** len(players))[:, None] >> np.arange(len(players))) & 1 == 1
     for rows in gen_batches(len(X), BLOCK_ROWS):
 

@@ -9,7 +9,7 @@ from sklearn.utils import gen_batches
 from mercer._data.types import Array
 from mercer._gram.expansion import Views
 from mercer._gram.tiles import map_tiles
-from mercer.inspection._explanations.subset_values import player_weights
+from mercer.inspection._explanations.product_values import player_weights
 
 ROWS_AT_ONCE = 2048
 """Maximum number of rows on which a function is evaluated at a time, before kernels divide them."""
