@@ -95,8 +95,8 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
 
 SUMS_OVER_CENTERS = [
     *(("regression", name) for name in REGRESSORS),
-    *(("two classes", name) for name in CLASSIFIERS),
-    *(("three classes", name) for name in CLASSIFIERS if name not in ("two-stage", "stacking")),
+    *(("two classes", name) for name in CLASSIFIERS if name != "Bayesian"),
+    *(("three classes", name) for name in ("two-stage, Nyström", "one-stage")),
 ]
 """Models whose function is a sum over centers; machines of more than two classes vote."""
 

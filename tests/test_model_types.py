@@ -13,7 +13,6 @@ from model_file_cases import saved_and_loaded
 from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 from test_common import ESTIMATORS
 
 import mercer
@@ -28,6 +27,7 @@ from mercer import (
 from mercer._files.model_types import UntrustedTypesError, class_named
 from mercer.datasets import make_sine
 from mercer.kernels import Gaussian, Linear, Missing
+from mercer.preprocessing import table_encoder
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 
@@ -100,29 +100,32 @@ def test_boosted_trees_of_scikit_learn_are_not_trusted(tmp_path: Any) -> None:
         mercer.save(HistGradientBoostingClassifier(), tmp_path / "model.skops")
 
 
-def test_a_table_vectorizer_of_skrub_is_loaded_as_it_was_saved() -> None:
+def test_encoders_of_skrub_are_loaded_as_they_were_saved() -> None:
     skrub, pandas = pytest.importorskip("skrub"), pytest.importorskip("pandas")
     table = pandas.DataFrame(
         {
             "size": X[:, 0],
-            "flag": np.arange(40) % 2 == 0,
             "kind": np.array(["a", "b", None], dtype=object)[np.arange(40) % 3],
             "place": [f"street {number} in {number % 7}" for number in range(40)],
-            "when": pandas.date_range("2024-01-01", periods=40),
             "here": pandas.date_range("2024-01-01", periods=40, tz=ZoneInfo("Europe/Berlin")),
             "there": pandas.date_range("2024-01-01", periods=40, tz=UTC),
             "day": [f"2024-02-{1 + number % 28:02d}" for number in range(40)],
         }
     )
-    vectorizer = skrub.TableVectorizer(
-        cardinality_threshold=10,
-        low_cardinality=OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+    encoder = table_encoder().set_params(
         numeric=skrub.SquashingScaler(),
         datetime=skrub.DatetimeEncoder(periodic_encoding="circular"),
         high_cardinality=skrub.StringEncoder(n_components=4),
+        cardinality_threshold=10,
     )
     imputer = SimpleImputer(add_indicator=True)
-    model = make_pipeline(vectorizer, imputer, TwoStageClassifier(C=1.0)).fit(table, Y)
+    model = make_pipeline(encoder, imputer, TwoStageClassifier(C=1.0)).fit(table, Y)
     loaded = saved_and_loaded(model)
     np.testing.assert_array_equal(loaded[:-1].transform(table), model[:-1].transform(table))
     np.testing.assert_array_equal(loaded.predict(table), model.predict(table))
+
+
+def test_a_table_vectorizer_of_skrub_is_not_trusted(tmp_path: Any) -> None:
+    skrub = pytest.importorskip("skrub")
+    with pytest.raises(UntrustedTypesError, match="TableVectorizer"):
+        mercer.save(skrub.TableVectorizer(), tmp_path / "model.skops")

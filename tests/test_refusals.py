@@ -117,21 +117,13 @@ def test_missing_values_of_new_rows_do_too() -> None:
 
 
 @pytest.mark.parametrize("name", PREDICTORS)
-def test_gram_matrices_name_the_argument_or_the_estimator_that_takes_them(name: str) -> None:
+def test_gram_matrices_name_estimators_that_take_them(name: str) -> None:
     told = refusal(made(name), GRAMS, CODES)
-    parameters = made(name).get_params()
-    if "kernels" in parameters:
-        assert told.endswith('kernels last, pass kernels="precomputed".')
-    elif "learner" in parameters:
-        assert 'pass learner=UniformCombination("precomputed")' in told
-    else:
-        other = "Regressor" if name.endswith("Regressor") else "Classifier"
-        assert f'takes no Gram matrices; MKL{other}(kernels="precomputed") and TwoStage' in told
+    assert told.endswith('TwoStageClassifier(UniformCombination("precomputed")).')
 
 
 def test_names_of_no_argument_are_not_recommended() -> None:
     for model in (KernelStackingClassifier("precomputed"), KernelStackingRegressor("precomputed")):
-        assert "takes no Gram matrices" in refusal(model, GRAMS, CODES)
         assert "Gram matrices are not accepted" in refusal(model, X, CODES)
     told = refusal(TwoStageClassifier("precomputed"), GRAMS, CODES)
     assert told.endswith("UniformCombination('precomputed') takes Gram matrices.")
@@ -166,7 +158,6 @@ def test_weights_whose_squares_overflow() -> None:
 def test_two_samples_of_two_classes() -> None:
     told = refusal(TwoStageClassifier(UniformCombination()), X[:2], [0, 1])
     assert told.startswith("n_splits=2 cannot be greater than the number of members in each class")
-    assert "give a class more samples, or C a value." in told
     model = TwoStageClassifier(UniformCombination(), C=1.0).fit(X[:2], [0, 1])
     assert model.predict(X[:2]).tolist() == [0, 1]
 

@@ -245,7 +245,7 @@ class TestAgreement:
         pytest.importorskip("skl2onnx")
         runtime = pytest.importorskip("onnxruntime")
         model, new = carried(task)
-        graph = mercer.to_onnx(model, new, dtype="float64")
+        graph = mercer.to_onnx(model, new)
         session = runtime.InferenceSession(graph.SerializeToString())
         *_, found = session.run(None, onnx_inputs(graph, new))
         assert_allclose(found.reshape(values(model, new).shape), values(model, new), atol=1e-9)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import pandas as pd
+from pandas.api.types import infer_dtype
 
 from mercer.preprocessing import (
     CellReading,
@@ -17,16 +19,17 @@ from mercer.preprocessing import (
     odd_value,
     parse_cells,
 )
-from mercer_command.messages import InputError, listing, shown
-from mercer_command.missing_words import counted_texts, usual_texts
+from mercer_command.messages import InputError, checked_name, listing, shown
+from mercer_command.missing_words import Counts, counted_texts, usual_texts
+from mercer_command.names import ROLES
 from mercer_command.values import (
     Cells,
     MissingCodes,
     are_unresolved,
-    as_times,
+    as_dates,
+    check_column,
     converted,
     finite_numbers,
-    is_time,
     naming_codes,
     odd_value_note,
     one_spelling,
@@ -50,9 +53,6 @@ MANY_LEVELS = 30
 """Categorical columns with more levels than this are encoded by the target's mean in each level,
 and others by an indicator of each level."""
 
-OTHERWISE = "a file of --columns can say otherwise"
-"""End of the notes on columns whose recognition is uncertain."""
-
 
 @dataclass(frozen=True)
 class Column:
@@ -75,8 +75,6 @@ class Column:
     sentinel : float or None
         Number, or date as days since 1970, that may stand for missing cells, because it repeats and
         is far from all others.
-    n_sentinel : int
-        Number of rows that have it.
     dropped : tuple of (str, int)
         Texts of a column of text that count as missing values, and their numbers.
     """
@@ -88,8 +86,7 @@ class Column:
     missing: float = 0.0
     warnings: tuple[str, ...] = ()
     sentinel: float | None = None
-    n_sentinel: int = 0
-    dropped: tuple[tuple[str, int], ...] = ()
+    dropped: Counts = ()
 
     @property
     def is_used(self) -> bool:
@@ -118,13 +115,119 @@ class Choice:
     role: Role
     format: str = ""
 
+    @property
+    def read_as(self) -> ReadAs:
+        """How cells of text are read."""
+        if self.format == "flag":
+            return "flag"
+        return self.role if self.role in ("number", *DATES) else "text"  # type: ignore[return-value]
 
-def read_as(role: str) -> ReadAs:
-    """Return how cells of text are read, given the role of their column."""
-    roles: dict[str, ReadAs] = {
-        "number": "number", "date": "date", "time": "time", "duration": "duration"
-    }  # fmt: skip
-    return roles.get(role, "text")
+
+def read_choices(given: str | None, names: Sequence[str]) -> dict[str, Choice]:
+    """Read how columns are read and used from the option --columns.
+
+    Parameters
+    ----------
+    given : str or None
+        Pairs of name and role, with a format after the role if it is to be said, separated by
+        commas and quoted as in a CSV file; None if there are none.
+    names : sequence of str
+        The names of the columns of the table.
+
+    Raises
+    ------
+    InputError
+        If a part is no pair, a role is unknown, or the table lacks a named column.
+
+    Examples
+    --------
+    >>> read_choices("id=category,day=date %d.%m.%Y", ["id", "day"])["day"]
+    Choice(role='date', format='%d.%m.%Y')
+    """
+    found = dict[str, Choice]()
+    for part in next(csv.reader([given or ""], skipinitialspace=True), []):
+        name, mark, chosen = part.strip().rpartition("=")
+        if not mark:
+            raise InputError(f"--columns takes pairs such as StoreID=category; got '{shown(part)}'")
+        check_column("--columns", name, names)
+        role, _, notation = chosen.strip().partition(" ")
+        found[name] = Choice(checked_name("role", role, ROLES), notation)  # type: ignore[arg-type]
+    return found
+
+
+class ReadColumn(NamedTuple):
+    """A column whose text was read.
+
+    Attributes
+    ----------
+    values : Series
+        Numbers, dates, flags or text.
+    reading : CellReading or None
+        How text was read; None for a column that was no text.
+    odd : Series of str
+        The cells that could not be read, and count as missing.
+    """
+
+    values: Cells
+    reading: CellReading | None
+    odd: Cells
+
+    @property
+    def suits(self) -> bool:
+        """Whether enough cells could be read."""
+        return self.reading is None or self.reading.suits(self.values, self.odd)
+
+    def notes(self) -> list[str]:
+        """Return notes on a notation that is a guess, and on cells that could not be read."""
+        if self.reading is None:
+            return []
+        told = [f"{text}; --columns can say otherwise" for text in self.reading.warnings]
+        if n_odd := len(self.odd):
+            verb = "cell counts" if n_odd == 1 else "cells count"
+            named = listing(self.odd.drop_duplicates(), most=4)
+            told.append(f"{n_odd:,} {verb} as missing, not being a {self.reading.read_as}: {named}")
+        return told
+
+
+def read_columns(
+    frame: pd.DataFrame,
+    wanted: Mapping[str, Choice],
+    absent: Mapping[str, Collection[str]],
+    missing: MissingCodes,
+    *,
+    separator: str = "",
+    preferred: Mapping[str, str] | None = None,
+) -> dict[str, ReadColumn]:
+    """Read the columns of text of a table; others are left as they are, except times of day.
+
+    Parameters
+    ----------
+    frame : DataFrame of shape (n_rows, n_columns)
+    wanted : mapping from str to Choice
+        How columns are read, where this is known.
+    absent : mapping from str to collection of str
+        Texts that stand for missing cells if a column is read as text, by column name.
+    missing : mapping from str to list of str
+        Values that stand for missing cells, by column name.
+    separator, preferred
+        See `mercer.preprocessing.cell_readings`.
+    """
+    frame = frame.assign(
+        **{n: without_codes(frame[n], c) for n, c in missing.items() if n in frame}
+    )
+    known = {name: (one.read_as, one.format) for name, one in wanted.items()}
+    readings = cell_readings(frame, known, separator=separator, preferred=preferred)
+    found = dict[str, ReadColumn]()
+    for name in frame.columns:
+        values, odd, reading = frame[name], frame[name][:0], readings.get(name)
+        if reading is not None:
+            values, odd = parse_cells(values, reading, absent[name])
+            values = without_codes(values, missing.get(name, ()))
+        elif infer_dtype(values, skipna=True) == "time":
+            reading = CellReading("time", "%H:%M:%S")
+            values = pd.Series(as_dates(converted(values, "date")), values.index)
+        found[name] = ReadColumn(values, reading, odd)
+    return found
 
 
 def recognize_columns(
@@ -165,24 +268,13 @@ def recognize_columns(
         If a column cannot be read as the user chose.
     """
     choices, missing, absent = choices or {}, missing or {}, absent or {}
-    frame = frame.assign(**{n: without_codes(frame[n], codes) for n, codes in missing.items()})
-    wanted = {name: (read_as(choice.role), choice.format) for name, choice in choices.items()}
-    readings = cell_readings(frame, wanted, separator=separator)
+    usual = {n: usual_texts(is_typed=not separator or n in choices) for n in frame.columns}
+    found = read_columns(frame, choices, {**usual, **absent}, missing, separator=separator)
     typed: dict[str, Cells] = {}
     columns = []
-    for name in frame.columns:
-        values, column, found = frame[name], Column(name, "number"), None
-        if name in readings:
-            found = readings[name].read_as
-            usual = usual_texts(is_typed=not separator or name in choices)
-            values, odd = parse_cells(frame[name], readings[name], absent.get(name, usual))
-            column = _read_column(name, odd, readings[name])
-            if found in ("text", "flag"):
-                column = replace(column, dropped=counted_texts(frame[name], values.isna()))
-            values = without_codes(values, missing.get(name, ()))
-        elif is_time(values):
-            values, found = as_times(values), "time"
-            column = replace(column, format="%H:%M:%S")
+    for name, read in found.items():
+        values, cells = read.values, without_codes(frame[name], missing.get(name, ()))
+        column = _read_column(name, cells, read)
         if name not in choices and kind_of(values) == "category" and is_text(values):
             values, told = one_spelling(values)
             if told:
@@ -190,30 +282,31 @@ def recognize_columns(
                 column = replace(column, warnings=(*column.warnings, told))
         typed[name] = values
         column = replace(column, missing=float(values.isna().mean()))
-        if name in choices:
-            suits = name not in readings or readings[name].suits(values, odd)
-            columns.append(_chosen(column, values, choices[name], suits=suits))
-        else:
-            columns.append(_recognized(column, values, found))
+        columns.append(
+            _chosen(column, read, choices[name])
+            if name in choices
+            else _recognized(column, values, is_time=column.role == "time")
+        )
     return pd.DataFrame(typed, index=frame.index), columns
 
 
-def _read_column(name: str, odd: Cells, reading: CellReading) -> Column:
-    """Describe how the cells of a column of text were read, and warn of unreadable ones."""
-    warnings = tuple(f"{told}; {OTHERWISE}" for told in reading.warnings)
-    if len(odd):
-        verb = "cell counts" if len(odd) == 1 else "cells count"
-        named = listing(odd.drop_duplicates(), most=4)
-        told = f"{len(odd)} {verb} as missing, not being a {reading.read_as}: {named}"
-        warnings = (*warnings, told)
+def _read_column(name: str, cells: Cells, read: ReadColumn) -> Column:
+    """Describe how the cells of a column were read."""
+    if (reading := read.reading) is None:
+        return Column(name, "number")
+    notation, warnings = reading.format, read.notes()
+    dropped: Counts = ()
+    if reading.read_as in ("text", "flag"):
+        dropped = counted_texts(cells, read.values.isna())
+        notation = "flag" if reading.read_as == "flag" else notation
     if reading.read_as == "text" and reading.facts:
         told = f"--columns '{shown(name)}=number' reads them as numbers"
-        warnings = (*warnings, f"digits with leading zeros are read as codes; {told}")
-    notation = "flag" if reading.read_as == "flag" else reading.format
-    return Column(name, "number", notation, reading.facts, 0.0, warnings)
+        warnings.append(f"digits with leading zeros are read as codes; {told}")
+    role: Role = "time" if reading.read_as == "time" else "number"
+    return Column(name, role, notation, reading.facts, 0.0, tuple(warnings), dropped=dropped)
 
 
-def _recognized(column: Column, values: Cells, read_as: ReadAs | None) -> Column:
+def _recognized(column: Column, values: Cells, *, is_time: bool) -> Column:
     """Decide how a column is used, given its converted values."""
     kind = kind_of(values)
     if kind == "other":
@@ -228,46 +321,21 @@ def _recognized(column: Column, values: Cells, read_as: ReadAs | None) -> Column
         return _left_out(column, "constant", "its numbers differ by less than a computer resolves")
     if kind == "number" and numbers_rows(column.name, values):
         return _left_out(column, "identifier", "it numbers the rows")
-    role: Role = kind
-    if kind == "date":
-        role = "time" if read_as == "time" else "duration" if _is_duration(values) else "date"
-    column = _with_odd_value(column, values, role)
     if kind == "number" and (told := naming_codes(column.name, values)):
         column = replace(column, warnings=(*column.warnings, told))
-    return _used(column, role, values)
+    return _used(column, "time" if kind == "date" and is_time else kind, values)
 
 
-def _with_odd_value(column: Column, values: Cells, role: str) -> Column:
-    """Return a column of numbers or dates with the value that may stand for missing, if any."""
-    if role not in ("number", "date"):
-        return column
-    try:
-        numbers = converted(values, "date" if role == "date" else "number")
-    except ValueError:  # Infinite numbers are an error elsewhere.
-        return column
-    if (found := odd_value(numbers, dates=role == "date")) is None:
-        return column
-    warnings = (*column.warnings, odd_value_note(column.name, values, found[0]))
-    return replace(column, warnings=warnings, sentinel=found[0], n_sentinel=found[1])
-
-
-def _chosen(column: Column, values: Cells, choice: Choice, *, suits: bool) -> Column:
+def _chosen(column: Column, read: ReadColumn, choice: Choice) -> Column:
     """Describe a column that is used as the user chose."""
     if choice.role == "ignored":
         return _left_out(column, "ignored", "as --columns says")
-    kind = kind_of(values)
+    kind = kind_of(read.values)
     needed = "number" if choice.role == "number" else "date" if choice.role in DATES else kind
-    if kind != needed or kind == "other" or not suits:
+    if kind != needed or kind == "other" or not read.suits:
         raise InputError(f"'{column.name}' cannot be read as a {choice.role}, as --columns says")
-    role = "duration" if choice.role == "date" and _is_duration(values) else choice.role
-    used = _used(_with_odd_value(column, values, role), role, values)
+    used = _used(column, choice.role, read.values)
     return replace(used, facts=(*used.facts, "as --columns says"))
-
-
-def _is_duration(values: Cells) -> bool:
-    from pandas.api.types import infer_dtype
-
-    return infer_dtype(values, skipna=True) in ("timedelta", "timedelta64")
 
 
 def _left_out(column: Column, role: Role, reason: str) -> Column:
@@ -275,7 +343,9 @@ def _left_out(column: Column, role: Role, reason: str) -> Column:
 
 
 def _used(column: Column, role: Role, values: Cells) -> Column:
-    """Describe how models use a column."""
+    """Describe how models use a column, and warn of a value that may stand for missing cells."""
+    if role == "date" and infer_dtype(values, skipna=True) in ("timedelta", "timedelta64"):
+        role = "duration"
     n_levels = values.nunique()
     many = "; encoded by the target's mean in each" if n_levels > MANY_LEVELS else ""
     uses = {
@@ -286,7 +356,15 @@ def _used(column: Column, role: Role, values: Cells) -> Column:
         "duration": "encoded as days",
     }
     facts = (uses[role],) if role in uses else ()
-    return replace(column, role=role, facts=(*column.facts, *facts))
+    column = replace(column, role=role, facts=(*column.facts, *facts))
+    if role not in ("number", "date"):
+        return column
+    is_date = role == "date"
+    known = finite_numbers(values, "date" if is_date else "number")
+    if (odd := odd_value(known, dates=is_date)) is None:
+        return column
+    warnings = (*column.warnings, odd_value_note(column.name, known, odd[0], is_date=is_date))
+    return replace(column, warnings=warnings, sentinel=odd[0])
 
 
 def left_out_notes(columns: Sequence[Column]) -> list[str]:

@@ -1,8 +1,7 @@
-"""Comparison of methods on the same splits: errors, alignments, times and ranks."""
+"""Comparison of methods on the same splits: scores, alignments, times and ranks."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import ceil
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -10,25 +9,95 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from mercer.inspection import ModelReport, report
-from mercer_command.messages import InputError, brief, counted
-from mercer_command.method_times import by_cost, expected_seconds
+from mercer import centered_alignment
+from mercer.inspection import default_metric, report
+from mercer_command.messages import InputError, brief
 from mercer_command.names import HIGH_IS_GOOD
 from mercer_command.options import Compare
 from mercer_command.output import Bar
-from mercer_command.pipelines import fit_arguments, learned_alignment, make_model
+from mercer_command.pipelines import fit_arguments, make_model
 from mercer_command.problem import Problem
+from mercer_command.table_model import TableModel
 from mercer_command.target_column import Rows
 from mercer_command.values import Array
 
 
-def comparison_table(
+@dataclass(frozen=True)
+class Comparison:
+    """Scores of methods on the same splits.
+
+    Attributes
+    ----------
+    table : DataFrame
+        See `comparison_table`.
+    failures : tuple of str
+        Names of the methods that failed, which are left out, with the reasons.
+    left_out : tuple of str
+        Names of the methods that were not done when the comparison was interrupted.
+    """
+
+    table: pd.DataFrame
+    failures: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def compare(
+    problem: Problem,
     methods: Sequence[str],
-    scores: Array,
-    alignments: Array,
-    seconds: Array,
-    metric: str = "error",
-) -> pd.DataFrame:
+    splits: Sequence[tuple[Rows, Rows]],
+    given: Compare,
+    bar: Bar,
+    *,
+    on_method: Callable[[pd.DataFrame], None],
+) -> Comparison:
+    """Fit methods on every split, one after the other; Ctrl-C ends the comparison.
+
+    Parameters
+    ----------
+    problem : Problem
+    methods : sequence of str
+        Keys of `METHODS`.
+    splits : sequence of (ndarray of int, ndarray of int)
+        Rows to learn from and rows to test on, which are the same for all methods.
+    given : Compare
+        Options; the seed, the metric and the device are used.
+    bar : Bar
+        Progress bar that shows the fits.
+    on_method : callable
+        Called with the table of one method as soon as it is done.
+
+    Raises
+    ------
+    InputError
+        If all methods fail; the message names them.
+    KeyboardInterrupt
+        If the comparison is interrupted before a method is done.
+    """
+    # The first test rows may lack a class, so that other scores are undefined.
+    metric = given.metric or default_metric(problem.target[splits[0][1]], problem.task)
+    found, failures, left = dict[str, Array](), list[str](), list(methods)
+    try:
+        while left:
+            name, measured = left[0], []
+            try:
+                for r, rows in enumerate(splits):
+                    bar.advance(1, f"{name}, split {r + 1} of {len(splits)}")
+                    measured.append(_measure(problem, name, rows, given, metric))
+            except Exception as error:  # Other methods may succeed, and what they found is kept.
+                failures.append(f"method '{name}' failed: {brief(error)}")
+            else:
+                found[name] = np.array(measured).T
+                on_method(comparison_table({name: found[name]}, metric))
+            left.pop(0)
+    except KeyboardInterrupt:
+        if not found:
+            raise
+    if not found:
+        raise InputError("; ".join(failures))
+    return Comparison(comparison_table(found, metric), tuple(failures), tuple(left))
+
+
+def comparison_table(found: Mapping[str, Array], metric: str) -> pd.DataFrame:
     """Return a table with one row per method, sorted by mean rank.
 
     The columns are means, standard deviations, the mean rank, and the score of each split. Methods
@@ -36,20 +105,19 @@ def comparison_table(
 
     Parameters
     ----------
-    methods : sequence of str
-        Names, of length n_methods.
-    scores, alignments, seconds : ndarray of shape (n_methods, n_splits)
-        Scores and alignments on the test rows, NaN if a method has none, and fit times
-        in seconds.
-    metric : str, default="error"
+    found : mapping of str to ndarray of shape (3, n_splits)
+        For each method, scores and alignments on the test rows, NaN if it has none, and the seconds
+        of the fits.
+    metric : str
         Name of the score. It is part of the column names, and is stored as ``attrs["metric"]`` of
         the table.
     """
+    scores, alignments, seconds = np.stack(list(found.values()), axis=1)
     ddof, high_is_good = min(1, scores.shape[1] - 1), metric in HIGH_IS_GOOD
     losses = np.where(np.isnan(scores), np.inf, -scores if high_is_good else scores)
     frame = pd.DataFrame(
         {
-            "method": methods,
+            "method": list(found),
             metric: scores.mean(axis=1),
             f"{metric}_std": scores.std(axis=1, ddof=ddof),
             "test_alignment": alignments.mean(axis=1),
@@ -66,178 +134,33 @@ def comparison_table(
     return frame
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Scores of methods on the same splits.
-
-    Attributes
-    ----------
-    table : DataFrame
-        See `comparison_table`.
-    notes : tuple of str
-        What was left out for lack of time, and the option that includes it.
-    failures : tuple of str
-        Names of the methods that failed, which are left out, with the reasons.
-    """
-
-    table: pd.DataFrame
-    notes: tuple[str, ...] = ()
-    failures: tuple[str, ...] = ()
-
-
-@dataclass
-class _Runs:
-    """Scores, alignments and fit times of one method, one per split, and its total time."""
-
-    scores: list[float] = field(default_factory=list)
-    alignments: list[float] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-    total: float = 0.0
-
-    @property
-    def each(self) -> float:
-        """Mean total time of a split."""
-        return self.total / len(self.scores)
-
-
-def compare(
-    problem: Problem,
-    methods: Sequence[str],
-    splits: Sequence[tuple[Rows, Rows]],
-    given: Compare,
-    bar: Bar,
-    *,
-    on_method: Callable[[pd.DataFrame], None],
-) -> Comparison:
-    """Fit methods on every split, the cheapest first, until the time is over.
-
-    The cheapest method decides how many splits are compared. Each further method is tried if it is
-    expected to be done in time on all of these splits, by the times of the methods before it, and
-    is left out if its first split then shows that it would not be.
-
-    Parameters
-    ----------
-    problem : Problem
-    methods : sequence of str
-        Keys of `METHODS`.
-    splits : sequence of (ndarray of int, ndarray of int)
-        Rows to learn from and rows to test on, which are the same for all methods.
-    given : Compare
-        Options; the seed, the metric, the device and the minutes are used.
-    bar : Bar
-        Progress bar that shows the fits.
-    on_method : callable
-        Called with the table of one method as soon as it is done.
-
-    Raises
-    ------
-    InputError
-        If all methods fail; the message names them.
-    """
-    n_rows, metric, start = len(splits[0][0]), given.metric, perf_counter()
-    end = start + 60.0 * given.minutes
-    found, skipped, failures = dict[str, _Runs](), dict[str, _Runs](), list[str]()
-    n_splits = len(splits)
-    for name in by_cost(methods, n_rows):
-        runs, is_first = _Runs(), not found
-        expected = expected_seconds(name, n_rows, {n: one.each for n, one in found.items()})
-        if not is_first and perf_counter() + n_splits * expected > end:
-            skipped[name] = runs
-            continue
-        try:
-            for r, rows in enumerate(splits[:n_splits]):
-                n_left = 1 if is_first else n_splits - r
-                if r and perf_counter() + n_left * runs.each > end:
-                    break
-                bar.advance(1, f"{name}, split {r + 1} of {n_splits}")
-                metric = _add(runs, problem, name, rows, given, metric=metric)
-        except Exception as error:  # Other methods may succeed, and what they found is not lost.
-            failures.append(f"method '{name}' failed: {brief(error)}")
-            continue
-        if is_first:
-            n_splits = len(runs.scores)
-        if len(runs.scores) < n_splits:
-            skipped[name] = runs
-            continue
-        found[name] = runs
-        on_method(_table({name: runs}, metric))
-    if not found:
-        raise InputError("; ".join(failures))
-    seconds = perf_counter() - start
-    notes = _left_out(found, skipped, splits, seconds, minutes=given.minutes)
-    return Comparison(_table(found, metric), notes, tuple(failures))
-
-
-def _add(
-    runs: _Runs,
-    problem: Problem,
-    name: str,
-    rows: tuple[Rows, Rows],
-    given: Compare,
-    *,
-    metric: str | None,
-) -> str:
-    """Add the results of a method on a split, and return the metric."""
-    start = perf_counter()
-    tested, alignment, seconds = _measure(problem, name, rows, given, metric)
-    metric, own = metric or tested.metric, tested.held_out[0].scores
-    runs.scores.append(own[metric].value if metric in own else np.nan)
-    runs.alignments.append(alignment)
-    runs.seconds.append(seconds)
-    runs.total += perf_counter() - start
-    return metric
-
-
-def _table(found: Mapping[str, _Runs], metric: str | None) -> pd.DataFrame:
-    runs = list(found.values())
-    scores = np.array([one.scores for one in runs])
-    alignments = np.array([one.alignments for one in runs])
-    seconds = np.array([one.seconds for one in runs])
-    return comparison_table(list(found), scores, alignments, seconds, metric or "error")
-
-
-def _left_out(
-    found: Mapping[str, _Runs],
-    skipped: Mapping[str, _Runs],
-    splits: Sequence[tuple[Rows, Rows]],
-    spent: float,
-    *,
-    minutes: float,
-) -> tuple[str, ...]:
-    """Say which methods and splits were left out, and how many minutes would include them."""
-    n_splits, n_rows = len(splits), len(splits[0][0])
-    n_done = min(len(one.scores) for one in found.values())
-    if not skipped and n_done == n_splits:
-        return ()
-    done = {name: one.each for name, one in found.items()}
-    more = sum(done.values()) * (n_splits - n_done)
-    for name, runs in skipped.items():
-        more += n_splits * (runs.each if runs.scores else expected_seconds(name, n_rows, done))
-    needed = ceil(max(1.2 * (spent + more) / 60.0, minutes + 1.0))
-    names = [
-        f"'{name}'" + f" (after {counted(len(runs.scores), 'split')})" * bool(runs.scores)
-        for name, runs in skipped.items()
-    ]
-    names += [f"{n_splits - n_done} of {n_splits} splits"] * (n_done < n_splits)
-    within = counted(minutes, "minute")
-    told = f"left out, because {within} would not be enough: {', '.join(names)}"
-    return (f"{told}; --minutes {needed} includes all",)
-
-
 def _measure(
-    problem: Problem, method: str, rows: tuple[Rows, Rows], given: Compare, metric: str | None
-) -> tuple[ModelReport, float, float]:
-    """Return the scores and the alignment on the test rows, and the fit time in seconds."""
-    X, y, task, (train, test) = problem.features, problem.target, problem.task, rows
+    problem: Problem, name: str, rows: tuple[Rows, Rows], given: Compare, metric: str
+) -> tuple[float, float, float]:
+    """Return the score and the alignment on the test rows, and the seconds of the fit."""
+    X, y, (train, test) = problem.features, problem.target, rows
     settings: dict[str, Any] = {"seed": given.seed, "device": given.device, "metric": given.metric}
-    model = make_model(method, problem, train, **settings)
+    model = make_model(name, problem, train, **settings)
     start = perf_counter()
     model.fit(X.iloc[train], y[train], **fit_arguments(model, problem, train))
     seconds = perf_counter() - start
-    given_rows: dict[str, Any] = {"X": X.iloc[test], "y": y[test], "coverage": None}
-    try:
-        tested = report(model, metric=metric, **given_rows)
-    except ValueError:
-        # Support vector machines have no log-loss.
-        tested = report(model, **given_rows)
-    return tested, learned_alignment(model, X.iloc[test], y[test], task), seconds
+    X_test, y_test = X.iloc[test], y[test]
+    scores = report(model, X_test, y_test, coverage=None).held_out[0].scores
+    # Support vector machines have no log-loss.
+    score = scores[metric].value if metric in scores else np.nan
+    return score, _alignment(model, X_test, y_test, problem), seconds
+
+
+def _alignment(model: TableModel, X: pd.DataFrame, y: Array, problem: Problem) -> float:
+    """Return the centered alignment of the learned kernel with the target.
+
+    For a stack, it is the alignment of the weighted sum of its kernels. It is NaN for methods that
+    learn no kernel, and for rows of one class. Of more than 2,000 rows, a random sample is used,
+    because the Gram matrix is kept in memory.
+    """
+    step = getattr(model[-1], "best_estimator_", model[-1])
+    if not hasattr(step, "learned_gram") or len(np.unique(y)) < 2:
+        return np.nan
+    drawn = np.sort(np.random.default_rng(0).permutation(len(y))[:2000])
+    gram = step.learned_gram(model[:-1].transform(X.iloc[drawn]))
+    return centered_alignment(gram, y[drawn], task=problem.task)

@@ -1,4 +1,4 @@
-"""Contributions of columns to predictions, in words, as numbers and as figures."""
+"""Contributions of columns to predictions, in words and as numbers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,7 @@ from math import floor, log10
 import numpy as np
 import pandas as pd
 
-from mercer.inspection import (
-    ShapleyInteractions,
-    ShapleyValues,
-    shapley_interactions,
-    shapley_values,
-)
+from mercer.inspection import ShapleyValues, shapley_values
 from mercer.preprocessing import is_text
 from mercer_command.columns import DATES
 from mercer_command.importances import ColumnImportance
@@ -28,9 +23,6 @@ N_WORDS = 3
 
 _BATCH = 50
 """Number of rows that are explained between two reports of progress."""
-
-OTHERS = "other columns"
-"""Name of the group of all other columns."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +49,14 @@ class Reasons:
     def __len__(self) -> int:
         return len(self.predictions)
 
-    def words(self, row: int, n_largest: int = N_WORDS) -> list[str]:
+    def words(self, row: int) -> list[str]:
         """Return the largest contributions to a prediction as phrases.
 
         Parameters
         ----------
         row : int
-        n_largest : int, default=3
         """
-        found = self.values.in_words(row, n_largest, unit=self.unit)
+        found = self.values.in_words(row, N_WORDS, unit=self.unit)
         return [shown(phrase, longest=200) for phrase in found]
 
     def headline(self, row: int) -> str:
@@ -82,59 +73,21 @@ class Reasons:
             told = f"Predicted {self.predictions[row]}. {told}"
         return shown(told, longest=120)
 
-    def amounts(self, row: int, n_largest: int) -> list[float]:
-        """Return the largest contributions to a prediction, on the scale of the prediction.
-
-        Parameters
-        ----------
-        row, n_largest : int
-        """
-        return [one.amount for one in self.values.largest(row, n_largest)]
-
-    def cells(self, row: int) -> str:
-        """Return the number of a row, and its cells in the columns of the largest contributions.
-
-        Parameters
-        ----------
-        row : int
-        """
-        found = [shown(one.cell, longest=40) for one in self.values.largest(row, N_WORDS)]
-        return f"Row {row + 1}: {', '.join(found)}"
-
-    def frame(self, n_largest: int) -> pd.DataFrame:
-        """Return the largest contributions to each prediction in words, one per column.
-
-        Parameters
-        ----------
-        n_largest : int
-        """
-        names = [f"why_{k + 1}" for k in range(n_largest)]
-        rows = [self.words(row, n_largest) for row in range(len(self))]
-        padded = [phrases + [""] * (n_largest - len(phrases)) for phrases in rows]
-        return pd.DataFrame(padded, columns=names)
-
-    def table(self, n_largest: int = N_WORDS) -> pd.DataFrame:
+    def table(self) -> pd.DataFrame:
         """Return predictions, their reasons in words, and all contributions as numbers.
-
-        Parameters
-        ----------
-        n_largest : int, default=3
 
         Notes
         -----
         The largest contribution has five digits, and all have its number of decimals.
         """
-        found = [self.values.of_row(row) for row in range(len(self))]
-        amounts = np.array([one.values[row] for row, one in enumerate(found)])
+        amounts = np.array([self.values.of_row(row).values[row] for row in range(len(self))])
         largest = float(np.abs(amounts).max(initial=0.0))
         amounts = amounts.round(min(max(4 - floor(log10(largest)), 0), 12) if largest else 0)
         names = [f"contribution_{name}" for name in self.values.feature_names]
-        parts = [
-            pd.DataFrame({"prediction": list(self.predictions)}),
-            self.frame(n_largest),
-            pd.DataFrame(amounts, columns=names),
-        ]
-        return pd.concat(parts, axis="columns")
+        words = [[*self.words(row), *[""] * N_WORDS][:N_WORDS] for row in range(len(self))]
+        found = pd.DataFrame(words, columns=[f"why_{k + 1}" for k in range(N_WORDS)])
+        found.insert(0, "prediction", list(self.predictions))
+        return found.join(pd.DataFrame(amounts, columns=names))
 
 
 def reasons(
@@ -195,37 +148,6 @@ def unit_of_target(name: str, role: str) -> str:
     return found[1].strip() if found else ""
 
 
-def exact_interactions(
-    model: TableModel, X: pd.DataFrame, important: list[str], seed: int = 0, n_paired: int = 8
-) -> ShapleyInteractions | None:
-    """Return the interactions of the most important columns if they are known exactly.
-
-    Parameters
-    ----------
-    model : fitted TableModel of `mercer_command.pipelines.make_model`
-    X : DataFrame of shape (n_rows, n_columns)
-    important : list of str
-        Names of columns, the most important first.
-    seed : int, default=0
-        Seed of the random draw of 50 rows, if there are more rows.
-    n_paired : int, default=8
-        Number of columns that are compared in pairs. All others form one group.
-
-    Returns
-    -------
-    ShapleyInteractions or None
-    """
-    if len(important) < 2:
-        return None
-    rest = important[n_paired:]
-    groups = {OTHERS: rest} if len(rest) > 1 else None
-    drawn = X.sample(min(len(X), 50), random_state=seed)
-    try:
-        return shapley_interactions(model[1:], drawn, groups=groups, independent=True)
-    except TypeError:
-        return None
-
-
 def by_contributions(
     found: Sequence[ColumnImportance], values: ShapleyValues
 ) -> list[ColumnImportance]:
@@ -237,20 +159,11 @@ def by_contributions(
     values : ShapleyValues
         Contributions of these columns to the predictions of rows.
     """
-    sizes = dict(zip(values.feature_names, mean_sizes(values), strict=True))
-    measured = [replace(one, contribution=float(sizes[one.name])) for one in found]
-    return sorted(measured, key=lambda one: -one.contribution)
-
-
-def mean_sizes(values: ShapleyInteractions | ShapleyValues) -> Array:
-    """Return mean absolute values over rows and, if there are several classes, over the classes.
-
-    Parameters
-    ----------
-    values : ShapleyInteractions or ShapleyValues
-    """
     several = values.output_names if len(values.output_names) > 1 else [None]
-    return np.mean([values.of_output(name).importances for name in several], axis=0)
+    means = np.mean([values.of_output(name).importances for name in several], axis=0)
+    sizes = dict(zip(values.feature_names, means, strict=True))
+    measured = [one._replace(size=float(sizes[one.name]), matters=True) for one in found]
+    return sorted(measured, key=lambda one: -one.size)
 
 
 def _cells(frame: pd.DataFrame, typed: pd.DataFrame) -> Array:

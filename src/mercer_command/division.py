@@ -1,4 +1,4 @@
-"""Division into training and test rows: at random, by groups, by times, or by a file."""
+"""Division into training and test rows: at random, by groups, or by times."""
 
 import numpy as np
 from sklearn.model_selection import (
@@ -35,16 +35,15 @@ def splits(problem: Problem, *, test_size: float | int, repeats: int, seed: int)
         Share of the test rows, or their number; see `n_tested`.
     repeats : int
         Number of independent draws. With times, each split tests on later rows than the one before,
-        and trains on all rows before its test rows. Ignored if a file defines the splits, or if
-        there are both times and groups.
+        and trains on all rows before its test rows. Ignored if there are both times and groups.
     seed : int
 
     Returns
     -------
     list of (ndarray of int, ndarray of int)
         Training rows and test rows of each split. Test rows are in the order of the problem. Groups
-        are not divided, unless a file of splits does so. With both times and groups, there is one
-        split, which tests on later rows of some groups and trains on earlier rows of all others.
+        are not divided. With both times and groups, there is one split, which tests on later rows
+        of some groups and trains on earlier rows of all others.
 
     Raises
     ------
@@ -54,9 +53,7 @@ def splits(problem: Problem, *, test_size: float | int, repeats: int, seed: int)
     """
     n_rows = len(problem.target)
     n_test = test_size if isinstance(test_size, int) else n_tested(n_rows, test_size)
-    if problem.given_splits is not None:
-        found = _given(problem.given_splits)
-    elif problem.times is not None and problem.groups is not None:
+    if problem.times is not None and problem.groups is not None:
         found = _later_of_groups(problem.times, problem.groups, n_test, seed)
     elif problem.times is not None:
         found = _later(problem.times, n_test, repeats)
@@ -64,29 +61,13 @@ def splits(problem: Problem, *, test_size: float | int, repeats: int, seed: int)
         return _of_groups(problem, n_test / n_rows, repeats, seed)
     else:
         return _drawn(problem, n_test, repeats, seed)
+    if problem.task != "classification":
+        return found
     for train, test in found:
-        _check_classes(problem, train, test)
-    return found
-
-
-def _check_classes(problem: Problem, train: Rows, test: Rows) -> None:
-    if problem.task == "classification":
-        unseen = np.setdiff1d(problem.target[test], problem.target[train])
-        if unseen.size:
-            raise InputError(f"classes are in test rows only: {listing(unseen)}")
+        if unseen := {*problem.target[test]} - {*problem.target[train]}:
+            raise InputError(f"classes are in test rows only: {listing(sorted(unseen))}")
         if np.unique(problem.target[train]).size < 2:
             raise InputError("the training rows have one class only: there is nothing to learn")
-
-
-def _given(parts: Array) -> list[Pair]:
-    """Return the pairs that the columns of a file of splits define."""
-    found = [(np.flatnonzero(c == "train"), np.flatnonzero(c == "test")) for c in parts.T]
-    for train, test in found:
-        if len(train) < 5 or not len(test):
-            raise InputError(
-                f"a split has {counted(len(train), 'row')} to learn from and {len(test)} to "
-                "test on; at least 5 and 1 are needed"
-            )
     return found
 
 
@@ -167,8 +148,6 @@ def described_division(problem: Problem, test: Rows) -> str:
     test : ndarray of int
     """
     rows = counted(len(test), "row")
-    if problem.given_splits is not None:
-        return f"{rows} that the file of splits holds out"
     if problem.times is not None and problem.groups is not None:
         new = counted(len(np.unique(problem.groups[test])), "group")
         return f"{rows} of {new} that the model has not seen, later than what it learned from"

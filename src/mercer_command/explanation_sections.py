@@ -1,143 +1,72 @@
-"""Explanations in words: important columns and pairs, and reasons for predictions."""
+"""Explanations in words: important columns, and reasons for predictions."""
 
 from math import exp, isnan
 
 from mercer_command.amounts import format_error
-from mercer_command.contributions import (
-    OTHERS,
-    Reasons,
-    exact_interactions,
-    mean_sizes,
-)
-from mercer_command.importances import why_no_relevance
+from mercer_command.contributions import Reasons
 from mercer_command.messages import counted, shown
 from mercer_command.models import Trial
-from mercer_command.output import Folded, Part, Section, Table, Text
-from mercer_command.sections import MOST_ROWS, ON_SCREEN, hidden
+from mercer_command.output import Part, Section, Table, Text
+from mercer_command.sections import ON_SCREEN
 
-MOST_CARDS = 50
-"""Largest number of rows that a report explains."""
-
-N_UNFOLDED = 6
-"""Number of rows whose explanations a report shows at once, and not on demand."""
-
-N_BARS = 6
-"""Number of contributions on a card."""
-
-N_BACKGROUND = 100
-"""Number of training rows whose mean prediction stands for the average row."""
+MOST_EXPLAINED = (5, 50)
+"""Largest number of rows that the terminal explains, and that a report does."""
 
 
-def importance_section(trial: Trial, why: Reasons | None = None) -> Section:
+def importance_section(trial: Trial, scale: str = "response") -> Section:
     """Return the section on the importance of columns.
 
     Parameters
     ----------
     trial : Trial
-    why : Reasons, default=None
-        Explanations of predictions, from which columns have contributions if there is no error.
+        If it has no report, its importances are contributions to predictions.
+    scale : str, default="response"
+        Scale of contributions.
     """
-    if why is not None and trial.report is None:
-        found, title = (
-            list(trial.importances),
-            "how far they move predictions away from the average",
-        )
-        title, lengths = f"{title} row's", [column.contribution for column in found]
-        header = "Contributes"
-        cells = [_amount(column.contribution, why.values.scale) for column in found]
+    found = [column for column in trial.importances if column.matters]
+    sizes = [column.size for column in found]
+    if trial.report is None:
+        title, header = "how far they move predictions away from the average row's", "Contributes"
+        cells = [_amount(size, scale) for size in sizes]
         told = (
             "Mean absolute contribution to the predictions of the rows that are explained. It says "
             "what the model uses, whether right or wrong."
-            f"{_meaning(why.values.scale, 'the column')}"
         )
+        if scale in _FACTORS:
+            name = _FACTORS[scale]
+            told += f" {name.capitalize()} x 2: the column doubles or halves the {name}, in the "
+            told += "geometric mean."
     else:
-        found = [column for column in trial.importances if column.matters]
-        title = "how much the error rises if their cells are shuffled"
-        lengths = [column.increase for column in found]
-        header, largest = "Error rises by", max(lengths, default=0.0)
-        cells = [format_error(c.increase, trial.task, c.deviation, beside=largest) for c in found]
+        title, header = "how much the error rises if their cells are shuffled", "Error rises by"
+        largest = max(sizes, default=0.0)
+        cells = [format_error(c.size, trial.task, c.deviation, beside=largest) for c in found]
+        error = "mean of one minus the probability of the true class"
+        if trial.task == "regression":
+            unit = " of the logarithms" if trial.in_logarithms else f", in {trial.unit}"
+            error = f"mean absolute error{unit}"
         told = (
-            f"The error is the {_error_called(trial)}. Each rise is given with its standard error "
-            "over the rows. Columns that tell the same share their importance. The columns that "
-            "move predictions most are shuffled three times."
+            f"The error is the {error}. Each rise is given with its standard error over the rows. "
+            "Columns that tell the same share their importance."
         )
-    names, rows = (
-        ["Column", header],
-        [[shown(c.name), *each] for c, *each in zip(found, cells, strict=True)],
-    )
-    if all(isnan(column.relevance) for column in trial.importances):
-        relevance = why_no_relevance(trial.model)
-    else:
-        relevance = "Relevance is the column's share in what the kernels measure distances by."
-        names.append("Relevance")
-        rows = [[*row, f"{c.relevance:.1%}"] for row, c in zip(rows, found, strict=True)]
-    numeric, lengths = range(1, len(names)), lengths[:MOST_ROWS]
-    table = Table(names, rows[:MOST_ROWS], numeric, lengths=lengths, n_shown=ON_SCREEN)
-    return Section(
-        f"Columns that matter: {title}",
-        [
-            *[table] * bool(rows),
-            *hidden(len(rows), "columns matter less"),
-            *_without_rise(trial, len(found)),
-            *[Text(f"{told} {relevance}")] * bool(rows),
-            *_pairs(trial),
-        ],
-    )
+    rows = [[shown(c.name), cell] for c, cell in zip(found, cells, strict=True)]
+    table = Table(["Column", header], rows, {1}, lengths=sizes, n_shown=ON_SCREEN)
+    parts: list[Part] = [table, Text(told)] if rows else []
+    return Section(f"Columns that matter: {title}", [*parts, *_without_rise(trial, len(found))])
 
 
 def _without_rise(trial: Trial, n_others: int) -> list[Part]:
     """Return lines on the columns whose shuffling does not raise the error, and on the others."""
     n_all, lines = len(trial.importances), list[Part]()
-    shuffled = [column for column in trial.importances if not isnan(column.increase)]
-    if n_columns := sum(not column.matters for column in shuffled):
+    measured = [column for column in trial.importances if not isnan(column.size)]
+    if n_columns := sum(not column.matters for column in measured):
         more = "more " * bool(n_others)
         told = counted(n_columns, f"{more}column does", f"{more}columns do")
         why = "the error does not rise beyond what chance explains, or hardly rises"
         lines.append(f"{told} not matter: {why}")
-    if 0 < len(shuffled) < n_all:
-        unknown = any(isnan(column.relevance) for column in trial.importances)
-        which = "that correlate most with the predictions" if unknown else "of largest relevance"
-        lines.append(f"{len(shuffled):,} of {n_all:,} columns were shuffled: those {which}")
+    if 0 < len(measured) < n_all:
+        which = "those that correlate most with the predictions"
+        lines.append(f"{len(measured):,} of {n_all:,} columns were shuffled: {which}")
     return lines
-
-
-def _error_called(trial: Trial) -> str:
-    """Return what the error is that rises when columns are shuffled."""
-    unit = f", in {trial.unit}"
-    if trial.task == "regression":
-        return f"mean absolute error{' of the logarithms' if trial.in_logarithms else unit}"
-    return "mean of one minus the probability of the true class"
-
-
-def _pairs(trial: Trial) -> list[Part]:
-    """Return the pairs of columns with the largest interactions, if these are known exactly.
-
-    If it was measured that no column matters, no pair does.
-    """
-    if trial.report is not None and not any(column.matters for column in trial.importances):
-        return []
-    important = [column.name for column in trial.importances]
-    found = exact_interactions(trial.model, trial.X, important)
-    if found is None:
-        return []
-    sizes, names = mean_sizes(found), found.feature_names
-    pairs = [
-        (float(sizes[j, k]), f"{shown(names[j])} and {shown(names[k])}")
-        for j in range(len(names))
-        for k in range(j)
-        if OTHERS not in (names[j], names[k])
-    ]
-    strongest = sorted(pairs, key=lambda pair: -pair[0])[:3]
-    rows = [[told, _amount(size, found.scale)] for size, told in strongest]
-    is_factor = found.scale in _FACTORS
-    told = (
-        "Mean absolute interaction: what two columns contribute together beyond what each does "
-        f"alone. Where it is small, the effects of columns {'multiply' if is_factor else 'add up'}."
-    )
-    return [
-        Table(["Strongest pairs", "Together"], rows, {1}),
-        Text(told + _meaning(found.scale, "the pair")),
-    ]
 
 
 _FACTORS = {"log-odds": "odds", "logit": "odds", "log rate": "count", "log response": "prediction"}
@@ -151,61 +80,21 @@ def _amount(size: float, scale: str) -> str:
     return format_error(size, "regression")
 
 
-def _meaning(scale: str, what: str) -> str:
-    """Return a sentence on the meaning of factors, if contributions are factors."""
-    if scale not in _FACTORS:
-        return ""
-    name = _FACTORS[scale]
-    return f" {name.capitalize()} x 2: {what} doubles or halves the {name}, in the geometric mean."
-
-
-def reasons_section(found: Reasons, *, n_rows: int) -> Section:
-    """Return the largest contributions to the first predictions, in words.
+def reasons_section(found: Reasons) -> Section:
+    """Return the largest contributions to predictions, in words.
 
     Parameters
     ----------
     found : Reasons
-    n_rows : int
-        Largest number of rows.
     """
+    n_rows = min(MOST_EXPLAINED[1], len(found))
     rows = [
-        [str(row + 1), found.headline(row), "\n".join(found.words(row))]
-        for row in range(min(n_rows, len(found)))
+        [str(row + 1), found.headline(row), "\n".join(found.words(row))] for row in range(n_rows)
     ]
-    title = "Why: what moves predictions away from the average row's"
-    table = Table(["Row", "Prediction", "Largest contributions"], rows, {0})
-    told = ["the latent mean has no unit: the higher it is, the more probable are high grades"]
-    return Section(title, [table, *told * (found.values.scale == "latent mean")])
-
-
-def card_section(found: Reasons, *, n_rows: int = MOST_CARDS) -> Section:
-    """Return a card for each of the first rows, with its prediction and bars of its reasons.
-
-    Parameters
-    ----------
-    found : Reasons
-    n_rows : int, default=50
-        Largest number of rows.
-    """
-    n_rows = min(n_rows, len(found))
-    cards = [_card(found, row) for row in range(n_rows)]
-    told = (
-        "Each bar is what a column contributes (its Shapley value): blue ones raise the "
-        f"prediction, orange ones lower it, from the mean over {N_BACKGROUND} training rows."
-    )
-    shown_first = [part for card in cards[:N_UNFOLDED] for part in card]
-    folded, n_others = list[Part](), n_rows - N_UNFOLDED
-    if n_others > 0:
-        summary = f"{counted(n_others, 'more row')}: from row {N_UNFOLDED + 1} to row {n_rows}"
-        folded = [Folded(summary, [part for card in cards[N_UNFOLDED:] for part in card])]
-    rest = counted(len(found) - n_rows, "more row is", "more rows are")
-    more = [Text(f"{rest} not shown.")] * (len(found) > n_rows)
-    return Section("Why: a card for each row", [Text(told), *shown_first, *folded, *more])
-
-
-def _card(found: Reasons, row: int) -> list[Part]:
-    """Return the cells and the prediction of a row, and its largest contributions as bars."""
-    pairs = [phrase.rpartition(": ") for phrase in found.words(row, N_BARS)]
-    rows, lengths = [[name, told] for name, _, told in pairs], found.amounts(row, N_BARS)
-    table = Table(["Cell", "Contribution"], rows, lengths=lengths)
-    return [Text(found.cells(row), "heading"), Text(found.headline(row)), table]
+    header = ["Row", "Prediction", "Largest contributions"]
+    parts: list[Part] = [Table(header, rows, {0}, n_shown=MOST_EXPLAINED[0])]
+    if found.values.scale == "latent mean":
+        parts.append(
+            "the latent mean has no unit: the higher it is, the more probable are high grades"
+        )
+    return Section("Why: what moves predictions away from the average row's", parts)

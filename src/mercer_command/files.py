@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from errno import EDQUOT, EFBIG, ENOSPC, EROFS
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 import pandas as pd
@@ -46,14 +46,9 @@ def replacing(path: Path) -> Iterator[Path]:
     InputError
         If the disk is full, a quota or a size limit is exceeded, or the file system is read-only.
     """
-    with _as_input_error(path), replaced(path) as temporary:
-        yield temporary
-
-
-@contextmanager
-def _as_input_error(path: Path) -> Iterator[None]:
     try:
-        yield
+        with replaced(path) as temporary:
+            yield temporary
     except OSError as error:
         if error.errno not in {EDQUOT, EFBIG, ENOSPC, EROFS}:
             raise
@@ -104,8 +99,8 @@ def _without_links(path: Path) -> Path:
 
 def save_model(model: TableModel, path: Path) -> None:
     """Write a fitted model; if interrupted, either the old file or the new one remains."""
-    with _as_input_error(path):
-        mercer.save(model, path)
+    with replacing(path) as temporary:
+        mercer.save(model, temporary)
 
 
 def load_model(path: Path) -> TableModel:
@@ -151,7 +146,11 @@ def appended_table(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
         Function that appends a data frame; all data frames have the same columns.
     """
     with replacing(path) as temporary, ExitStack() as opened:
-        yield (_parquet_writer if is_parquet(path) else _csv_writer)(temporary, opened)
+        yield (
+            _parquet_writer(temporary, opened)
+            if is_parquet(path)
+            else partial(_append_text, path=temporary)
+        )
 
 
 def _parquet_writer(path: Path, opened: ExitStack) -> Callable[[pd.DataFrame], None]:
@@ -171,17 +170,12 @@ def _parquet_writer(path: Path, opened: ExitStack) -> Callable[[pd.DataFrame], N
     return write
 
 
-def _csv_writer(path: Path, opened: ExitStack) -> Callable[[pd.DataFrame], None]:
-    opener: Callable[..., Any] = gzip.open if path.suffix.lower() == ".gz" else open
-    file = opened.enter_context(opener(path, "wt", encoding="utf-8", newline=""))
+def _append_text(frame: pd.DataFrame, path: Path) -> None:
+    """Append rows to a text file, which is compressed if its name ends so."""
     separator = "\t" if ".tsv" in path.suffixes else ","
-    first = iter([True])
-
-    def write(frame: pd.DataFrame) -> None:
-        safe = safe_for_spreadsheets(frame)
-        safe.to_csv(file, index=False, sep=separator, header=next(first, False))
-
-    return write
+    is_empty = path.stat().st_size == 0
+    safe = safe_for_spreadsheets(frame)
+    safe.to_csv(path, mode="a", index=False, sep=separator, header=is_empty)
 
 
 def safe_for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:

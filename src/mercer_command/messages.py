@@ -1,15 +1,12 @@
 """Messages for the user: errors and warnings in one line, and names from tables as safe text."""
 
-import codecs
 import re
 import sys
-import unicodedata
 import warnings
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
-from importlib import import_module
 from io import TextIOWrapper
 
 _EXTRAS = {"matplotlib": "plot", "dask": "dask", "distributed": "dask", "torch": "gpu"}
@@ -120,8 +117,9 @@ def collected_warnings(notes: list[str]) -> Iterator[None]:
     Parameters
     ----------
     notes : list of str
-        When the block ends, the first line of each warning is appended. Among warnings that differ
-        only in numbers, such as those of several folds, only the first is kept.
+        When the block ends, the first line of each warning is appended, without its advice on
+        arguments that the command lacks. Among warnings that differ only in numbers, such as those
+        of several folds, only the first is kept.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -129,43 +127,10 @@ def collected_warnings(notes: list[str]) -> Iterator[None]:
     lines: dict[str, str] = {}
     for item in caught:
         if issubclass(item.category, UserWarning) and (text := str(item.message).strip()):
-            line = in_plain_words(text.splitlines()[0])
+            line = re.sub(r": (?:set|raise|pass) .*$", ".", text.splitlines()[0])
+            line = re.sub(r"\b[a-z_]+=(?=[-\d.]+)", "", line)
             lines.setdefault(re.sub(r"\d+(\.\d+)?(e[+-]?\d+)?", "", line), line)
     notes += lines.values()
-
-
-def in_plain_words(text: str) -> str:
-    """Return a warning of the library without its advice on arguments that the command lacks.
-
-    Parameters
-    ----------
-    text : str
-
-    Examples
-    --------
-    >>> in_plain_words("It still grew by more than tol=0.001 after 9 steps: raise max_kernels.")
-    'It still grew by more than 0.001 after 9 steps.'
-    """
-    text = re.sub(r": (?:set|raise|pass) .*$", ".", text)
-    return re.sub(r"\b[a-z_]+=(?=[-\d.]+)", "", text)
-
-
-def check_packages(**needed: object) -> None:
-    """Import optional packages, so that a missing one is reported before any work is done.
-
-    Parameters
-    ----------
-    **needed : object
-        The name of each package, with None as its value if the package is not needed.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If a package that is needed is not installed.
-    """
-    for package, purpose in needed.items():
-        if purpose is not None:
-            import_module(package)
 
 
 def checked_name(kind: str, name: str, choices: Iterable[str]) -> str:
@@ -295,47 +260,8 @@ def counted(number: float, noun: str, plural: str = "") -> str:
     return f"{number:,.10g} {noun if number == 1 else plural or noun + 's'}"
 
 
-BRAILLE = 0x2800
-"""Code of the Braille character without dots; each of the eight lowest bits adds a dot."""
-
-_PLAIN = {"█": "#", "±": "+-", "─": "-", "│": "|", "…": "...", "\N{MINUS SIGN}": "-", "∞": "inf"}
-"""What replaces characters that the encoding of a terminal or file does not have."""
-
-
-def plain(text: str) -> str:
-    """Replace characters by similar ones of ASCII.
-
-    Parameters
-    ----------
-    text : str
-
-    Examples
-    --------
-    >>> plain("R² 0.5 ± 0.1 ██ ⡀⣿")
-    'R2 0.5 +- 0.1 ## .#'
-    """
-    return "".join(map(_plain_character, text))
-
-
-def _plain_character(character: str) -> str:
-    if character.isascii():
-        return character
-    dots = ord(character) - BRAILLE
-    if 0 <= dots < 256:
-        return " .:#"[min(dots.bit_count() // 2 + (dots > 0), 3)]
-    similar = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
-    return _PLAIN.get(character, similar or "?")
-
-
-def _replaced(error: UnicodeError) -> tuple[str, int]:
-    """Return what replaces characters that cannot be encoded, and the position after them."""
-    assert isinstance(error, UnicodeEncodeError)
-    return plain(error.object[error.start : error.end]), error.end
-
-
 def replace_on_output() -> None:
-    """Let stdout and stderr replace characters that their encoding does not have."""
-    codecs.register_error("mercer_plain", _replaced)
+    """Let stdout and stderr write a question mark for characters that their encoding lacks."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="mercer_plain")
+            stream.reconfigure(errors="replace")

@@ -1,35 +1,28 @@
-"""Methods by their names on the command line, and checks of whether they suit a problem."""
+"""The methods that `mercer fit` and `mercer compare` offer: one table, and what they suit.
+
+Packages are imported when a method is made, so that help is fast.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
-from typing import Any
-
-import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
-from sklearn.utils.validation import has_fit_parameter
+from typing import TYPE_CHECKING, TypeAlias
 
 import mercer
-from mercer.kernels import Gaussian
-from mercer_command.messages import InputError, checked_name, listing
-from mercer_command.names import CLASS_METRICS, COMPARED, KINDS, LEARNERS, RESPONSE_METRICS
-from mercer_command.problem import Problem
-from mercer_command.target_column import Task
-from mercer_command.values import Array
+from mercer_command.messages import InputError, checked_name
+from mercer_command.names import CLASS_METRICS, KINDS, RESPONSE_METRICS
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from mercer_command.problem import Problem
+    from mercer_command.target_column import Task
+    from mercer_command.values import Array
+
+Maker: TypeAlias = "Callable[[], BaseEstimator]"
+"""Function that makes an unfitted estimator."""
 
 _EXACT_ROWS = 10_000
 """Largest number of rows for one-stage learning and `grid`, which keep Gram matrices of all rows in
@@ -39,23 +32,6 @@ _GRADED_ROWS = 5_000
 """Largest number of rows for learning grades and counts. A fit with its report takes up to two
 minutes on one processor and 0.9 GB of memory. With twice the rows, it takes eight times as long."""
 
-_ONE_STAGE_GRIDS: dict[str, dict[str, Array]] = {
-    "classification": {"C": 10.0 ** np.arange(-1, 3)},
-    "regression": {"alpha": 10.0 ** np.arange(1, -4, -1)},
-}
-"""Values that one-stage learning tries. They are few, because the kernel is learned anew for each.
-On a dozen data sets of a few hundred rows, smaller values of C increased the error, and larger
-ones did not reduce it. Among equally good values, the first is chosen."""
-
-_WIDTHS = 2.0 ** np.arange(-15, 4, 2)
-"""Inverse squared widths that `grid` tries."""
-
-_RBF_GRIDS: dict[str, dict[str, Array]] = {
-    "classification": {"gamma": _WIDTHS, "C": 2.0 ** np.arange(-5, 16, 2)},
-    "regression": {"regressor__gamma": _WIDTHS, "regressor__alpha": 10.0 ** np.arange(-3, 4)},
-}
-"""Values that `grid` tries, as in the guide to LIBSVM (Hsu, Chang, Lin 2003)."""
-
 
 @dataclass(frozen=True)
 class Method:
@@ -63,137 +39,158 @@ class Method:
 
     Attributes
     ----------
+    description : str
+        A few words on how it finds kernels, their widths and their weights.
     makers : mapping from {"classification", "regression"} to callable
         For each task that it supports, a function that makes the unfitted estimator.
-    grids : mapping from {"classification", "regression"} to dict
-        Parameters that are chosen by cross-validation, and the values that are tried.
     max_rows : int or None
         Largest number of rows that it can learn from in reasonable time; None if unlimited.
+    learns : bool
+        Whether it learns a kernel, so that `mercer fit` offers it.
     """
 
-    makers: Mapping[Task, Callable[[], BaseEstimator]]
-    grids: Mapping[str, dict[str, Array]] = field(default_factory=dict)
+    description: str
+    makers: Mapping[Task, Maker]
     max_rows: int | None = None
+    learns: bool = True
 
-    def estimator(self, task: Task, n_folds: int) -> BaseEstimator:
-        """Make the unfitted estimator, inside a grid search if the method has a grid."""
-        made = self.makers[task]()
-        if task not in self.grids:
-            return made
+
+def _made(module: str, name: str, **settings: object) -> Maker:
+    return lambda: getattr(import_module(module), name)(**settings)
+
+
+def _pair(module: str, stem: str, **settings: object) -> dict[Task, Maker]:
+    """Return the makers of a classifier and a regressor whose names begin with the same words."""
+    return {
+        "classification": _made(module, f"{stem}Classifier", **settings),
+        "regression": _made(module, f"{stem}Regressor", **settings),
+    }
+
+
+def _two_stage(name: str, **settings: object) -> dict[Task, Maker]:
+    """Return the makers of predictors on the kernel that a learner finds."""
+    learner = _made("mercer", name, **settings)
+    return {
+        "classification": lambda: mercer.TwoStageClassifier(learner()),
+        "regression": lambda: mercer.TwoStageRegressor(learner()),
+    }
+
+
+def _searched(maker: Maker, **grid: list[float]) -> Maker:
+    """Return the maker of an estimator whose parameters are chosen by cross-validation."""
+
+    def made() -> BaseEstimator:
+        search = import_module("sklearn.model_selection").GridSearchCV
         # A fold in which all values fail, such as one of a single class, does not influence the
         # choice, because it gets the score of wrong labels, or of a constant response.
-        return GridSearchCV(made, self.grids[task], cv=n_folds, error_score=0.0)
+        return search(maker(), grid, cv=5, error_score=0.0)
+
+    return made
 
 
-def _method(
-    classifier: Callable[[], BaseEstimator] | None = None,
-    regressor: Callable[[], BaseEstimator] | None = None,
-    grids: Mapping[str, dict[str, Array]] | None = None,
-    max_rows: int | None = None,
-) -> Method:
-    makers = {"classification": classifier, "regression": regressor}
-    known: Any = {task: made for task, made in makers.items() if made is not None}
-    return Method(known, grids or {}, max_rows)
+def _one_stage(description: str, stem: str, **settings: object) -> Method:
+    """Return a method that learns the kernel anew for each of a few penalties.
 
-
-def _two_stage(learner: Callable[..., BaseEstimator], **settings: object) -> Method:
-    return _method(
-        lambda: mercer.TwoStageClassifier(learner(**settings)),
-        lambda: mercer.TwoStageRegressor(learner(**settings)),
-    )
-
-
-def _one_stage(
-    classifier: Callable[..., BaseEstimator],
-    regressor: Callable[..., BaseEstimator],
-    **settings: object,
-) -> Method:
-    makers = (partial(classifier, **settings), partial(regressor, **settings))
-    return _method(*makers, _ONE_STAGE_GRIDS, _EXACT_ROWS)
-
-
-def _scaled_ridge() -> BaseEstimator:
-    """Return kernel ridge regression, without an intercept, of the standardized response."""
-    return TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
-
-
-def _of_package(package: str, prefix: str, **settings: object) -> Method:
-    """Return a method of a package that may not be installed."""
-
-    def made(kind: str) -> BaseEstimator:
-        return getattr(import_module(package), f"{prefix}{kind}")(**settings)
-
-    return _method(partial(made, "Classifier"), partial(made, "Regressor"))
-
-
-def is_installed(name: str) -> bool:
-    """Return whether the package that a method belongs to is installed.
-
-    Parameters
-    ----------
-    name : str
-        A key of `METHODS`.
+    On a dozen data sets of a few hundred rows, smaller values of C increased the error, and larger
+    ones did not reduce it. Among equally good values, the first is chosen.
     """
-    return name not in ("lightgbm", "catboost") or find_spec(name) is not None
+    one, other = _pair("mercer", stem, **settings).values()
+    makers: dict[Task, Maker] = {
+        "classification": _searched(one, C=[0.1, 1.0, 10.0, 100.0]),
+        "regression": _searched(other, alpha=[10.0, 1.0, 0.1, 0.01, 0.001]),
+    }
+    return Method(description, makers, _EXACT_ROWS)
 
 
-METHODS: dict[str, Method] = {
-    "stacking": _method(mercer.KernelStackingClassifier, mercer.KernelStackingRegressor),
-    "ca": _two_stage(mercer.ContinuousAlignment),
-    "ca-nd": _two_stage(
-        mercer.ContinuousAlignment,
-        family=Gaussian(ard=True),
-        width_penalty="auto",
-        width_penalty_on="log_widths",
+def _rbf_search() -> dict[Task, Maker]:
+    """Return the makers of scikit-learn's predictors with an RBF kernel.
+
+    The values that are tried are those of the guide to LIBSVM (Hsu, Chang, Lin 2003). Kernel ridge
+    regression has no intercept, and predicts the standardized response.
+    """
+    widths = [2.0**k for k in range(-15, 4, 2)]
+    penalties = [2.0**k for k in range(-5, 16, 2)]
+    ridge = {"regressor__gamma": widths, "regressor__alpha": [10.0**k for k in range(-3, 4)]}
+
+    def scaled() -> BaseEstimator:
+        from sklearn.compose import TransformedTargetRegressor
+        from sklearn.kernel_ridge import KernelRidge
+        from sklearn.preprocessing import StandardScaler
+
+        return TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
+
+    return {
+        "classification": _searched(_made("sklearn.svm", "SVC"), gamma=widths, C=penalties),
+        "regression": _searched(scaled, **ridge),
+    }
+
+
+METHODS = {
+    "stacking": Method("predictions combined", _pair("mercer", "KernelStacking")),
+    "linear": Method(
+        "ridge, or logistic",
+        {
+            "classification": _made("sklearn.linear_model", "LogisticRegression", max_iter=1000),
+            "regression": _made("sklearn.linear_model", "Ridge"),
+        },
+        learns=False,
     ),
-    "auto": _two_stage(lambda: "auto"),
-    "alignf": _two_stage(mercer.AlignmentMaximization),
-    "align": _two_stage(mercer.IndependentAlignment),
-    "hsic-w": _two_stage(mercer.HSICWeights),
-    "uniform": _two_stage(mercer.UniformCombination),
-    "hsic": _two_stage(mercer.KernelOptimization, criterion="hsic"),
-    "cka": _two_stage(mercer.KernelOptimization, criterion="cka"),
-    "ka": _two_stage(mercer.KernelOptimization, criterion="ka"),
-    "mkl": _one_stage(mercer.MKLClassifier, mercer.MKLRegressor, norm=1.0),
-    "mkl-2": _one_stage(mercer.MKLClassifier, mercer.MKLRegressor, norm=2.0),
+    "boosting": Method(
+        "boosted trees", _pair("sklearn.ensemble", "HistGradientBoosting"), learns=False
+    ),
+    "forest": Method("random forest", _pair("sklearn.ensemble", "RandomForest"), learns=False),
+    "ca": Method("searched widths", _two_stage("ContinuousAlignment")),
+    "alignf": Method("fixed, max alignment", _two_stage("AlignmentMaximization")),
+    "align": Method("fixed, own alignment", _two_stage("IndependentAlignment")),
+    "hsic-w": Method("fixed, own HSIC", _two_stage("HSICWeights")),
+    "uniform": Method("fixed, equal weights", _two_stage("UniformCombination")),
+    "hsic": Method("one width, HSIC", _two_stage("KernelOptimization", criterion="hsic")),
+    "cka": Method("one width, alignment", _two_stage("KernelOptimization", criterion="cka")),
+    "ka": Method("one width, uncentered", _two_stage("KernelOptimization", criterion="ka")),
+    "auto": Method("per feature if better", _pair("mercer", "TwoStage", learner="auto")),
+    # Each fit inverts a few dozen matrices with one row and one column per training row.
+    "ordinal": Method(
+        "ordered grades",
+        {"classification": _made("mercer", "KernelOrdinalClassifier")},
+        _GRADED_ROWS,
+    ),
+    "count": Method(
+        "Poisson regression",
+        {"regression": _made("mercer", "KernelPoissonRegressor")},
+        _GRADED_ROWS,
+    ),
+    # The time of a fit grows with the cube of the number of rows.
+    "bayes": Method("fixed, evidence", _pair("mercer", "BayesianMKL"), 2000),
+    "mkl": _one_stage("fixed, one-stage, l1", "MKL", norm=1.0),
+    "mkl-2": _one_stage("fixed, one-stage, l2", "MKL", norm=2.0),
     # A tenth of the tolerance takes several times as long, and changes the error by less than the
     # error varies between splits.
-    "cr": _one_stage(mercer.ContinuousMKLClassifier, mercer.ContinuousMKLRegressor, tol=1e-2),
-    # The time of a fit grows with the cube of the number of rows.
-    "bayes": _method(mercer.BayesianMKLClassifier, mercer.BayesianMKLRegressor, max_rows=2000),
-    "l1-svm": _method(mercer.L1SVM, None, _ONE_STAGE_GRIDS, _EXACT_ROWS),
-    "l2-krr": _method(None, mercer.L2KRR, _ONE_STAGE_GRIDS, _EXACT_ROWS),
-    # Each fit inverts a few dozen matrices with one row and one column per training row.
-    "ordinal": _method(mercer.KernelOrdinalClassifier, max_rows=_GRADED_ROWS),
-    "count": _method(regressor=mercer.KernelPoissonRegressor, max_rows=_GRADED_ROWS),
-    "grid": _method(SVC, _scaled_ridge, _RBF_GRIDS, _EXACT_ROWS),
-    "linear": _method(partial(LogisticRegression, max_iter=1000), Ridge),
-    "boosting": _method(HistGradientBoostingClassifier, HistGradientBoostingRegressor),
-    "forest": _method(RandomForestClassifier, RandomForestRegressor),
-    "lightgbm": _of_package("lightgbm", "LGBM", verbosity=-1, n_jobs=1),
-    "catboost": _of_package("catboost", "CatBoost", verbose=False, allow_writing_files=False),
+    "cr": _one_stage("searched, one-stage", "ContinuousMKL", tol=1e-2),
+    "grid": Method("RBF, grid search", _rbf_search(), _EXACT_ROWS, learns=False),
 }
-"""The methods by name. `grid` is scikit-learn's predictor with an RBF kernel, and a grid search
-chooses its width and penalty. The methods after it have the default settings of their packages."""
+"""The methods by name, in the order in which they are compared. `grid` is scikit-learn's predictor
+with an RBF kernel, and a grid search chooses its width and penalty. The other methods that learn no
+kernel have the default settings of their packages."""
+
+COMPARED = tuple(name for name in METHODS if name not in KINDS)
+"""The methods that `mercer compare` compares by default: all but those for grades and counts."""
+
+LEARNERS = tuple(name for name in COMPARED if METHODS[name].learns)
+"""The methods that `--learner` names; those for grades and counts belong to `--task`."""
 
 
-def method_names(given: str | None) -> list[str]:
-    """Split a comma-separated list of methods; None stands for `COMPARED`.
+def method_names(given: str) -> list[str]:
+    """Split a comma-separated list of methods.
 
     Raises
     ------
     InputError
-        If the list is empty, a name is unknown, or a package is not installed.
+        If the list is empty, or a name is unknown.
     """
-    if given is None:
-        return [name for name in COMPARED if is_installed(name)]
     names = [name.strip() for name in given.split(",") if name.strip()]
     if not names:
         raise InputError(f"no method was named; choose from {', '.join(METHODS)}")
-    names = list(dict.fromkeys(checked_name("method", name, METHODS) for name in names))
-    if absent := [name for name in names if not is_installed(name)]:
-        raise InputError(f"{absent[0]} is not installed; install it with pip install {absent[0]}")
-    return names
+    return list(dict.fromkeys(checked_name("method", name, METHODS) for name in names))
 
 
 def takes(estimator: BaseEstimator, kind: str) -> bool:
@@ -202,79 +199,54 @@ def takes(estimator: BaseEstimator, kind: str) -> bool:
     Parameters
     ----------
     estimator : estimator
-    kind : {"groups", "cv"}
+    kind : {"groups", "times"}
     """
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.utils.validation import has_fit_parameter
+
     if kind == "groups":
         return bool(has_fit_parameter(estimator, "groups"))
     return "cv" in estimator.get_params(deep=False) and not isinstance(estimator, GridSearchCV)
 
 
-def check_fit(names: Iterable[str], task: Task, options: Iterable[str] = METHODS) -> None:
-    """Check that methods support a task.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Keys of `METHODS`.
-    task : {"classification", "regression"}
-    options : iterable of str, default=METHODS
-        Keys of `METHODS` that the message suggests.
-
-    Raises
-    ------
-    InputError
-        If some methods do not support the task. The message names them.
-    """
-    unsuitable = [name for name in names if task not in METHODS[name].makers]
-    if unsuitable:
-        suitable = ", ".join(name for name in options if task in METHODS[name].makers)
-        raise InputError(f"not for {task}: {listing(unsuitable)}; choose from {suitable}")
-
-
-def check_size(names: Iterable[str], n_rows: int) -> None:
-    """Check that no method would take hours to learn from a number of rows.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Keys of `METHODS`.
-    n_rows : int
-        Number of rows to learn from.
-
-    Raises
-    ------
-    InputError
-        If a method would take hours. The message names it.
-    """
-    for name in names:
-        if not feasible([name], n_rows):
-            other = f"; --task {KINDS[name]} learns from more" if name in KINDS else ""
-            raise InputError(
-                f"{name} takes too long to learn from {n_rows:,} rows; it is for at most "
-                f"{METHODS[name].max_rows:,}{other}"
-            )
-
-
-def check_division(name: str, problem: Problem) -> None:
-    """Check that the fit of a method can leave out whole groups, or later rows, if needed.
+def unsuitable(name: str, problem: Problem, n_rows: int, *, is_fit: bool = False) -> str:
+    """Return the reason why a method cannot learn from a problem; empty if it can.
 
     Parameters
     ----------
     name : str
         A key of `METHODS`.
     problem : Problem
-
-    Raises
-    ------
-    InputError
-        If the problem has groups or times that the method does not take.
+    n_rows : int
+        Number of rows to learn from.
+    is_fit : bool, default=False
+        Whether its fit must leave out whole groups, or later rows, if the problem has them.
     """
-    for has, kind in ((problem.groups is not None, "groups"), (problem.times is not None, "cv")):
-        able = [n for n in LEARNERS if problem.task in METHODS[n].makers]
-        able = [n for n in able if takes(METHODS[n].estimator(problem.task, 2), kind)]
-        if has and name not in able:
-            what = "groups" if kind == "groups" else "times"
-            raise InputError(f"{name} takes no {what}; choose from {', '.join(able)}")
+    method = METHODS[name]
+    if problem.task not in method.makers:
+        return f"{name} is not for {problem.task}"
+    if method.max_rows and problem.n_rows is not None:  # The table is read in parts.
+        return f"{name} needs all rows in memory"
+    if n_rows > (method.max_rows or n_rows):
+        other = f"; --task {KINDS[name]} learns from more" if name in KINDS else ""
+        most = f"it is for at most {method.max_rows:,}{other}"
+        return f"{name} takes too long to learn from {n_rows:,} rows; {most}"
+    kinds = {"groups": problem.groups, "times": problem.times} if is_fit else {}
+    for kind, rows in kinds.items():
+        if rows is not None and not takes(method.makers[problem.task](), kind):
+            return f"{name} takes no {kind}"
+    return ""
+
+
+def check_methods(
+    names: Iterable[str], problem: Problem, n_rows: int, *, is_fit: bool = False
+) -> None:
+    """Raise an `InputError` if a method cannot learn from a problem; see `unsuitable`."""
+    offered = LEARNERS if is_fit else METHODS
+    for name in names:
+        if reason := unsuitable(name, problem, n_rows, is_fit=is_fit):
+            able = [one for one in offered if not unsuitable(one, problem, n_rows, is_fit=is_fit)]
+            raise InputError(f"{reason}; choose from {', '.join(able)}")
 
 
 def check_metric(name: str | None, problem: Problem) -> None:
@@ -297,7 +269,7 @@ def why_undefined(name: str, y: Array) -> str:
     y : ndarray of shape (n_rows,)
     """
     is_numeric = y.dtype.kind in "iuf"
-    if name == "roc_auc" and np.unique(y).size != 2:
+    if name == "roc_auc" and len(set(y.tolist())) != 2:
         return "roc_auc is for two classes; balanced_accuracy is for more"
     if name == "mae" and not is_numeric:
         return "mae is for classes that are numbers"
@@ -305,25 +277,6 @@ def why_undefined(name: str, y: Array) -> str:
         return "poisson_deviance is for counts, which are not negative"
     if name == "log_rmse" and not (is_numeric and (y > 0.0).all()):
         return "log_rmse is for positive responses"
-    if name == "r2" and not np.ptp(y):
+    if name == "r2" and y.min() == y.max():
         return "R² is for responses that differ"
     return ""
-
-
-def check_streamed(name: str) -> None:
-    """Raise an `InputError` if a method needs all rows in memory."""
-    if METHODS[name].max_rows is not None:
-        able = ", ".join(other for other in LEARNERS if METHODS[other].max_rows is None)
-        raise InputError(f"{name} needs all rows in memory; for this table, choose from {able}")
-
-
-def feasible(names: Iterable[str], n_rows: int) -> list[str]:
-    """Return the methods that learn from a number of rows in reasonable time.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Keys of `METHODS`.
-    n_rows : int
-    """
-    return [name for name in names if n_rows <= (METHODS[name].max_rows or n_rows)]

@@ -101,47 +101,25 @@ def counted_texts(cells: Cells, chosen: Cells) -> Counts:
     return tuple((str(text), int(count)) for text, count in counts.items())
 
 
-def dropped_words(dropped: Mapping[str, Counts], most: int = 3) -> str:
-    """Return a sentence on the texts that count as missing in columns, empty if there are none.
+def dropped_words(dropped: Mapping[str, Counts]) -> list[str]:
+    """Return a sentence on the texts that count as missing in columns, if there are any.
 
     Parameters
     ----------
     dropped : mapping from str to tuple of (str, int)
         These texts and the numbers of their cells, by column name.
-    most : int, default=3
-        Number of columns that are named.
     """
-    found = {name: texts for name, texts in dropped.items() if texts}
-    if not found:
-        return ""
-    names = sorted(found, key=lambda name: -_number(found[name]))
-    told = [
-        f"{listing((text for text, _ in found[name]), most=3)} in "
-        f"{counted(_number(found[name]), 'cell')} of '{shown(name)}'"
-        for name in names[:most]
+    names = [name for name, texts in dropped.items() if texts]
+    if not names:
+        return []
+    words = dict.fromkeys(text for name in names for text, _ in dropped[name])
+    return [
+        f"{listing(words, most=4)} in {listing(names, most=4)} count as missing cells; --columns "
+        f"'{shown(names[0])}=category' keeps such words of a column."
     ]
-    told += [counted(len(names) - most, "more column")] if len(names) > most else []
-    listed = " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
-    return (
-        f"These words count as missing: {listed}; --columns '{shown(names[0])}=category' keeps "
-        "those of a column."
-    )
 
 
-def kept_words(cells: Cells) -> Counts:
-    """Return the texts that stand for missing values elsewhere, and how many cells hold them.
-
-    Parameters
-    ----------
-    cells : Series
-        Known cells of a target.
-    """
-    if not is_text(cells):
-        return ()
-    return counted_texts(cells, cells.isin(list(missing_texts("number"))))
-
-
-def target_words(name: str, dropped: Counts, kept: Counts, order: Sequence[str]) -> list[str]:
+def target_words(name: str, dropped: Counts, known: Cells, order: Sequence[str]) -> list[str]:
     """Return sentences on the texts of a target that count as missing, or that look like these.
 
     Parameters
@@ -150,29 +128,24 @@ def target_words(name: str, dropped: Counts, kept: Counts, order: Sequence[str])
         Name of the target's column.
     dropped : tuple of (str, int)
         Texts that count as missing, and the numbers of their rows.
-    kept : tuple of (str, int)
-        Classes that look like these, and the numbers of their rows.
+    known : Series
+        The known cells of the target.
     order : sequence of str
         See `missing_targets`.
     """
-    name, told = shown(name), list[str]()
-    if dropped:
-        option = "--order" if order else f"--columns '{name}=category'"
-        taken = f"{_rows(dropped, name)}, which is taken for a missing value"
-        told.append(f"{taken}; {option} can make it a class.")
-    if kept and not order:
-        codes = ",".join(f"{name}={text}" for text, _ in kept)
-        taken = f"{_rows(kept, name)}, which is taken for a class"
-        told.append(f"{taken}; if it stands for a missing value, say --missing '{codes}'.")
+    kept: Counts = ()
+    if is_text(known) and not order:
+        kept = counted_texts(known, known.isin(list(missing_texts("number"))))
+    option = "--order" if order else f"--columns '{shown(name)}=category'"
+    codes = ",".join(f"{shown(name)}={text}" for text, _ in kept)
+    told = []
+    for found, taken, advice in (
+        (dropped, "a missing value", f"{option} can make it a class"),
+        (kept, "a class", f"if it stands for a missing value, say --missing '{codes}'"),
+    ):
+        if found:
+            rows = counted(sum(number for _, number in found), "row")
+            texts = "one of " * (len(found) > 1) + listing((text for text, _ in found), most=4)
+            said = f"In {rows}, '{shown(name)}' is {texts}, which is taken for {taken}"
+            told.append(f"{said}; {advice}.")
     return told
-
-
-def _number(found: Counts) -> int:
-    return sum(count for _, count in found)
-
-
-def _rows(found: Counts, name: str) -> str:
-    """Say which texts a target holds, and in how many rows."""
-    one_of = "one of " if len(found) > 1 else ""
-    texts = listing((text for text, _ in found), most=4)
-    return f"In {counted(_number(found), 'row')}, '{name}' is {one_of}{texts}"

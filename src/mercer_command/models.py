@@ -6,30 +6,20 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 
-from mercer import KernelOrdinalClassifier, KernelPoissonRegressor
-from mercer.inspection import ModelReport, kernel_terms, report
+from mercer.inspection import ModelReport, report
 from mercer.preprocessing import convert
 from mercer_command.columns import DATES, Choice, recognize_columns
-from mercer_command.costs import Costs
 from mercer_command.importances import ColumnImportance, columns_that_matter
 from mercer_command.messages import counted
 from mercer_command.methods import why_undefined
-from mercer_command.options import Explain, Fit
+from mercer_command.options import Fit
 from mercer_command.output import Bar
-from mercer_command.pipelines import fit_arguments, learned_alignment, make_model
-from mercer_command.predictions import needed_columns
-from mercer_command.problem import COPIES, group_codes, read_split, times_of, unit_of
+from mercer_command.pipelines import fit_arguments, make_model
+from mercer_command.problem import COPIES, unit_of
 from mercer_command.streaming import Training
-from mercer_command.stricter_split import (
-    OtherRows,
-    Read,
-    StricterSplit,
-    called_for,
-    without_sentinel,
-)
-from mercer_command.table_files import Cells
+from mercer_command.stricter_split import OtherRows, Read, StricterSplit, called_for
 from mercer_command.table_model import TableModel
 from mercer_command.target_column import MIN_ROWS, Task
 from mercer_command.values import Array, by_spelling, known_spelling
@@ -56,8 +46,6 @@ class Trial:
         Scores of the model on these rows, findings of the checks and, if the model learned from
         other rows of the same table, scores of simple predictors. None if the targets are unknown
         or there are fewer than ten rows.
-    alignment : tuple of str
-        A line on the learned kernel, if the model has one.
     rows : {"held-out", "known", "given"}
         "held-out" if the model did not learn from these rows, "known" if it learned from at least
         some of them, and "given" if this is unknown.
@@ -67,9 +55,6 @@ class Trial:
         The rows that the model learned from and was tested on; None for a saved model.
     others : OtherRows or None
         Scores on rows drawn at random, if a check calls for another split.
-    without_sentinel : ModelReport or None
-        Report on a model that learned and was tested without the rows in which the target has a
-        value that may stand for missing cells, if there is one.
     """
 
     model: TableModel
@@ -80,12 +65,10 @@ class Trial:
     y: Array | None
     importances: Sequence[ColumnImportance] = ()
     report: ModelReport | None = None
-    alignment: tuple[str, ...] = ()
     rows: Literal["held-out", "known", "given"] = "held-out"
     told: str = ""
     training: Training | None = None
     others: OtherRows | None = None
-    without_sentinel: ModelReport | None = None
 
     @property
     def has_dates(self) -> bool:
@@ -97,25 +80,6 @@ class Trial:
         """Whether the first score of the report compares logarithms of responses."""
         return self.report is not None and self.report.metric == "log_rmse"
 
-    @property
-    def kind(self) -> str:
-        """Kind of the target: "ordinal" for grades, "count" for counts, and empty otherwise."""
-        step = self.model[-1]
-        is_ordinal = isinstance(step, KernelOrdinalClassifier)
-        is_count = isinstance(step, KernelPoissonRegressor)
-        return "ordinal" if is_ordinal else "count" if is_count else ""
-
-    @property
-    def nouns(self) -> str:
-        """Plural noun for the classes in reports."""
-        return "ordered grades" if self.kind == "ordinal" else "classes"
-
-    @property
-    def learner(self) -> BaseEstimator:
-        """The estimator that learned the kernel; for a grid search, the best estimator."""
-        step = self.model[-1]
-        return getattr(step, "best_estimator_", step)
-
 
 def fit(
     training: Training,
@@ -123,7 +87,6 @@ def fit(
     bar: Bar,
     on_fitted: Callable[[TableModel], None],
     *,
-    costs: Costs | None = None,
     read: Read | None = None,
 ) -> Trial:
     """Learn from the training rows of a problem and test on its test rows.
@@ -139,31 +102,23 @@ def fit(
         Progress bar that shows the steps.
     on_fitted : callable
         Called with the model as soon as it is fitted.
-    costs : Costs, default=None
-        Costs of errors for two classes, by which the threshold is chosen.
     read : callable, default=None
         Reads the problem again, with columns of groups or times. With it, another model is tested
         on the split that the checks call for, if they do, and is returned.
     """
-    trial = _fit_and_test(training, given, bar, on_fitted, costs)
+    trial = _fit_and_test(training, given, bar, on_fitted)
     assert trial.report is not None
     stricter = called_for(trial.report, training, given, read)
     if stricter is not None:
         bar.step(f"learning again, to test on {stricter.new_rows}")
-        other = _fit_and_test(stricter.training, given, bar, lambda model: None, costs)
+        other = _fit_and_test(stricter.training, given, bar, lambda model: None)
         trial = _with_others(trial, other, stricter)
         on_fitted(trial.model)
-    if (known := without_sentinel(training, given)) is not None:
-        bar.step("learning again, without a value that may stand for missing cells")
-        other = _fit_and_test(known, given, bar, lambda model: None, costs)
-        trial = replace(trial, without_sentinel=other.report)
     bar.step("measuring the importance of columns")
-    trial = _measured(trial, given.seed)
-    assert trial.y is not None
-    return replace(trial, alignment=_alignment_lines(trial, trial.X, trial.y))
+    return _measured(trial, given.seed)
 
 
-def refit(trial: Trial, given: Fit, costs: Costs | None = None) -> TableModel:
+def refit(trial: Trial, given: Fit) -> TableModel:
     """Return a model like the tested one that learned from all rows.
 
     Parameters
@@ -171,17 +126,14 @@ def refit(trial: Trial, given: Fit, costs: Costs | None = None) -> TableModel:
     trial : Trial
         A trial of a table that is in memory.
     given : Fit
-    costs : Costs, default=None
-        Costs of errors for two classes, by which the threshold is chosen.
     """
     assert trial.training is not None
     training = trial.training
     rows = np.sort(np.concatenate([training.train, training.test]))
-    given = replace(given, metric=trial.model.metric_)
-    return _fitted(replace(training, train=rows), given, costs)
+    return _fitted(replace(training, train=rows), replace(given, metric=trial.model.metric_))
 
 
-def _fitted(training: Training, given: Fit, costs: Costs | None) -> TableModel:
+def _fitted(training: Training, given: Fit) -> TableModel:
     """Return a model of the training rows."""
     problem, train, source = training.problem, training.train, training.source
     X, y = problem.features, problem.target
@@ -192,8 +144,6 @@ def _fitted(training: Training, given: Fit, costs: Costs | None) -> TableModel:
     else:
         model.set_params(reader__remembers=False)  # The reader sees only a sample of the rows.
         model[-1].fit(source.with_encoder(model[:-1].fit(X.iloc[train], y[train])))
-    if costs is not None:
-        model.set_params(threshold=costs.threshold(model))
     return model
 
 
@@ -202,13 +152,12 @@ def _fit_and_test(
     given: Fit,
     bar: Bar,
     on_fitted: Callable[[TableModel], None],
-    costs: Costs | None,
 ) -> Trial:
     """Learn from the training rows, and report on the test rows."""
     problem, train = training.problem, training.train
     X, y, group = problem.features, problem.target, problem.groups
     is_sample = len(train) < training.n_train
-    model = _fitted(training, given, costs)
+    model = _fitted(training, given)
     on_fitted(model)
     bar.step(f"testing on {counted(len(training.test), 'row')}, beside simple predictors")
     X_test, y_test = X.iloc[training.test], y[training.test]
@@ -253,7 +202,7 @@ def _with_others(trial: Trial, other: Trial, stricter: StricterSplit) -> Trial:
     return replace(other, report=replace(other.report, checks=checks), others=others)
 
 
-def _measured(trial: Trial, seed: int) -> Trial:
+def _measured(trial: Trial, seed: int = 0) -> Trial:
     """Measure the importance of columns by their effect on the error, if there is a report."""
     y = None if trial.report is None else trial.y
     found = columns_that_matter(
@@ -262,26 +211,14 @@ def _measured(trial: Trial, seed: int) -> Trial:
     return replace(trial, importances=found)
 
 
-def _alignment_lines(trial: Trial, X_test: pd.DataFrame, y_test: Array) -> tuple[str, ...]:
-    """Describe the alignment of a learned kernel, except for stacks, grades and counts."""
-    if kernel_terms(trial.model).combines == "predictions" or trial.kind:
-        return ()
-    aligned = learned_alignment(trial.model, X_test, y_test, trial.task)
-    told = "none" if np.isnan(aligned) else f"{aligned:.3f}"
-    own = f"{trial.learner.alignment_:.3f}"
-    return (f"alignment with the target: {told} on held-out rows, {own} on training rows",)
-
-
-def explain(model: TableModel, cells: Cells, given: Explain) -> Trial:
+def explain(model: TableModel, frame: pd.DataFrame) -> Trial:
     """Try a saved model on the rows of a table.
 
     Parameters
     ----------
     model : fitted TableModel
-    cells : Cells
+    frame : DataFrame of shape (n_rows, n_columns)
         A table with the columns of the model and, if it is to be tested, the target.
-    given : Explain
-        Options that choose, order and group the rows, and the seed.
 
     Returns
     -------
@@ -290,17 +227,11 @@ def explain(model: TableModel, cells: Cells, given: Explain) -> Trial:
 
     Raises
     ------
-    InputError
-        If the table lacks columns of the model, or columns of groups or times are not suitable.
+    ValueError
+        If the table lacks columns of the model.
     """
-    frame, (name, role, notation) = cells.frame, model["reader"].target
-    needed_columns(model, frame.columns)
+    name, role, notation = model["reader"].target
     task: Task = "classification" if is_classifier(model) else "regression"
-    if given.split is not None:
-        frame = frame[read_split(given.split, len(frame))[:, 0] == "test"]
-    if given.time is not None:
-        typed, _ = recognize_columns(frame, separator=cells.separator)
-        frame = frame.iloc[np.argsort(times_of(typed, given.time, name), kind="stable")]
     y = None
     if name in frame.columns:
         choice = Choice(role, "" if notation == "flag" else notation)
@@ -313,13 +244,7 @@ def explain(model: TableModel, cells: Cells, given: Explain) -> Trial:
     rows, chosen, told = _unseen(model, X)
     X, y = X.iloc[chosen], None if y is None else y[chosen]
     trial = Trial(model, name, task, unit_of(role), X, y, rows=rows, told=told)
-    if y is None:
-        return _measured(trial, given.seed)
-    groups = None
-    if given.group is not None:
-        typed, _ = recognize_columns(frame, separator=cells.separator)
-        groups = group_codes(frame, typed, given.group, name)[0][chosen]
-    return _measured(_tested(trial, groups, given), given.seed)
+    return _measured(trial if y is None else _tested(trial, y))
 
 
 def _unseen(
@@ -338,27 +263,21 @@ def _unseen(
     return "known", rows, f"{told}: errors of these known rows are not those of new rows"
 
 
-def _tested(trial: Trial, groups: Array | None, given: Explain) -> Trial:
+def _tested(trial: Trial, y: Array) -> Trial:
     """Test a saved model on rows of the classes that it was fitted to, if there are enough."""
-    assert trial.y is not None
-    known = np.ones(len(trial.y), dtype=bool)
+    known, remarks = np.ones(len(y), dtype=bool), list[str]()
     if trial.task == "classification":
-        known = np.isin(trial.y, trial.model.classes_)
-    n_rows = counted(int((~known).sum()), "row")
-    verb = "is" if (~known).sum() == 1 else "are"
-    left_out = f"{n_rows} of classes that the model was not fitted to {verb} left out"
-    if known.sum() < MIN_ROWS:
-        told = "; ".join(filter(None, (trial.told, left_out)))
-        return trial if known.all() else replace(trial, told=told)
-    y, own = trial.y[known], None if groups is None else groups[known]
-    metric, remarks = trial.model.metric_, list[str]()
-    if metric is not None and (reason := why_undefined(metric, y)):
-        remarks.append(f"The score of the fit is left out: {reason}")
-        metric = None
-    settings: dict[str, Any] = {"later": given.time is not None, "random_state": given.seed}
-    tested = report(trial.model, trial.X[known], y, own, metric=metric, **settings)
+        known = np.isin(y, trial.model.classes_)
     if not known.all():
-        remarks.append(left_out)
+        left_out = int((~known).sum())
+        remarks.append(f"rows of classes that the model was not fitted to are left out: {left_out}")
+    if known.sum() < MIN_ROWS:
+        return replace(trial, told="; ".join(filter(None, (trial.told, *remarks))))
+    metric = trial.model.metric_
+    if reason := why_undefined(metric, y[known]):
+        remarks.insert(0, f"The score of the fit is left out: {reason}")
+    first = None if reason else metric
+    tested = report(trial.model, trial.X[known], y[known], metric=first)
     return replace(trial, report=replace(tested, remarks=(*tested.remarks, *remarks)))
 
 

@@ -1,52 +1,12 @@
-"""Names of methods, scores, tasks and roles of columns on the command line."""
+"""Names of scores, tasks, devices and roles of columns on the command line."""
 
 from typing import NamedTuple
-
-DESCRIPTIONS = {
-    "stacking": "predictions combined",
-    "ca": "searched widths",
-    "ca-nd": "searched, per feature",
-    "auto": "per feature if better",
-    "alignf": "fixed, max alignment",
-    "align": "fixed, own alignment",
-    "hsic-w": "fixed, own HSIC",
-    "uniform": "fixed, equal weights",
-    "hsic": "one width, HSIC",
-    "cka": "one width, alignment",
-    "ka": "one width, uncentered",
-    "mkl": "fixed, one-stage, l1",
-    "mkl-2": "fixed, one-stage, l2",
-    "cr": "searched, one-stage",
-    "bayes": "fixed, evidence",
-    "l1-svm": "mkl, for classes",
-    "l2-krr": "mkl-2, for responses",
-    "ordinal": "ordered grades",
-    "count": "Poisson regression",
-    "grid": "RBF, grid search",
-    "linear": "ridge, or logistic",
-    "boosting": "boosted trees",
-    "forest": "random forest",
-    "lightgbm": "boosted trees",
-    "catboost": "boosted trees",
-}
-"""A few words on how each method finds kernels, their widths and their weights."""
-
-OTHERS = ("grid", "linear", "boosting", "forest", "lightgbm", "catboost")
-"""Methods of other packages, which `compare` offers besides the methods that learn a kernel."""
-
-LEARNERS = tuple(name for name in DESCRIPTIONS if name not in OTHERS)
-"""The methods that learn a kernel."""
 
 DEVICES = ("cpu", "cuda", "auto")
 """Where large matrices are computed."""
 
 KINDS = {"ordinal": "classification", "count": "regression"}
 """The task of each kind of target that has a learner of the same name."""
-
-COMPARED = tuple(n for n in DESCRIPTIONS if n not in ("ca-nd", "l1-svm", "l2-krr", *KINDS))
-"""Methods that are compared by default. `ca-nd` is left out because `auto` tries it too, in the
-same time. Two methods that solve the same problems as `mkl` and `mkl-2` are left out, and so are
-the learners of `KINDS`. LightGBM and CatBoost are compared if they are installed."""
 
 CLASS_METRICS = ("error", "balanced_accuracy", "roc_auc", "log_loss", "mae")
 """Scores for classes; `roc_auc` is for two classes, and `mae` for classes that are numbers."""
@@ -56,48 +16,31 @@ RESPONSE_METRICS = ("rmse", "mae", "r2", "log_rmse", "poisson_deviance")
 
 
 class Score(NamedTuple):
-    """Names of a score: in narrow headers, in sentences and in titles, and a sentence on it."""
+    """Names of a score: in narrow headers, in sentences, and in titles."""
 
     header: str
     words: str
     title: str
-    meaning: str = ""
 
 
 SCORES = {
     "error": Score("Error", "share of wrong predictions", "Error (share misclassified)"),
     "balanced_accuracy": Score(
-        "Balanced",
-        "balanced accuracy, the mean share of each class found,",
-        "Balanced accuracy",
-        "Balanced is the balanced accuracy, the mean recall of the classes.",
+        "Balanced", "balanced accuracy, the mean share of each class found,", "Balanced accuracy"
     ),
     "roc_auc": Score(
         "ROC AUC",
         "area under the ROC curve, which is 1 for a perfect ranking and 0.5 for chance,",
         "ROC AUC",
-        "ROC AUC is the probability that a row of {second} is ranked above one of {first}.",
     ),
     "log_loss": Score("Log-loss", "log-loss", "Log-loss"),
     "rmse": Score("RMSE", "root mean squared error", "Error (RMSE)"),
-    "mae": Score(
-        "MAE", "mean absolute error", "Error (mean absolute)", "MAE is the mean absolute error."
-    ),
+    "mae": Score("MAE", "mean absolute error", "Error (mean absolute)"),
     "r2": Score("R²", "R², the share of the variance that is explained,", "R²"),
     "log_rmse": Score(
-        "log-RMSE",
-        "root mean squared error of the logarithms",
-        "Error (RMSE of the logarithms)",
-        "log-RMSE is the root mean squared error of the natural logarithms; at 0.1, predictions "
-        "are off by a tenth.",
+        "log-RMSE", "root mean squared error of the logarithms", "Error (RMSE of the logarithms)"
     ),
-    "poisson_deviance": Score(
-        "Deviance",
-        "mean Poisson deviance",
-        "Poisson deviance",
-        "Deviance is the mean Poisson deviance of the counts, zero for perfect predictions and "
-        "about one if errors are as large as chance makes them.",
-    ),
+    "poisson_deviance": Score("Deviance", "mean Poisson deviance", "Poisson deviance"),
 }
 """Scores by the names that the library gives them."""
 

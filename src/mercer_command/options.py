@@ -7,57 +7,23 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from mercer_command.names import (
-    CLASS_METRICS,
-    COMPARED,
-    DESCRIPTIONS,
-    LEARNERS,
-    RESPONSE_METRICS,
-    ROLES,
-)
+from mercer_command.methods import COMPARED, LEARNERS, METHODS
+from mercer_command.names import CLASS_METRICS, RESPONSE_METRICS
 
 _TABLE: dict[str, tuple[str, str]] = {
-    "table": ("TABLE", "CSV or Parquet file, or a folder of them; - for stdin."),
-    "explain table": ("TABLE", "CSV or Parquet file; - for CSV on stdin."),
-    "columns table": ("TABLE", "CSV or Parquet file; - for CSV on stdin."),
+    "table": ("TABLE", "CSV or Parquet file; - for CSV on stdin."),
     "model": ("MODEL", "Model saved by mercer fit."),
     "target": ("COLUMN", "Column to predict."),
-    "task": (
-        "TEXT",
-        "auto, classification, regression, ordinal (grades, in order) or count. auto: "
-        "classification for text, booleans and at most 20 distinct whole numbers; regression for "
-        "dates and other numbers.",
-    ),
-    "order": (
-        "GRADES",
-        "Grades in words, the lowest first: 'poor,fair,good'. Implies --task ordinal.",
-    ),
+    "task": ("TEXT", "auto, classification, regression, ordinal (grades, in order) or count."),
+    "order": ("GRADES", "Grades in words, the lowest first: 'low,high'. Implies --task ordinal."),
     "columns": (
-        "PAIRS|FILE",
-        "How columns are read: pairs such as 'StoreID=category,Day=ignored', or a CSV file that "
-        f"mercer columns --out writes. Roles: {', '.join(ROLES)}.",
+        "PAIRS",
+        "How columns are read, such as 'ID=category,Day=date %d.%m.%Y,Price=number comma'.",
     ),
-    "missing": (
-        "VALUES",
-        "Values that mean a missing cell: '-999,size=unknown' is -999 in all columns, and unknown "
-        "in the column size.",
-    ),
+    "missing": ("VALUES", "Values that mean a missing cell, in all columns or one: '-999,size=?'."),
     "no_header": ("", "The first line holds data, not names of columns."),
     "group": ("COLUMN", "Column of groups, such as patients, each held out as a whole."),
-    "explain group": (
-        "COLUMN",
-        "Column of groups, such as patients; confidence intervals are for new groups.",
-    ),
     "time": ("COLUMN", "Column of times: learn from earlier rows, test on later rows."),
-    "explain time": (
-        "COLUMN",
-        "Column of times, for rows that are all later than the training rows.",
-    ),
-    "split": ("FILE", "Table with train, test or an empty cell (unused) for each row."),
-    "explain split": (
-        "FILE",
-        "Table with train, test or an empty cell for each row; only test rows are used.",
-    ),
     "metric": (
         "NAME",
         f"Score to show first. For classes: {', '.join(CLASS_METRICS)}. For numbers: "
@@ -69,33 +35,19 @@ _TABLE: dict[str, tuple[str, str]] = {
     "learner": (
         "TEXT",
         "How the kernel is learned (fixed: widths of a list; searched: any widths). "
-        + "; ".join(f"{name}: {DESCRIPTIONS[name]}" for name in LEARNERS),
+        + "; ".join(f"{name}: {METHODS[name].description}" for name in LEARNERS),
     ),
     "out": ("FILE", "Save the model (skops)."),
     "predict out": ("FILE", "Write predictions to this CSV or Parquet file."),
     "explain out": ("FILE", "Write the reasons to this CSV or Parquet file."),
-    "columns out": ("FILE", "Write a CSV file to edit and to pass to --columns."),
     "refit": ("", "After the test, fit again on all rows, and save this model."),
-    "random": (
-        "",
-        "Test on rows drawn at random, even if rows belong together, follow each other in time, or "
-        "are copies of others.",
-    ),
+    "random": ("", "Test on rows drawn at random, even if the checks call for other rows."),
     "details": ("", "Show all tables, as the report does."),
-    "cost": (
-        "FALSE,MISSED",
-        "Costs of predicting the second class wrongly, and of missing it.",
-    ),
     "test_size": ("FLOAT", "Share of held-out rows, at most 10,000."),
-    "cluster": ("ADDRESS", "Read Parquet on the Dask cluster of this scheduler."),
-    "workers": ("N", "Read Parquet in this number of processes, by Dask."),
     "interval": ("COVERAGE", "Add intervals of this coverage, such as 0.9."),
-    "intervals": ("", "The same as --interval 0.9."),
     "keep": ("COLUMNS", "Columns to copy from the table, separated by commas."),
-    "why": ("N", "Add the N largest contributions in words."),
     "methods": ("TEXT", f"Methods, separated by commas; by default {', '.join(COMPARED)}."),
     "repeats": ("INTEGER", "Number of splits."),
-    "minutes": ("FLOAT", "Time limit; methods that would not finish are left out."),
     "csv": ("FILE", "Write the results to this CSV or Parquet file."),
 }
 """What stands for the value of each argument and option in the help, and a sentence on it. A name
@@ -104,14 +56,7 @@ with a command before it is for this command."""
 _ARGUMENTS = ("model", "table")
 """The arguments; all others are options."""
 
-_ENDS = {
-    "seed": (0, None),
-    "workers": (1, None),
-    "why": (1, None),
-    "repeats": (1, None),
-    "minutes": (0.01, None),
-    "test_size": (0.01, 0.99),
-}
+_ENDS = {"seed": (0, None), "repeats": (1, None), "test_size": (0.01, 0.99)}
 """The smallest and the largest value of numbers."""
 
 
@@ -169,7 +114,6 @@ class _Learning(Options):
     no_header: bool = False
     group: str | None = None
     time: str | None = None
-    split: Path | None = None
     metric: str | None = None
     report: Path | None = None
     seed: int = 0
@@ -180,19 +124,16 @@ class _Learning(Options):
 class Fit(_Learning):
     """Learn a kernel and a predictor from a table, and test them on held-out rows.
 
-    Folders of Parquet files, Parquet files of more than 10,000,000 values, and files read by Dask
-    do not have to fit into memory.
+    Folders of Parquet files, and Parquet files of more than 10,000,000 values, do not have to fit
+    into memory.
     """
 
-    learner: str = LEARNERS[0]
+    learner: str = "stacking"
     out: Path | None = None
     refit: bool = True
     random: bool = False
     details: bool = False
-    cost: str | None = None
     test_size: float = 0.25
-    cluster: str | None = None
-    workers: int | None = None
 
 
 @dataclass(frozen=True)
@@ -208,11 +149,7 @@ class Predict(Options):
     out: Path
     interval: float | None = None
     keep: str | None = None
-    intervals: bool = False
-    why: int | None = None
     no_header: bool = False
-    cluster: str | None = None
-    workers: int | None = None
 
 
 @dataclass(frozen=True)
@@ -228,13 +165,9 @@ class Explain(Options):
     model: Path
     table: Path
     out: Path | None = None
-    group: str | None = None
-    time: str | None = None
-    split: Path | None = None
     no_header: bool = False
     report: Path | None = None
     details: bool = False
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -244,7 +177,6 @@ class Columns(Options):
     table: Path
     missing: str | None = None
     no_header: bool = False
-    out: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -253,14 +185,12 @@ class Compare(_Learning):
 
     Methods of other packages, with their default settings, are compared with the methods that learn
     kernels. Each split holds out a quarter of the rows; with --time, each of the five default
-    splits holds out a sixth, and trains on all earlier rows. The fastest methods run first. Methods
-    that would not finish in time are left out, even if --methods names them; --minutes sets the
-    time limit.
+    splits holds out a sixth, and trains on all earlier rows. Ctrl-C ends the comparison, and shows
+    the methods that are done.
     """
 
     methods: str | None = None
     repeats: int = 5
-    minutes: float = 2.0
     csv: Path | None = None
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
 
 from rich import box, markup, progress
@@ -34,7 +33,7 @@ class Table:
     bold : collection of int
         Positions of the rows that are highlighted.
     lengths : sequence of float
-        Lengths of bars beside the rows; the bars of negative ones have another color.
+        Lengths of bars beside the rows.
     n_shown : int or None
         Number of rows that the terminal shows; None for all.
     """
@@ -57,16 +56,12 @@ class Figure:
         Function that draws on the axes passed to it.
     caption : str
     height : float
-        Height in inches; the width is `FIGURE_WIDTH`.
+        Height in inches; the width is that of all figures.
     """
 
     draw: Callable[[Axes], object]
     caption: str
     height: float = 3.2
-
-
-FIGURE_WIDTH = 4.4
-"""Width of figures in inches. In a window of 400 pixels, their letters then are 11 pixels high."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +71,7 @@ class Text:
     Attributes
     ----------
     text : str
-    kind : {"p", "note", "heading", "code", "warning", "summary"}
+    kind : {"p", "note", "code", "warning", "summary"}
         Kind of the paragraph. The terminal shows only warnings and summaries.
     """
 
@@ -84,23 +79,8 @@ class Text:
     kind: str = "p"
 
 
-@dataclass(frozen=True)
-class Folded:
-    """Parts of a report that are shown on demand.
-
-    Attributes
-    ----------
-    summary : str
-        Line that is always shown.
-    parts : sequence of Part
-    """
-
-    summary: str
-    parts: Sequence[Part]
-
-
 # Lines, tables, warnings and summaries are also shown in the terminal; other parts in reports only.
-Part: TypeAlias = str | Table | Figure | Text | Folded
+Part: TypeAlias = str | Table | Figure | Text
 
 
 @dataclass(frozen=True)
@@ -111,38 +91,28 @@ class Section:
     ----------
     title : str
     parts : sequence of Part
+    is_detail : bool
+        Whether the terminal shows the section only with the option --details.
     """
 
     title: str
     parts: Sequence[Part]
-
-
-# Colors of text, of less important parts, and of lines; dark pages replace them.
-INK, SOFT, LINE = "#1d2733", "#5b6875", "#e3e8ed"
-
-COLORS = ("#2f6f9f", "#c0531e", "#3b8a5a", "#8a5ea8", "#9a7b1f")
-"""Colors of several curves; color-blind people can distinguish them by the legend's order."""
-
-# Colors of marks, and of highlighted marks.
-ACCENT, WARM = COLORS[:2]
+    is_detail: bool = False
 
 
 class Bar:
-    """A progress bar, or lines of progress if the output is a file or a pipe.
+    """A progress bar.
 
     Parameters
     ----------
     bar : Progress
     unit : str
         Unit that is counted, such as "rows".
-    seconds : float, default=10.0
-        Shortest time between two lines.
     """
 
-    def __init__(self, bar: progress.Progress, unit: str, seconds: float = 10.0) -> None:
-        self._bar, self._unit, self._counted, self._seconds = bar, unit, unit, seconds
-        self._next = monotonic() + seconds
-        self._task = bar.add_task("starting", total=None, done="")
+    def __init__(self, bar: progress.Progress, unit: str) -> None:
+        self._bar, self._unit = bar, unit
+        self._task = bar.add_task("starting", total=None, unit="")
 
     def step(self, description: str, total: int | None = None, unit: str = "") -> None:
         """Begin a step.
@@ -155,10 +125,9 @@ class Bar:
         unit : str, default=""
             Unit that is counted; by default, the unit of the bar.
         """
-        self._say(description)
-        self._counted = unit or self._unit
-        self._bar.reset(self._task, description=_as_markup(description), done="")
-        self._bar.tasks[0].total = total
+        self._bar.remove_task(self._task)
+        text = _as_markup(description)
+        self._task = self._bar.add_task(text, total=total, unit=unit or self._unit)
 
     def advance(self, number: int = 1, description: str = "") -> None:
         """Report completed units.
@@ -169,13 +138,8 @@ class Bar:
         description : str, default=""
             Description of the next task, if it differs from the current one.
         """
-        task = self._bar.tasks[0]
-        text = _as_markup(description) or task.description
-        ready, total = task.completed + number, task.total or 0
-        of_all = f" of {total:,.0f}" if total else ""
-        done = f"{ready:,.0f}{of_all} {self._counted}"
-        self._say(f"{text}, {done}")
-        self._bar.update(self._task, advance=number, description=text, done=done)
+        text = _as_markup(description) or None
+        self._bar.update(self._task, advance=number, description=text)
 
     def report(self, line: str) -> None:
         """Write a line on results so far, above the bar if there is a terminal.
@@ -185,12 +149,6 @@ class Bar:
         line : str
         """
         self._bar.console.print(visible(line), markup=False, highlight=False, soft_wrap=True)
-
-    def _say(self, description: str) -> None:
-        """Write a line, unless there is a terminal or the last line is recent."""
-        if not self._bar.console.is_terminal and monotonic() >= self._next:
-            self._next = monotonic() + self._seconds
-            self.report(description)
 
 
 def _as_markup(text: str) -> str:
@@ -208,19 +166,10 @@ def progress_bar(unit: str = "rows") -> Iterator[Bar]:
     unit : str, default="rows"
         Unit that is counted.
     """
-    columns = (
-        progress.SpinnerColumn(),
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(),
-        progress.TextColumn("{task.fields[done]}"),
-        progress.TimeElapsedColumn(),
-        progress.TextColumn("left"),
-        progress.TimeRemainingColumn(),
-    )
-    console = Console(stderr=True)
-    with progress.Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
+    console, counted = Console(stderr=True), "{task.completed:,.0f} {task.fields[unit]}"
+    columns = (*progress.Progress.get_default_columns(), progress.TextColumn(counted))
+    hidden = not console.is_terminal
+    with progress.Progress(*columns, console=console, transient=True, disable=hidden) as bar:
         yield Bar(bar, unit)
 
 
@@ -240,22 +189,31 @@ def print_notes(notes: Iterable[str], kind: str = "note") -> None:
 def show(sections: Iterable[Section]) -> None:
     """Print titles, tables and lines of sections, and warnings on stderr.
 
+    Sections that have none of these are for reports only.
+
     Parameters
     ----------
     sections : iterable of Section
     """
     for section in sections:
+        texts = [one for one in section.parts if isinstance(one, Text)]
+        print_notes((one.text for one in texts if one.kind == "warning"), "warning")
+        parts = [
+            one.text if isinstance(one, Text) else one
+            for one in section.parts
+            if isinstance(one, str | Table) or (isinstance(one, Text) and one.kind == "summary")
+        ]
+        if not parts:
+            continue
         # A title inside the table would be wrapped to the width of the table.
         Console().print(f"[bold]{_as_markup(section.title)}[/]", highlight=False)
-        for part in section.parts:
+        for part in parts:
             if isinstance(part, Table):
                 Console().print(_grid(part))
-            elif isinstance(part, str):
+                if (n_more := len(part.rows) - (part.n_shown or len(part.rows))) > 0:
+                    print_line(f"and {n_more} more")
+            else:
                 print_line(part)
-            elif isinstance(part, Text) and part.kind == "summary":
-                print_line(part.text)
-            elif isinstance(part, Text) and part.kind == "warning":
-                print_notes([part.text], "warning")
         print_line("")
 
 
@@ -270,10 +228,7 @@ def _grid(table: Table, bar: int = 16) -> Grid:
     bars = [f"[cyan]{'█' * round(bar * length / longest)}[/]" for length in table.lengths]
     if bars:
         grid.add_column("", min_width=bar, no_wrap=True)
-    n_shown = len(table.rows) if table.n_shown is None else table.n_shown
-    for r, row in enumerate(table.rows[:n_shown]):
+    for r, row in enumerate(table.rows[: table.n_shown]):
         style = "bold" if r in table.bold else ""
         grid.add_row(*map(_as_markup, row), *bars[r : r + 1], style=style)
-    if (hidden := len(table.rows) - n_shown) > 0:
-        grid.add_row(f"and {hidden} more")
     return grid

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sklearn
 from sklearn.base import TransformerMixin
 from sklearn.compose import ColumnTransformer
-from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import (
-    GroupKFold,
     KFold,
     PredefinedSplit,
     StratifiedKFold,
@@ -20,7 +18,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import TargetEncoder
 from sklearn.utils.fixes import parse_version
 
-from mercer import KernelStackingRegressor, centered_alignment
+from mercer import KernelStackingRegressor
 from mercer.inspection import default_metric
 from mercer.preprocessing import SoftClippingScaler, TextScores, column_encoders
 from mercer_command.columns import DATES, MANY_LEVELS, Role
@@ -30,11 +28,8 @@ from mercer_command.names import KINDS
 from mercer_command.problem import Problem
 from mercer_command.table_model import TableModel, decimals_of, limits_of
 from mercer_command.table_reader import ColumnEncoder, TableReader
-from mercer_command.target_column import Rows, Task
+from mercer_command.target_column import Rows
 from mercer_command.values import Array
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def fit_arguments(model: Pipeline, problem: Problem, rows: Rows) -> dict[str, Array]:
@@ -71,7 +66,7 @@ def make_model(
         A key of `METHODS`.
     problem : Problem
     rows : ndarray of int
-        Positions of the rows to learn from, whose number bounds the number of folds.
+        Positions of the rows to learn from.
     seed : int, default=0
         Seed of learners that draw random numbers.
     device : {"cpu", "cuda", "auto"}, default="cpu"
@@ -84,18 +79,14 @@ def make_model(
     TableModel
         The unfitted model.
     """
-    largest = len(rows)
-    if problem.task == "classification":
-        # The number of stratified folds cannot exceed the size of the largest class.
-        largest = int(np.unique(problem.target[rows], return_counts=True)[1].max())
     kind = name if name in KINDS else ""
     metric = metric or default_metric(problem.target[rows], problem.task, kind)
-    estimator = METHODS[name].estimator(problem.task, max(2, min(5, largest)))
+    estimator = METHODS[name].makers[problem.task]()
     # Responses of a table that is read in parts are not in memory.
     if isinstance(estimator, KernelStackingRegressor) and problem.n_rows is None:
         estimator = _stack_for(metric, problem.target[rows])
-    if problem.times is not None and takes(estimator, "cv"):
-        estimator = estimator.set_params(cv=TimeSeriesSplit(max(2, min(5, len(rows) - 1))))
+    if problem.times is not None and takes(estimator, "times"):
+        estimator = estimator.set_params(cv=TimeSeriesSplit(min(5, len(rows) - 1)))
     settings: dict[str, Any] = {
         "random_state": seed,
         "learner__random_state": seed,
@@ -104,7 +95,6 @@ def make_model(
     settings |= {"categories": list(problem.order)} if problem.order else {}
     known = settings.keys() & estimator.get_params()
     target, used = problem.target_column, [one for one in problem.columns if one.is_used]
-    is_number = problem.task == "regression" and target.role not in DATES
     reader = TableReader(
         [(column.name, column.role, column.format) for column in used],
         (target.name, target.role, target.format),
@@ -115,11 +105,12 @@ def make_model(
             ("reader", reader),
             ("columns", problem_encoder(problem, rows, seed)),
             ("model", estimator.set_params(**{key: settings[key] for key in sorted(known)})),
-        ],
-        limits=limits_of(problem.target[rows]) if is_number else None,
-        decimals=decimals_of(problem.target[rows]) if is_number else None,
+        ]
     )
     model.metric_ = metric
+    if problem.task == "regression" and target.role not in DATES:
+        y = problem.target[rows]
+        model.limits_, model.decimals_ = limits_of(y), decimals_of(y)
     return model
 
 
@@ -131,47 +122,8 @@ def _stack_for(metric: str, y: Array) -> KernelStackingRegressor:
     return KernelStackingRegressor(scoring="neg_mean_absolute_error" if metric == "mae" else None)
 
 
-def learned_alignment(model: Pipeline, X: pd.DataFrame, y: Array, task: Task) -> float:
-    """Compute the centered alignment of a fitted model's kernel with the target.
-
-    Parameters
-    ----------
-    model : fitted Pipeline of `make_model`
-    X : DataFrame of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,)
-    task : {"classification", "regression"}
-
-    Returns
-    -------
-    float
-        A number from 0 to 1 for a positive semi-definite kernel. For a stack, it is the alignment
-        of the weighted sum of its kernels. NaN for methods without a kernel, and for rows of one
-        class.
-
-    Notes
-    -----
-    If there are more than 2,000 rows, a random sample of 2,000 is used, because the Gram matrix is
-    kept in memory.
-    """
-    if len(y) > 2000:
-        drawn = np.sort(np.random.default_rng(0).permutation(len(y))[:2000])
-        X, y = X.iloc[drawn], y[drawn]
-    if task == "classification" and np.unique(y).size < 2:
-        return np.nan
-    features, step = model[:-1].transform(X), model[-1]
-    step = getattr(step, "best_estimator_", step)
-    if hasattr(step, "learned_gram"):
-        gram = step.learned_gram(features)
-    else:  # In `grid`, the regressor is inside a transformation of the target.
-        gamma = getattr(getattr(step, "regressor_", step), "gamma", None)
-        if gamma is None:
-            return np.nan
-        gram = rbf_kernel(np.asarray(features), gamma=gamma)
-    return centered_alignment(gram, y, task=task)
-
-
 def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransformer:
-    """Return the encoder of a problem's columns, with prefixes if feature names would clash.
+    """Return the encoder of a problem's columns.
 
     Parameters
     ----------
@@ -196,7 +148,7 @@ def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransf
     few = [name for name in of("category") if name not in many]
     folds = _folds_of_groups(problem, rows) or 5
     if problem.times is not None:
-        folds = TimeSeriesSplit(max(2, min(5, len(rows) - 1)))
+        folds = TimeSeriesSplit(min(5, len(rows) - 1))
     scores = TextScores(problem.task == "classification", cv=folds, random_state=seed)
     # skrub projects text on 30 directions, which take more rows.
     encoders, texts = column_encoders(), of("text") if len(rows) > 30 else []
@@ -210,19 +162,8 @@ def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransf
         # Out-of-fold scores are not available for a table that is read in parts.
         ("scores", scores, of("text") if problem.n_rows is None else []),
     ]
-    derived = (f"{name}_" for key, _, names in parts if key != "numbers" for name in names)
-    prefixes = ("missingindicator_", *derived)
-    # The category of missing values is called "nan", as a word may be.
-    has_nan = any(
-        problem.features[name].isna().any() and problem.features[name].eq("nan").any()
-        for name in few
-    )
-    encoder = ColumnEncoder(
-        parts,
-        sparse_threshold=0.0,
-        verbose_feature_names_out=has_nan
-        or any(str(name).startswith(prefixes) for name in problem.features),
-    )
+    # Names that would be equal get a number.
+    encoder = ColumnEncoder(parts, sparse_threshold=0.0, verbose_feature_names_out="{feature_name}")
     return encoder.set_output(transform="pandas")
 
 
@@ -230,11 +171,7 @@ def _folds_of_groups(problem: Problem, rows: Rows) -> PredefinedSplit | None:
     """Return at most five folds of whole groups, or None if there are no groups."""
     if problem.groups is None:
         return None
-    groups = problem.groups[rows]
-    parts, splitter = np.zeros(len(rows), dtype=int), GroupKFold(min(5, len(np.unique(groups))))
-    for k, (_, part) in enumerate(splitter.split(rows, groups=groups)):
-        parts[part] = k
-    return PredefinedSplit(parts)
+    return PredefinedSplit(np.unique(problem.groups[rows], return_inverse=True)[1] % 5)
 
 
 def _levels(problem: Problem, rows: Rows, seed: int) -> Pipeline:
@@ -244,11 +181,11 @@ def _levels(problem: Problem, rows: Rows, seed: int) -> Pipeline:
         counts = np.unique(problem.target[rows], return_counts=True)[1]
         kind = "binary" if len(counts) == 2 else "multiclass"
         n_folds, folds = int(np.clip(counts.min(), 2, 5)), StratifiedKFold
-    # Before scikit-learn 1.9, the encoder itself shuffled the rows.
     drawn: dict[str, Any] = {"cv": n_folds, "random_state": seed}
+    # Before scikit-learn 1.9, the encoder shuffles the rows itself, and takes no other folds.
     if parse_version(sklearn.__version__) >= parse_version("1.9"):
-        drawn_folds = folds(n_folds, shuffle=True, random_state=seed)
-        drawn = {"cv": _folds_of_groups(problem, rows) or drawn_folds}
+        shuffled = folds(n_folds, shuffle=True, random_state=seed)
+        drawn = {"cv": _folds_of_groups(problem, rows) or shuffled}
     encoder = TargetEncoder(target_type=kind, **drawn)
     converter = column_encoders()["categories"][0]
     return make_pipeline(converter, encoder, SoftClippingScaler())

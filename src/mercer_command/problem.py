@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,17 +11,13 @@ import pandas as pd
 
 from mercer.preprocessing import convert, kind_of, repeated_prefix
 from mercer_command.columns import DATES, Choice, Column, left_out_notes, recognize_columns
-from mercer_command.messages import InputError, counted, did_you_mean, listing, shown
-from mercer_command.missing_words import dropped_words, kept_words, missing_targets, target_words
+from mercer_command.messages import InputError, counted, listing, shown
+from mercer_command.missing_words import dropped_words, missing_targets
 from mercer_command.names import KINDS
-from mercer_command.table_files import Cells, read_cells
+from mercer_command.table_files import Cells
 from mercer_command.target_column import MIN_ROWS, Task, known_target
 from mercer_command.totals import without_totals
-from mercer_command.values import Array, MissingCodes, day_code, with_named_index
-
-_PARTS = ("train", "test", "")
-"""Allowed cells of a file of splits; rows with an empty cell are left out."""
-
+from mercer_command.values import Array, MissingCodes, check_column, day_code, with_named_index
 
 COPIES = "copies"
 """Value of `Problem.together` if rows with equal cells belong together."""
@@ -57,8 +52,6 @@ class Problem:
         Name of the column that defines the groups, or `COPIES`; empty if there are no groups.
     times : ndarray of shape (n_samples,) or None
         Times of the rows, in ascending order.
-    given_splits : ndarray of str of shape (n_samples, n_splits) or None
-        Whether each row is for training or for testing, if a file defines the splits.
     order : tuple of str
         Grades in words, from the lowest to the highest; empty if there are none.
     beside : DataFrame of shape (n_samples, n_identifiers) or None
@@ -79,7 +72,6 @@ class Problem:
     n_rows: int | None = None
     groups: Array | None = None
     times: Array | None = None
-    given_splits: Array | None = None
     kind: str = ""
     order: tuple[str, ...] = ()
     beside: pd.DataFrame | None = None
@@ -140,7 +132,7 @@ def taken(problem: Problem, rows: Array) -> Problem:
     """
     arrays: dict[str, Any] = {
         name: None if getattr(problem, name) is None else getattr(problem, name)[rows]
-        for name in ("groups", "times", "given_splits")
+        for name in ("groups", "times")
     }
     beside = None if problem.beside is None else problem.beside.iloc[rows]
     features, target = problem.features.iloc[rows], problem.target[rows]
@@ -162,7 +154,6 @@ def as_problem(
     missing: MissingCodes | None = None,
     group: str | None = None,
     time: str | None = None,
-    split: Path | None = None,
 ) -> Problem:
     """Split a table into features and target.
 
@@ -184,8 +175,6 @@ def as_problem(
         Name of the column of groups, which is not used as a feature.
     time : str, default=None
         Name of the column of dates or numbers by which the rows are sorted.
-    split : Path, default=None
-        File that defines training and test rows; see `read_split`.
 
     Raises
     ------
@@ -196,14 +185,23 @@ def as_problem(
     given = table if isinstance(table, Cells) else Cells(with_named_index(table))
     cells, task = without_totals(given), "ordinal" if order else task
     frame, notes = cells.frame, list(cells.notes)
-    target = _target_name(frame, target)
-    absent = {} if target in (choices or {}) else _absent(cells, target, order)
-    reading: dict[str, Any] = {"separator": cells.separator, "missing": missing, "absent": absent}
+    if target not in frame:  # Spaces around the name of the target do not matter.
+        target = target.strip()
+    check_column("--target", target, [*frame.columns])
+    if len(frame) < MIN_ROWS:
+        raise InputError(
+            f"the table has {counted(len(frame), 'row')}; at least {MIN_ROWS} are needed to learn "
+            "from and to test on"
+        )
+    absent = missing_targets(frame[target], order, is_typed=not cells.separator)
+    reading: dict[str, Any] = {
+        "separator": cells.separator,
+        "missing": missing,
+        "absent": {} if target in (choices or {}) else {target: absent},
+    }
     typed, columns = recognize_columns(frame, choices, **reading)
     asked = typed, columns, target, task, notes
-    used, values, decided, target_column = known_target(*asked, order=order)
-    kept = kept_words(typed[target].iloc[used])
-    words = target_words(target, target_column.dropped, kept, order)
+    used, values, decided, target_column, words = known_target(*asked, order=order)
     times = None if time is None else times_of(typed.iloc[used], time, target)
     if times is not None:
         sorting = np.argsort(times, kind="stable")
@@ -216,52 +214,23 @@ def as_problem(
     if group is not None:
         groups, told = group_codes(frame.iloc[used], typed, group, target)
         notes += told
-        columns = _with_groups(columns, group)
+        named = Column(group, "group", facts=("not learned from: what rows belong to",))
+        columns = [named if column.name == group else column for column in columns]
     rest = tuple(column for column in columns if column.name != target)
     features = _used_columns(typed, rest, notes)
-    words.append(dropped_words({one.name: one.dropped for one in rest if one.is_used}))
+    words += dropped_words({one.name: one.dropped for one in rest if one.is_used})
     read = features, values, target, decided, rest, target_column, tuple(notes)
     return Problem(
         *read,
         groups=groups,
         together=group or "",
         times=times,
-        given_splits=None if split is None else read_split(split, len(given.frame))[used],
         kind=task if task in KINDS else "",
         order=order,
         missing=dict(missing or {}),
-        words=tuple(filter(None, words)),
+        words=tuple(words),
         beside=typed[[column.name for column in rest if column.role == "identifier"]],
     )
-
-
-def _absent(cells: Cells, target: str, order: tuple[str, ...]) -> dict[str, frozenset[str]]:
-    """Return the texts of the target that stand for missing values, by its name."""
-    is_typed = not cells.separator
-    return {target: missing_targets(cells.frame[target], order, is_typed=is_typed)}
-
-
-def _with_groups(columns: list[Column], group: str) -> list[Column]:
-    """Return the columns, and mark the column of groups as one that is not learned from."""
-    named = Column(group, "group", facts=("not learned from: what rows belong to",))
-    return [named if column.name == group else column for column in columns]
-
-
-def _target_name(frame: pd.DataFrame, target: str) -> str:
-    """Return the name of the target's column, after checking the table."""
-    names = [str(name) for name in frame.columns]
-    # Spaces around the name of the target do not matter.
-    if target not in names and (target := target.strip()) not in names:
-        raise InputError(
-            f"the table has no column '{shown(target)}'{did_you_mean(target, names)}; it has "
-            f"{listing(names)}"
-        )
-    if len(frame) < MIN_ROWS:
-        raise InputError(
-            f"the table has {len(frame)} row{'s' * (len(frame) > 1)}; at least {MIN_ROWS} are "
-            "needed to learn from and to test on"
-        )
-    return target
 
 
 def _used_columns(
@@ -300,7 +269,7 @@ def group_codes(
         If there is no such column, a group is missing, each row has a group of its own, or there
         are fewer than four groups.
     """
-    _check_column(frame, name, target, "groups")
+    check_column("--group", name, [one for one in frame.columns if one != target])
     if missing := int(typed[name].isna().sum()):
         raise InputError(f"the group '{shown(name)}' is missing in {counted(missing, 'row')}")
     codes, found = pd.factorize(frame[name])
@@ -334,7 +303,7 @@ def times_of(typed: pd.DataFrame, name: str, target: str) -> Array:
         If there is no such column, it holds neither dates nor numbers, a time is missing, or all
         are equal.
     """
-    _check_column(typed, name, target, "times")
+    check_column("--time", name, [one for one in typed.columns if one != target])
     kind = kind_of(typed[name])
     if kind not in ("date", "number"):
         raise InputError(f"'{shown(name)}' holds neither dates nor numbers, which times are")
@@ -344,44 +313,3 @@ def times_of(typed: pd.DataFrame, name: str, target: str) -> Array:
     if np.ptp(times) == 0.0:
         raise InputError(f"the time '{shown(name)}' is the same in all rows")
     return np.asarray(times)
-
-
-def _check_column(frame: pd.DataFrame, name: str, target: str, of: str) -> None:
-    if name not in frame.columns or name == target:
-        others = [column for column in frame.columns if column != target]
-        raise InputError(
-            f"there is no column '{shown(name)}' of {of}{did_you_mean(name, others)}; choose from "
-            f"{listing(others)}"
-        )
-
-
-def read_split(path: Path, n_rows: int) -> Array:
-    """Read a file that defines training rows and test rows.
-
-    Parameters
-    ----------
-    path : Path
-        A table with a line for each row and a column for each split; its cells are train, test or
-        empty.
-    n_rows : int
-        Number of rows of the table that is split.
-
-    Returns
-    -------
-    ndarray of str of shape (n_rows, n_splits)
-
-    Raises
-    ------
-    InputError
-        If the file has a different number of lines, or other cells.
-    """
-    frame = read_cells(path, keeps_empty=True).frame
-    if len(frame) != n_rows:
-        raise InputError(
-            f"{path} has {counted(len(frame), 'line')}, and the table {counted(n_rows, 'row')}"
-        )
-    cells = frame.fillna("").astype(str).map(lambda cell: cell.strip().lower()).to_numpy(dtype=str)
-    if not np.isin(cells, _PARTS).all():
-        odd = np.unique(cells[~np.isin(cells, _PARTS)])
-        raise InputError(f"the cells of {path} say train, test or nothing; got {listing(odd)}")
-    return np.asarray(cells)

@@ -1,49 +1,26 @@
-"""Training and test rows of Parquet files that are read in parts, also on Dask clusters."""
+"""Training and test rows of Parquet files that are read in parts."""
 
 from __future__ import annotations
 
-import logging
-import signal
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from mercer import ParquetSource
-from mercer.preprocessing import missing_texts
-from mercer_command.choices import read_choices
-from mercer_command.columns import Choice
+from mercer.preprocessing import is_text
+from mercer_command.columns import Choice, read_choices, recognize_columns
 from mercer_command.division import n_tested, splits
-from mercer_command.messages import (
-    InputError,
-    checked_name,
-    counted,
-    did_you_mean,
-    listing,
-    shown,
-)
-from mercer_command.missing_words import missing_targets, target_words, usual_texts
-from mercer_command.options import Fit, Predict
+from mercer_command.messages import InputError, shown
+from mercer_command.missing_words import missing_targets
+from mercer_command.options import Fit
 from mercer_command.problem import Problem, as_problem
 from mercer_command.table_files import is_parquet, readable
-from mercer_command.target_column import (
-    Rows,
-    Task,
-    check_no_dates,
-    check_whole,
-    inferred_task,
-    single_class_note,
-)
+from mercer_command.target_column import Rows, known_target, without_target_note
 from mercer_command.text_formats import check_swelling
-from mercer_command.values import Array, as_dates, parse_missing
-
-if TYPE_CHECKING:
-    from distributed import Client
+from mercer_command.values import Array, Cells, as_dates, parse_missing
 
 
 @dataclass(frozen=True)
@@ -115,15 +92,7 @@ def parquet_source(
     if not path.exists():
         raise InputError(f"there is no file {path}")
     with readable(path):
-        names, wanted = ParquetSource(path).column_names, [target] if target else []
-    if absent := [name for name in (*wanted, *(columns or [])) if name not in names]:
-        raise InputError(
-            f"the table has no column {listing(absent)}{did_you_mean(absent[0], names)}; it has "
-            f"{listing(names)}"
-        )
-    with readable(path):
-        # Workers of a cluster may have another current folder.
-        return ParquetSource(path.resolve(), target, columns)
+        return ParquetSource(path, target, columns)
 
 
 def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
@@ -145,232 +114,69 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
 
     Notes
     -----
-    This takes a few passes over the target alone, and one over all columns.
+    The target of all rows is in memory.
     """
     target, name, notes = options.target, shown(options.target), list[str]()
     source = parquet_source(options.table, target)
     if missing := source.without_target().count_rows() - source.count_rows():
-        notes.append(
-            f"{counted(missing, 'row')} without '{name}' {'is' if missing == 1 else 'are'} left out"
-        )
-    if not source.count_rows():
-        raise InputError(f"'{name}' is known in no row")
-    task = _task_of(source, name, options.task, notes, n_sampled)
-    left_out, words = np.empty(0, dtype=np.intp), list[str]()
+        notes.append(without_target_note(missing, name))
+    cells = _targets(source, name)
+    names = [*source.column_names, target]
+    choices, codes = read_choices(options.columns, names), parse_missing(options.missing, names)
+    absent = missing_targets(cells, (), is_typed=True)
+    given = {} if target in choices else {target: absent}
+    if is_text(cells):
+        # Labels that look like numbers remain text, as in the files.
+        choices[target] = Choice("category")
+    frame = cells.to_frame(target)
+    typed, columns = recognize_columns(frame, choices, missing=codes, absent=given)
+    used, labels, task, column, words = known_target(typed, columns, target, options.task, notes)
     if task == "classification":
-        left_out = _rows_left_out(source, options, notes, words)
-        source = source.without_rows(left_out)
-    is_classes = task == "classification"
-    n_drawn = n_tested(source.count_rows(), options.test_size) + n_sampled
-    positions = source.sample_positions(n_drawn, options.seed, stratify=is_classes)
-    problem, unusable = _sampled_problem(source, positions, task, options)
-    # Row names are places in the sample, whose rows without a usable target have no name.
-    positions = positions[problem.features.index.to_numpy()]
-    n_rows = source.count_rows() - unusable.size
+        _check_spelling(name, labels, cells.iloc[used].to_numpy())
+    left_out = np.setdiff1d(np.arange(len(cells)), used)
+    source = source.without_rows(left_out)
+    n_drawn = n_tested(len(used), options.test_size) + n_sampled
+    positions = source.sample_positions(n_drawn, options.seed, stratify=task == "classification")
+    frame = source.as_input(source.take_raw(positions)[0])
+    frame = frame.assign(**{target: cells.iloc[used[positions]].to_numpy()})
+    problem = as_problem(frame, target, task, choices=choices, missing=codes)
+    # Row names are places in the sample; rows of totals or of rare classes have none.
+    kept = problem.features.index.to_numpy()
+    unusable, positions = np.delete(positions, kept), positions[kept]
+    if task == "classification":
+        unusable = np.union1d(unusable, np.flatnonzero(~np.isin(labels, problem.target)))
+    n_rows = len(used) - unusable.size
     n_test = n_tested(n_rows, options.test_size)
     if len(positions) < n_rows:
-        drawn = f"{len(positions) - n_test:,} rows that are drawn from {n_rows:,}"
-        notes.append(f"what columns hold is found in {drawn}")
-    problem = replace(problem, notes=(*notes, *problem.notes), words=tuple(words), n_rows=n_rows)
+        told = f"{len(positions) - n_test:,} rows that are drawn from {n_rows:,}"
+        notes.append(f"what columns hold is found in {told}")
+    notes += [text for text in problem.notes if not text.startswith(f"'{name}'")]
+    problem = replace(problem, notes=tuple(notes), n_rows=n_rows)
+    problem = replace(problem, target_column=column, words=tuple(words))
     [(train, test)] = splits(problem, test_size=n_test, repeats=1, seed=options.seed)
-    names = [str(name) for name in problem.features]
-    useful = parquet_source(options.table, target, names).without_rows(left_out)
+    useful = parquet_source(options.table, target, [str(one) for one in problem.features])
+    useful = useful.without_rows(left_out)
     useful = useful.without_rows(np.sort(np.concatenate([positions[test], unusable])))
     # Training rows are in the order in which the source is read.
     return Training(problem, np.sort(train), test, useful)
 
 
-def _sampled_problem(
-    source: ParquetSource, positions: Array, task: Task, options: Fit
-) -> tuple[Problem, Array]:
-    """Return the problem for a sample of rows, and positions of all rows that it cannot use.
-
-    Rows without a usable target are those in which it is empty, or has a value that stands for
-    missing cells. They are found by the values of the target that the problem leaves out.
-    """
-    drawn, values = source.take_raw(positions)
-    assert values is not None
-    values = as_dates(values) if source.has_date_target else values
-    frame = source.as_input(drawn).assign(**{options.target: values})
-    names = list(frame.columns)
-    choices = read_choices(options.columns, names)
-    if task == "classification":
-        # Text labels that look like numbers remain text, as in the files.
-        choices[options.target] = Choice("category")
-    missing = parse_missing(options.missing, names)
-    problem = as_problem(frame, options.target, task, choices=choices, missing=missing)
-    is_used = np.isin(np.arange(len(frame)), problem.features.index)
-    _check_spelling(values[is_used], problem)
-    if is_used.all():
-        return problem, np.empty(0, dtype=np.intp)
-    return problem, _rows_with(source, values[~is_used])
-
-
-def _check_spelling(labels: Array, problem: Problem) -> None:
-    """Raise an error if labels in the files have spaces that those of the problem do not have."""
-    if problem.target.dtype.kind == "U" and (differ := labels.astype(str) != problem.target).any():
-        odd = ", ".join(repr(label) for label in sorted(set(labels[differ]))[:3])
-        raise InputError(
-            f"'{shown(problem.name)}' holds labels with needless spaces, such as {odd}; a table "
-            "that is read in parts is learned from as it is: take them out of the files"
-        )
-
-
-def _rows_with(source: ParquetSource, values: Array) -> Array:
-    """Return positions of the rows whose target is one of some values."""
-    rows = [start + np.flatnonzero(pd.Series(y).isin(values)) for start, y in source.targets()]
-    return np.concatenate(rows)
-
-
-def _rows_left_out(
-    source: ParquetSource, options: Fit, notes: list[str], words: list[str]
-) -> Array:
-    """Return positions of rows of classes with a single row, or whose class stands for missing.
-
-    Notes on the former are appended to `notes`, and sentences on the latter to `words`.
-    """
-    name = options.target
-    classes, counts = _class_counts(source)
-    texts = pd.Series(classes)
-    absent = missing_targets(texts, (), is_typed=True)
-    if name in read_choices(options.columns, [*source.column_names, name]):
-        absent = usual_texts(is_typed=True)
-    unknown = np.array([isinstance(text, str) and text.strip() in absent for text in classes])
-    told = tuple((text.strip(), count) for text, count in _pairs(classes, counts, unknown))
-    single = (counts < 2) & ~unknown
-    # If fewer than two other classes remain, the table is refused later.
-    if single.any() and np.sum(~single & ~unknown) > 1:
-        notes.append(single_class_note(shown(name), classes[single]))
-        unknown |= single
-    looks = texts.isin(list(missing_texts("number"))).to_numpy() & ~unknown
-    dropped = tuple(pair for pair in told if pair[0])
-    words += target_words(name, dropped, _pairs(classes, counts, looks), ())
-    if not unknown.any():
-        return np.empty(0, dtype=np.intp)
-    return _rows_with(source, classes[unknown])
-
-
-def _pairs(classes: Array, counts: Array, chosen: Array) -> tuple[tuple[str, int], ...]:
-    return tuple(zip(classes[chosen], counts[chosen].tolist(), strict=True))
-
-
-def _class_counts(source: ParquetSource) -> tuple[Array, Array]:
-    """Return the classes of a target, and the number of rows of each."""
-    counts = pd.concat([pd.Series(labels).value_counts() for _, labels in source.targets()])
-    counts = counts.groupby(level=0).sum()
-    return counts.index.to_numpy(), counts.to_numpy()
-
-
-def _task_of(source: ParquetSource, name: str, task: str, notes: list[str], n_sampled: int) -> Task:
-    """Return the task, inferred from the target's values if it is "auto"."""
-    checked_name("task", task, ("auto", "classification", "regression"))
-    if source.has_date_target:
-        check_no_dates(task, name)
-        return "regression"
-    rows = source.sample_positions(n_sampled, 0)
-    drawn = [y[np.isin(start + np.arange(len(y)), rows)] for start, y in source.targets()]
-    labels = np.concatenate(drawn)
-    if labels.dtype.kind in "mM" or not (
-        labels.dtype.kind != "O" or all(isinstance(label, str) for label in labels)
-    ):
+def _targets(source: ParquetSource, name: str) -> Cells:
+    """Return the targets of all rows in which they are known."""
+    found = source.targets()
+    is_text = found.dtype.kind == "O" and all(isinstance(value, str) for value in found)
+    if found.dtype.kind not in "biuf" and not is_text:
         raise InputError(f"'{name}' holds neither numbers nor categories")
-    told = list[str]()
-    found = inferred_task(labels, name, told) if task == "auto" else task
-    if found == "regression":
-        notes += told
-        return "regression"
-    check_whole(labels, name)
-    if task == "classification":
-        return "classification"
-    # A sample may lack some of the values that decide whether numbers are classes.
-    return inferred_task(_class_counts(source)[0], name, notes)
+    if not len(found):
+        raise InputError(f"'{name}' is known in no row")
+    return pd.Series(as_dates(found) if source.has_date_target else found)
 
 
-def check_cluster(options: Fit | Predict) -> None:
-    """Check that at most one cluster is given, and that the table can be read there.
-
-    Parameters
-    ----------
-    options : Fit or Predict
-
-    Raises
-    ------
-    InputError
-        If both options are given, or one of them for a table that is not Parquet.
-    """
-    address, workers, table = options.cluster, options.workers, options.table
-    if address is not None and workers is not None:
-        raise InputError("--cluster and --workers exclude each other")
-    if (address is not None or workers is not None) and not is_parquet(table):
-        raise InputError(f"--cluster and --workers are for Parquet files, and {table} is none")
-
-
-@contextmanager
-def cluster_client(
-    address: str | None, workers: int | None, timeout: str = "10s"
-) -> Iterator[Client | None]:
-    """Connect to a Dask cluster, or start one on this machine until the block ends.
-
-    Parameters
-    ----------
-    address : str or None
-        Address of the scheduler of a cluster whose workers can read the table's files.
-    workers : int or None
-        Number of processes to start, with one thread each.
-    timeout : str, default="10s"
-        Time within which the scheduler of a cluster must answer.
-
-    Yields
-    ------
-    distributed.Client or None
-        None if neither an address nor a number of workers is given.
-
-    Raises
-    ------
-    InputError
-        If there is no cluster at the address, or if it is lost inside the block.
-    """
-    if address is None and workers is None:
-        yield None
-        return
-    from distributed import Client, LocalCluster
-
-    with ExitStack() as opened:
-        cluster: Any = address
-        if address is None:
-            with _interruptions_ignored():
-                cluster = LocalCluster(
-                    n_workers=workers,
-                    threads_per_worker=1,
-                    processes=True,
-                    dashboard_address=None,
-                    silence_logs=logging.CRITICAL,
-                )
-            opened.callback(cluster.close)
-        try:
-            client = Client(cluster, timeout=timeout, set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise InputError(f"there is no Dask cluster at {address}") from error
-        opened.callback(client.close)
-        try:
-            yield client
-        except RuntimeError as error:
-            if "Dask" not in str(error):
-                raise
-            raise InputError(str(error)) from error
-
-
-@contextmanager
-def _interruptions_ignored() -> Iterator[None]:
-    """Ignore Ctrl-C, also in processes that are started inside the block.
-
-    A terminal sends Ctrl-C to all processes. Only this process must react, and ends the others.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+def _check_spelling(name: str, labels: Array, cells: Array) -> None:
+    """Raise an error if labels in the files have spaces that those of the problem do not have."""
+    if labels.dtype.kind == "U" and (differ := labels != cells.astype(str)).any():
+        odd = ", ".join(repr(label) for label in sorted({*cells[differ]})[:3])
+        raise InputError(
+            f"'{name}' holds labels with needless spaces, such as {odd}; a table that is read in "
+            "parts is learned from as it is: take them out of the files"
+        )

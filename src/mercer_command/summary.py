@@ -12,8 +12,9 @@ from mercer_command.messages import counted, shown
 from mercer_command.models import Trial
 from mercer_command.names import HIGH_IS_GOOD, SCORES
 from mercer_command.output import Section, Text
-from mercer_command.problem import COPIES, sentinel_code, sentinel_of
-from mercer_command.score_sections import warning_texts
+from mercer_command.problem import sentinel_code, sentinel_of
+from mercer_command.score_sections import warnings_of
+from mercer_command.stricter_split import new_rows
 
 _AS_GOOD = 0.97
 """A simple predictor is as good if the model's squared error is at least this part of its own."""
@@ -39,35 +40,35 @@ def summary_section(trial: Trial) -> Section:
     report, training = trial.report, trial.training
     problem = training.problem
     columns = counted(problem.features.shape[1], "column")
-    told = [*_other_rows(trial, report), *_sentinel(trial, report)]
+    told = _other_rows(trial, report)
     sentences = [
-        f"The model predicts {_target(trial)} from {columns}, learned from "
+        f"The model predicts {_target(trial, problem.kind)} from {columns}, learned from "
         f"{counted(training.n_train, 'row')}.",
         *problem.words,
         f"It was tested on {described_division(problem, training.test)}.",
-        *_scores(report, trial.kind, is_later=problem.times is not None),
+        _scores(report, problem.kind, is_later=problem.times is not None),
         *told,
         *_simple(report),
-        *_outlier(trial, report),
-        *_intervals(report),
-        *_doubts(report, is_told=bool(told)),
     ]
-    warnings = warning_texts(text for check in report.checks for text in check.sentences)
+    found = report.coverage
+    if found is not None and trial.task == "regression" and np.isfinite(found.width):
+        inside = f"{found.share.value:.1%} of the true values"
+        sentences.append(f"Its {found.asked:.0%} intervals hold {inside}.")
+    sentences.append(_doubts(report, is_told=bool(told)))
     verdict = Text(f"Verdict: {verdict_on(trial, report)}", "summary")
-    return Section("In short", [Text(" ".join(sentences), "summary"), *warnings, verdict])
+    return Section("In short", [Text(" ".join(sentences), "summary"), *warnings_of(trial), verdict])
 
 
-def _target(trial: Trial) -> str:
+def _target(trial: Trial, kind: str) -> str:
     name = f"'{shown(trial.name)}'"
     if trial.task == "regression":
-        kind = "count" if trial.kind == "count" else "date" if trial.has_dates else "number"
-        return f"{name}, a {kind},"
+        return f"{name}, a {kind or ('date' if trial.has_dates else 'number')},"
     classes = [shown(label, longest=20) for label in trial.model.classes_]
-    told = " or ".join(classes) if len(classes) == 2 else f"one of {len(classes)} {trial.nouns}"
-    return f"{name}, {told},"
+    several = f"one of {len(classes)} {'ordered grades' if kind else 'classes'}"
+    return f"{name}, {' or '.join(classes) if len(classes) == 2 else several},"
 
 
-def _scores(report: ModelReport, kind: str, *, is_later: bool) -> list[str]:
+def _scores(report: ModelReport, kind: str, *, is_later: bool) -> str:
     """Return a sentence on the first score of the model on held-out and on left-out rows."""
     name, (value, interval) = report.metric, _first(report)
     called = "mean absolute error, in grades," if kind == "ordinal" and name == "mae" else ""
@@ -75,8 +76,8 @@ def _scores(report: ModelReport, kind: str, *, is_later: bool) -> list[str]:
     period = ", for rows of this period alone" * is_later
     told = f"Its {called or SCORES[name].words} is {value} (95% interval {interval}{period})"
     if report.left_out is None or name not in report.left_out.scores:
-        return [f"{told}."]
-    return [f"{told}, and {report.left_out.told(name)[0]} on training rows that were left out."]
+        return f"{told}."
+    return f"{told}, and {report.left_out.told(name)[0]} on training rows that were left out."
 
 
 def _other_rows(trial: Trial, report: ModelReport) -> list[str]:
@@ -85,39 +86,21 @@ def _other_rows(trial: Trial, report: ModelReport) -> list[str]:
     if others is None or others.report.metric != report.metric:
         return []
     value, reason = _first(others.report)[0], others.split.reason
-    same = "about the same, " if others.is_as_good else ""
-    told = [f"On rows drawn at random, it is {same}{value}, although {reason}."]
+    told = f"is {value}, although {reason}"
     if others.is_too_good:
-        told = [
-            f"On rows drawn at random, it would be {value}; but {reason}, so that this says little "
-            f"about {others.split.new_rows}."
-        ]
-    if others.split.untested:
-        does = f"; {others.split.option} does so" if others.split.option else ""
-        told.append(
-            f"The checks also call for a test on {others.split.untested}, which this is not{does}."
-        )
-    return told
-
-
-def _sentinel(trial: Trial, report: ModelReport) -> list[str]:
-    """Return a sentence on a value of the target that may stand for missing, if there is one."""
-    assert trial.training is not None
-    problem, other = trial.training.problem, trial.without_sentinel
-    value, name = sentinel_of(problem), shown(trial.name)
-    if value is None:
-        return []
-    n_rows = int((problem.target == value).sum())
-    code, rows = sentinel_code(problem), counted(n_rows, "row")
-    said = f"'{name}' is {code} in {rows}, which may stand for a missing value"
-    if other is None or other.metric != report.metric:
-        return [f"{said}."]
-    return [f"{said}; without {'it' if n_rows == 1 else 'these'}, it would be {_first(other)[0]}."]
+        new = others.split.new_rows
+        told = f"would be {value}; but {reason}, so that this says little about {new}"
+    return [f"On rows drawn at random, it {told}."]
 
 
 def _first(report: ModelReport) -> tuple[str, str]:
     """Return the first score of a model and its interval, in text."""
     return report.held_out[0].told(report.metric)
+
+
+def _sign(report: ModelReport) -> float:
+    """Return the sign with which low first scores are good."""
+    return -1.0 if report.metric in HIGH_IS_GOOD else 1.0
 
 
 def _simple(report: ModelReport) -> list[str]:
@@ -128,33 +111,31 @@ def _simple(report: ModelReport) -> list[str]:
     *simple, constant = others
     known, told = [one for one in simple if name in one.scores], ""
     if known:
-        sign = 1.0 if name in HIGH_IS_GOOD else -1.0
-        best = max(known, key=lambda one: sign * one.scores[name].value)
-        said = f"{best.told(name)[0]}{_beside(best, report)}"
-        told = f"The best of {len(known)} simple predictors, {best.name}, has {said}"
+        best = min(known, key=lambda one: _sign(report) * one.scores[name].value)
+        told = f"The best of {len(known)} simple predictors, {best.name}, has {best.told(name)[0]}"
+        if _is_better(best, report):
+            word = "higher" if name in HIGH_IS_GOOD else "lower"
+            is_clear = _is_clearly_better(best, report)
+            told += f", {'clearly ' * (is_clear and name in _TESTED)}{word} than the model's"
+            if not is_clear:
+                told += "; the difference could be chance"
+            elif name not in _TESTED:
+                told += f", and a clearly smaller {_squared_error(report)}"
     if name in constant.scores:
         told += f", and always predicting the {constant.name} {constant.told(name)[0]}"
     return [f"{told}."] if told else []
 
 
-def _beside(best: Any, report: ModelReport) -> str:
-    """Return a remark if a simple predictor is as good as the model, or better."""
-    own, name = report.held_out[0], report.metric
-    sign = 1.0 if name in HIGH_IS_GOOD else -1.0
-    if best.told(name)[0] == own.told(name)[0]:
-        return ", as the model"
-    if sign * best.scores[name].value < sign * own.scores[name].value:
-        return ""
-    word = _better(name)
-    if is_clearly_better(best, report):
-        if name in _TESTED:
-            return f", clearly {word} than the model's"
-        return f", {word} than the model's, and a clearly smaller {_squared_error(report)}"
-    return f", {word} than the model's; the difference could be chance"
-
-
-def _better(name: str) -> str:
-    return "higher" if name in HIGH_IS_GOOD else "lower"
+def _doubts(report: ModelReport, *, is_told: bool) -> str:
+    """Return a sentence on the number of reasons to doubt the scores, besides what is told."""
+    n_warnings = sum(len(check.sentences) for check in report.checks)
+    if not n_warnings:
+        nothing = "nothing else" if is_told else "nothing"
+        return f"The checks found {nothing} that makes these figures deceptive."
+    found = ", ".join(check.code for check in report.checks if check.sentences)
+    what = "One thing" if n_warnings == 1 else f"{n_warnings} things"
+    names = found.replace("constant", "no better than a constant")
+    return f"{what} could be wrong with these figures ({names}): see the warnings."
 
 
 def _squared_error(report: ModelReport) -> str:
@@ -162,59 +143,18 @@ def _squared_error(report: ModelReport) -> str:
     return f"squared error{of}"
 
 
-def _outlier(trial: Trial, report: ModelReport) -> list[str]:
-    """Return a sentence on a row that has more than half of the squared error, if there is one."""
-    if report.metric not in ("rmse", "r2") or trial.has_dates:
-        return []
-    y, predicted = report.truth.y, report.predictions.values
-    squares = np.square(y - predicted)
-    row = int(squares.argmax())
-    if len(y) < 3 or squares[row] <= 0.5 * squares.sum():
-        return []
-    rest = float(np.sqrt(np.delete(squares, row).mean()))
-    return [
-        f"A single row has {squares[row] / squares.sum():.1%} of the squared error: its "
-        f"'{shown(trial.name)}' is {y[row]:,.6g}, and {predicted[row]:,.4g} was predicted; without "
-        f"it, the error would be {rest:,.4g}."
-    ]
+def _is_better(one: Any, report: ModelReport) -> bool:
+    """Return whether the first score of a simple predictor is better than the model's."""
+    scores = [each.scores.get(report.metric) for each in (one, report.held_out[0])]
+    found, own = (None if each is None else _sign(report) * each.value for each in scores)
+    return found is not None and own is not None and found < own
 
 
-def _intervals(report: ModelReport) -> list[str]:
-    found = report.coverage
-    if found is None or report.task == "classification" or not np.isfinite(found.width):
-        return []
-    return [f"Its {found.asked:.0%} intervals hold {found.share.value:.1%} of the true values."]
-
-
-def _doubts(report: ModelReport, *, is_told: bool) -> list[str]:
-    """Return a sentence on the number of reasons to doubt the scores, besides what is told."""
-    n_warnings = sum(len(check.sentences) for check in report.checks)
-    if not n_warnings:
-        nothing = "nothing else" if is_told else "nothing"
-        return [f"The checks found {nothing} that makes these figures deceptive."]
-    found = [check.code for check in report.checks if check.sentences]
-    names = ["no better than a constant" if code == "constant" else code for code in found]
-    what = "One thing" if n_warnings == 1 else f"{n_warnings} things"
-    return [f"{what} could be wrong with these figures ({', '.join(names)}): see the warnings."]
-
-
-def is_clearly_better(one: Any, report: ModelReport) -> bool:
-    """Return whether a simple predictor is better than the model beyond what chance explains.
-
-    Its first score has to be better, and its errors, which are squared unless the first score is of
-    another kind, have to be significantly smaller.
-
-    Parameters
-    ----------
-    one : PredictorScores
-    report : ModelReport
-    """
-    own, name = report.held_out[0].scores, report.metric
-    if one.ratio is None or name not in one.scores or name not in own:
-        return False
-    gain = one.scores[name].value - own[name].value
-    is_better = gain > 0.0 if name in HIGH_IS_GOOD else gain < 0.0
-    return bool(is_better and one.ratio.low > 1.0 and one.ratio.value > 1.0 / _AS_GOOD)
+def _is_clearly_better(one: Any, report: ModelReport) -> bool:
+    """Return whether its errors are smaller as well, beyond what chance explains."""
+    ratio = one.ratio
+    is_clear = ratio is not None and ratio.low > 1.0 and ratio.value > 1.0 / _AS_GOOD
+    return bool(is_clear and _is_better(one, report))
 
 
 def verdict_on(trial: Trial, report: ModelReport) -> str:
@@ -241,24 +181,23 @@ def verdict_on(trial: Trial, report: ModelReport) -> str:
             f"find out first whether {known or 'the columns of the warning'} can be known before "
             f"'{shown(trial.name)}' is; if not, these figures are worth nothing."
         )
-    rows, simple = _rows(trial), _better_predictor(report)
+    new, simple = new_rows(trial.training.problem), _better_predictor(report)
+    rows = f" for {new}" * bool(new)
     is_recommended = bool(simple) or report.beats_constant is not False
     if rows and is_recommended and not _beats_their_mean(trial, report):
         return f"do not use it{rows}: no predictor here is better than the mean of those rows."
     if simple:
         return f"{simple}."
     if report.beats_constant is False:
-        return f"do not use it{rows}: it is {_no_better(report)} than a constant."
+        ratio = report.constant_ratio
+        is_close = ratio is None or ratio.value >= _LIKE_CONSTANT
+        how = "no better" if is_close else "not shown, by these few rows, to be better"
+        return f"do not use it{rows}: it is {how} than a constant."
     others = trial.others
-    if others is None:
+    if others is None or not others.is_too_good:
         return f"use it{rows}."
-    new = others.split.untested
-    but = f"; it was not tested on {new}" if new else ""
-    if not others.is_too_good:
-        return f"use it{rows}{but}."
     own, random = (_first(one)[0] for one in (report, others.report))
-    tested = others.split.new_rows
-    return f"use it, but expect the figure of {tested}, {own}, and not {random}{but}."
+    return f"use it, but expect the figure of {others.split.new_rows}, {own}, and not {random}."
 
 
 def _beats_their_mean(trial: Trial, report: ModelReport) -> bool:
@@ -276,61 +215,40 @@ def _beats_their_mean(trial: Trial, report: ModelReport) -> bool:
     return max(explained, default=1.0) > 0.0
 
 
-def _no_better(report: ModelReport) -> str:
-    """Return how a model compares with a constant, if it is not significantly better."""
-    ratio = report.constant_ratio
-    if ratio is not None and ratio.value < _LIKE_CONSTANT:
-        return "not shown, by these few rows, to be better"
-    return "no better"
-
-
-def _rows(trial: Trial) -> str:
-    """Return the rows for which a model was tested, if they differ from the training rows."""
-    assert trial.training is not None
-    problem = trial.training.problem
-    is_grouped = problem.together not in ("", COPIES)
-    values = f"new values of '{shown(problem.together)}'" if is_grouped else ""
-    if problem.times is not None:
-        return f" for later rows{' of ' * is_grouped}{values}"
-    return f" for {values}" if is_grouped else ""
-
-
 def _better_predictor(report: ModelReport) -> str:
     """Return advice to take a simple predictor, if it is better or a linear one as good."""
-    simple = [one for one in report.held_out[1:-1] if one.ratio is not None]
+    simple = [(one, one.ratio) for one in report.held_out[1:-1] if one.ratio is not None]
+    is_poor, poor = report.beats_constant is False, report.constant_ratio
     better = [
-        one for one in simple if is_clearly_better(one, report) and not _is_constant(one, report)
+        (one, ratio)
+        for one, ratio in simple
+        # If the model is like the constant, the other must be better than both.
+        if _is_clearly_better(one, report)
+        and not (is_poor and poor is not None and poor.value / ratio.value > _LIKE_CONSTANT)
     ]
-    best = max(better, key=lambda one: one.ratio.value if one.ratio else 0.0, default=None)
-    if best is not None:
+    if better:
+        best, _ = max(better, key=lambda pair: pair[1].value)
         if report.metric in _TESTED:
             return f"take {_called(best)}, which is clearly better"
-        told = f"{SCORES[report.metric].header} is {_better(report.metric)}"
+        word = "higher" if report.metric in HIGH_IS_GOOD else "lower"
+        told = f"{SCORES[report.metric].header} is {word}"
         return f"take {_called(best)}: its {told}, and its {_squared_error(report)} clearly smaller"
-    if report.beats_constant is False:
+    if is_poor:
         return ""
-    for one in simple:
+    for one, ratio in simple:
         is_linear = one.name.startswith(("linear", "logistic"))
-        if is_linear and one.ratio and one.ratio.value > _AS_GOOD and _is_within(one, report):
+        if is_linear and ratio.value > _AS_GOOD and ratio.high >= 1.0 and _is_within(one, report):
             return f"take {_called(one)}, which does as well, and is simpler"
     return ""
 
 
 def _is_within(one: Any, report: ModelReport) -> bool:
-    """Return whether a predictor is not significantly worse than the model, nor its first score."""
+    """Return whether the first score of a predictor is not beyond the interval of the model's."""
     own, name = report.held_out[0].scores, report.metric
     if name not in own or name not in one.scores:
-        return bool(one.ratio.high >= 1.0)
-    low, value, high = own[name].low, one.scores[name].value, own[name].high
-    as_good = value >= low if name in HIGH_IS_GOOD else value <= high
-    return bool(as_good and one.ratio.high >= 1.0)
-
-
-def _is_constant(one: Any, report: ModelReport) -> bool:
-    """Return whether a predictor is hardly better than the constant, as the model is not either."""
-    if report.beats_constant is not False or report.constant_ratio is None:
-        return False
-    return bool(report.constant_ratio.value / one.ratio.value > _LIKE_CONSTANT)
+        return True
+    worst = own[name].low if name in HIGH_IS_GOOD else own[name].high
+    return bool(_sign(report) * one.scores[name].value <= _sign(report) * worst)
 
 
 def _called(one: Any) -> str:

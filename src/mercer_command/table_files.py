@@ -26,9 +26,7 @@ COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 """Suffixes of compressed files; only the first is written."""
 
 
-def read_text_table(
-    path: Path, *, header: bool = True, keeps_empty: bool = False
-) -> tuple[pd.DataFrame, TextFormat]:
+def read_text_table(path: Path, *, header: bool = True) -> tuple[pd.DataFrame, TextFormat]:
     """Read the cells of a text file as text, without interpreting them.
 
     Parameters
@@ -37,8 +35,6 @@ def read_text_table(
         File, which is decompressed if its suffix is one of `COMPRESSED`.
     header : bool, default=True
         Whether the first line holds the names of the columns.
-    keeps_empty : bool, default=False
-        Whether empty lines at the end are rows.
 
     Returns
     -------
@@ -63,7 +59,7 @@ def read_text_table(
     frame = frame.fillna("")
     names = frame.columns.str.strip()
     frame.columns = names if names.is_unique else frame.columns
-    if keeps_empty or frame.empty or any(frame.iloc[-1]) or not frame.any(axis=None):
+    if frame.empty or any(frame.iloc[-1]) or not frame.any(axis=None):
         return frame, found
     # Spreadsheets pad empty lines with separators.
     n_filled = int(np.flatnonzero(frame.map(bool).any(axis="columns"))[-1]) + 1
@@ -127,7 +123,7 @@ class Cells:
     notes: tuple[str, ...] = ()
 
 
-def read_cells(path: Path, *, header: bool = True, keeps_empty: bool = False) -> Cells:
+def read_cells(path: Path, *, header: bool = True) -> Cells:
     """Read a text file, which may be compressed, or a Parquet file, depending on the suffix.
 
     Parameters
@@ -136,8 +132,6 @@ def read_cells(path: Path, *, header: bool = True, keeps_empty: bool = False) ->
         `-` for text on the standard input.
     header : bool, default=True
         Whether the first line of a text file holds the names of the columns.
-    keeps_empty : bool, default=False
-        Whether empty lines at the end of a text file are rows.
 
     Raises
     ------
@@ -156,7 +150,7 @@ def read_cells(path: Path, *, header: bool = True, keeps_empty: bool = False) ->
         if is_file and is_parquet(path):
             cells = Cells(with_named_index(_read_parquet(path)).reset_index(drop=True))
         else:
-            frame, found = read_text_table(path, header=header, keeps_empty=keeps_empty)
+            frame, found = read_text_table(path, header=header)
             cells = Cells(frame, found.separator, found.notes)
     if cells.frame.empty:
         raise InputError(f"the table {path} has no rows")

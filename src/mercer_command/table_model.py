@@ -2,101 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import ceil, log10
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
 from mercer_command.values import Array
 
 
-def _last_has(name: str) -> Callable[[Pipeline], bool]:
-    """Return a function that checks whether the last step of a model has a method."""
-    return lambda model: hasattr(model.steps[-1][1], name)
-
-
 class TableModel(Pipeline):
     """A pipeline of the steps `reader`, `columns` and `model`, which predicts tables.
 
-    Parameters
-    ----------
-    steps : list of (str, estimator)
-    limits : (float, float, bool) or None, default=None
-        The least and the largest possible response, and whether responses are whole numbers.
-        Prediction intervals stay within these limits.
-    decimals : int or None, default=None
-        Number of decimals to which predicted responses are rounded when they are written; None if
-        they are not rounded.
-    threshold : float or None, default=None
-        The second of two classes is predicted if its probability is at least this threshold; if
-        None, the more probable class is predicted.
-    transform_input, memory, verbose : object
-        See `sklearn.pipeline.Pipeline`.
-
     Attributes
     ----------
-    metric_ : str or None
-        The score that is shown first, which the user chose or which suits the training rows. None
-        for models of earlier versions.
+    metric_ : str
+        The score that is shown first, which the user chose or which suits the training rows.
+    limits_ : (float, float, bool) or None
+        The least and the largest possible response, and whether responses are whole numbers.
+        Prediction intervals stay within these limits.
+    decimals_ : int or None
+        Number of decimals to which predicted responses are rounded when they are written; None if
+        they are not rounded.
     """
 
-    metric_: str | None = None
+    metric_: str
+    limits_: tuple[float, float, bool] | None = None
+    decimals_: int | None = None
 
-    def __init__(
-        self,
-        steps: list[tuple[str, BaseEstimator]],
-        *,
-        limits: tuple[float, float, bool] | None = None,
-        decimals: int | None = None,
-        threshold: float | None = None,
-        transform_input: list[str] | None = None,
-        memory: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        super().__init__(steps, transform_input=transform_input, memory=memory, verbose=verbose)
-        self.limits = limits
-        self.decimals = decimals
-        self.threshold = threshold
-
-    def predict(self, X: pd.DataFrame, **params: Any) -> Array:
-        """Predict each row.
-
-        Parameters
-        ----------
-        X : DataFrame of shape (n_rows, n_columns)
-            Table with the columns of the training table, as text or typed, in any order.
-        **params : object
-            Arguments of the last step.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Classes or responses; days since 1970 if the target is a date.
-        """
-        if self.threshold is None or params:
-            return np.asarray(super().predict(X, **params))
-        return self.predict_encoded(self[:-1].transform(X))
-
-    def predict_encoded(self, encoded: npt.ArrayLike) -> Array:
-        """Predict rows whose columns are encoded.
-
-        Parameters
-        ----------
-        encoded : array-like of shape (n_rows, n_features)
-        """
-        step = self[-1]
-        if self.threshold is None:
-            return np.asarray(step.predict(encoded))
-        is_second = step.predict_proba(encoded)[:, 1] >= self.threshold
-        return np.asarray(step.classes_[is_second.astype(int)])
-
-    @available_if(_last_has("predict_interval"))  # type: ignore[untyped-decorator]
+    @available_if(lambda model: hasattr(model[-1], "predict_interval"))  # type: ignore[untyped-decorator]
     def predict_interval(self, X: pd.DataFrame, coverage: float = 0.9) -> Array:
         """Predict intervals that hold the response with some probability.
 
@@ -122,9 +59,9 @@ class TableModel(Pipeline):
         coverage : float, default=0.9
         """
         found = np.asarray(self[-1].predict_interval(encoded, coverage), dtype=float)
-        if self.limits is None:
+        if self.limits_ is None:
             return found
-        low, high, whole = self.limits
+        low, high, whole = self.limits_
         found = np.clip(found, low, high)
         if whole:
             # Rounding inward loses no whole number. If none is inside, the nearest one is returned.
@@ -134,7 +71,7 @@ class TableModel(Pipeline):
             return ends
         return found
 
-    @available_if(_last_has("predict_set"))  # type: ignore[untyped-decorator]
+    @available_if(lambda model: hasattr(model[-1], "predict_set"))  # type: ignore[untyped-decorator]
     def predict_set(self, X: pd.DataFrame, coverage: float = 0.9, **params: Any) -> Array:
         """Predict sets of classes that hold the true class with some probability.
 

@@ -14,29 +14,18 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.utils import Tags
 
-from mercer.preprocessing import (
-    CellReading,
-    cell_readings,
-    convert,
-    encoded_columns,
-    is_text,
-    parse_cells,
-)
-from mercer_command.columns import DATES, OTHERWISE, read_as
-from mercer_command.messages import counted, did_you_mean, listing, shown
+from mercer.preprocessing import convert, encoded_columns, is_text
+from mercer_command.columns import DATES, Choice, Role, read_columns
+from mercer_command.messages import did_you_mean, listing, shown
 from mercer_command.missing_words import usual_texts, words_in
-from mercer_command.ranges import Range, range_of
 from mercer_command.values import (
     Array,
     Cells,
     as_dates,
-    as_times,
     by_spelling,
     converted,
-    is_time,
     known_spelling,
     with_named_index,
-    without_codes,
 )
 
 Hashes = npt.NDArray[np.uint64]
@@ -67,9 +56,10 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ----------
     row_hashes_ : ndarray of uint64 of shape (n_distinct,) or None
         Hashes of the training rows, in ascending order.
-    ranges_ : ndarray of shape (n_ranges, 5)
-        The `mercer_command.ranges.Range` of each column of numbers or dates, in order, in the rows
-        that `fit` was given: the training rows, or a sample of those of a table read in parts.
+    ranges_ : dict of str to list of float
+        The smallest value, the largest and the number of known ones of each column of numbers or
+        dates in the rows that `fit` was given: the training rows, or a sample of those of a table
+        read in parts.
     spellings_ : dict of str to dict of str to str
         For each column of categories, the known ones by what is left of them without case, spaces,
         leading zeros and decimal zeros; other spellings of them, and numbers, are read as these.
@@ -84,7 +74,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        columns: list[tuple[str, str, str]],
+        columns: list[tuple[str, Role, str]],
         target: tuple[str, str, str] | None = None,
         missing: dict[str, list[str]] | None = None,
         remembers: bool = True,
@@ -106,7 +96,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.feature_names_in_ = np.array([name for name, _, _ in self.columns], dtype=object)
         self.n_features_in_ = len(self.columns)
         self.row_hashes_, self.spellings_, self.words_ = None, {}, {}
-        self.ranges_ = np.empty((0, 5))
+        self.ranges_ = {}
         if X is None:
             return self
         X = self._checked(X)
@@ -115,23 +105,16 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # `transform` issues its warnings later.
             typed = self.transform(X)
-        found = [_range(typed, name, role) for name, role in self._measured()]
-        self.ranges_ = np.array(found).reshape(-1, 5)
         for name, role, _ in self.columns:
             if role == "category":
                 self.spellings_[name] = by_spelling(_texts(typed[name]).dropna().unique())
+            elif role in ("number", *DATES):
+                values = days_or_numbers(typed, name, role)
+                if len(known := values[~np.isnan(values)]):
+                    self.ranges_[name] = [float(known.min()), float(known.max()), len(known)]
         if self.remembers:
             self.row_hashes_ = np.unique(row_hashes(typed, self.columns))
         return self
-
-    def ranges(self) -> dict[str, Range]:
-        """Return the known ranges of columns of numbers and dates, by name."""
-        found = zip(self._measured(), self.ranges_, strict=False)
-        return {name: Range(*ends.tolist()) for (name, _), ends in found if ends[-1] > 0.0}
-
-    def _measured(self) -> list[tuple[str, str]]:
-        """Return name and role of each column of numbers or dates."""
-        return [(n, role) for n, role, _ in self.columns if role == "number" or role in DATES]
 
     def learned_from(self, typed: pd.DataFrame) -> Array | None:
         """Return which rows equal a training row in all columns; None if this is unknown.
@@ -169,22 +152,27 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             If columns are missing, or hold text that cannot be read.
         """
         X = self._checked(X)
-        wanted = {n: ("flag" if f == "flag" else read_as(r), "") for n, r, f in self.columns}
-        preferred = {name: notation for name, _, notation in self.columns}
-        missing = self.missing or {}
-        X = X[list(wanted)]
-        X = X.assign(**{n: without_codes(X[n], missing[n]) for n in wanted if n in missing})
-        readings = cell_readings(X, wanted, preferred=preferred)
+        usual = usual_texts(is_typed=False)
+        found = read_columns(
+            X[[name for name, _, _ in self.columns]],
+            {name: Choice(role, "flag" * (f == "flag")) for name, role, f in self.columns},
+            {name: usual - {*self.words_.get(name, ())} for name, _, _ in self.columns},
+            self.missing or {},
+            preferred={name: notation for name, _, notation in self.columns},
+        )
         typed: dict[str, Cells] = {}
         for name, role, _ in self.columns:
-            typed[name] = X[name]
-            if name in readings:
-                read = _read(name, X[name], readings[name], self._absent(name))
-                typed[name] = without_codes(read, missing.get(name, ()))
-            elif role in ("date", "time") and X[name].dtype.kind in "iuf":
-                typed[name] = pd.Series(as_dates(X[name].to_numpy(dtype=float)), X.index)
-            elif is_time(X[name]):
-                typed[name] = as_times(X[name])
+            read = found[name]
+            if not read.suits:
+                raise ValueError(
+                    f"Column '{shown(name)}' holds text, but the model needs {role}s: "
+                    f"{listing(read.odd.drop_duplicates(), most=4)}."
+                )
+            for note in read.notes():
+                warnings.warn(f"column '{shown(name)}': {note}", UserWarning, stacklevel=2)
+            typed[name] = read.values
+            if role in ("date", "time") and read.values.dtype.kind in "iuf":
+                typed[name] = pd.Series(as_dates(read.values.to_numpy(dtype=float)), X.index)
         for name, known in self.spellings_.items():
             texts = _texts(typed[name])
             told = pd.Series(known_spelling(texts, known), X.index, dtype=object)
@@ -205,10 +193,6 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise ValueError(f"The table lacks columns of the model: {listing(absent)}{hint}.")
         return X
 
-    def _absent(self, name: str) -> frozenset[str]:
-        """Return the texts that stand for missing cells in a column of text."""
-        return usual_texts(is_typed=False) - {*self.words_.get(name, ())}
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
@@ -222,28 +206,6 @@ def _texts(cells: Cells) -> Cells:
     return pd.Series(convert(cells.to_frame(), "category")[:, 0], cells.index, dtype=object)
 
 
-def _read(name: str, cells: Cells, reading: CellReading, absent: frozenset[str]) -> Cells:
-    """Convert the cells of a column, and warn of cells that cannot be read."""
-    values, odd = parse_cells(cells, reading, absent)
-    told = [f"column '{shown(name)}': {text}; {OTHERWISE}" for text in reading.warnings]
-    if len(odd):
-        named = listing(odd.drop_duplicates(), most=4)
-        if not reading.suits(values, odd):
-            raise ValueError(
-                f"Column '{shown(name)}' holds text, but the model needs {reading.read_as}s: "
-                f"{named}."
-            )
-        verb, they = ("counts", "it") if len(odd) == 1 else ("count", "they")
-        told.insert(
-            0,
-            f"{counted(len(odd), 'cell')} of '{shown(name)}' {verb} as missing, because {they} "
-            f"cannot be read: {named}.",
-        )
-    for text in told:
-        warnings.warn(text, UserWarning, stacklevel=2)
-    return values
-
-
 def days_or_numbers(typed: pd.DataFrame, name: str, role: str) -> Array:
     """Return a converted column of numbers, or of dates as days since 1970.
 
@@ -254,10 +216,6 @@ def days_or_numbers(typed: pd.DataFrame, name: str, role: str) -> Array:
         Name and role of the column.
     """
     return converted(typed[name], "number" if role == "number" else "date")
-
-
-def _range(typed: pd.DataFrame, name: str, role: str) -> Range:
-    return range_of(days_or_numbers(typed, name, role), exact=role == "date")
 
 
 class ColumnEncoder(ColumnTransformer):
@@ -319,12 +277,10 @@ def row_hashes(typed: pd.DataFrame, columns: Sequence[tuple[str, str, str]]) -> 
     """
     compared: dict[str, Cells] = {}
     for name, role, _ in columns:
-        if role == "number" or role in DATES:
-            values = days_or_numbers(typed, name, role)
+        if role in ("number", *DATES):
             # Minus zero is hashed as zero.
-            compared[name] = pd.Series(values.astype(float) + 0.0).fillna(np.inf)
+            compared[name] = pd.Series(days_or_numbers(typed, name, role) + 0.0).fillna(np.inf)
         else:
-            texts = pd.Series(convert(typed[[name]], "category")[:, 0], dtype=object)
-            compared[name] = texts.fillna("").map(str).astype(object)
-    frame = pd.DataFrame(compared, index=range(len(typed)))
+            compared[name] = _texts(typed[name]).fillna("").map(str).astype(object)
+    frame = pd.DataFrame({name: cells.to_numpy() for name, cells in compared.items()})
     return np.asarray(pd.util.hash_pandas_object(frame, index=False), dtype=np.uint64)

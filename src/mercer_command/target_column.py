@@ -11,7 +11,7 @@ import pandas as pd
 
 from mercer import infer_task
 from mercer.preprocessing import convert, kind_of
-from mercer_command.columns import Column
+from mercer_command.columns import DATES, Column
 from mercer_command.messages import (
     InputError,
     checked_name,
@@ -20,12 +20,14 @@ from mercer_command.messages import (
     listing,
     shown,
 )
+from mercer_command.missing_words import target_words
 from mercer_command.names import KINDS
 from mercer_command.values import (
     Array,
     Cells,
     are_unresolved,
     by_spelling,
+    converted,
     known_spelling,
     spelling_key,
 )
@@ -45,7 +47,7 @@ def known_target(
     notes: list[str],
     *,
     order: tuple[str, ...] = (),
-) -> tuple[Rows, Array, Task, Column]:
+) -> tuple[Rows, Array, Task, Column, list[str]]:
     """Return the usable rows, the target in these rows, its task, and its column.
 
     Parameters
@@ -67,79 +69,69 @@ def known_target(
     values : ndarray of shape (n_used,)
     task : {"classification", "regression"}
     column : Column
+    words : list of str
+        Sentences on texts that count as missing, or that look like these.
     """
+    checked_name("task", task, ("auto", "classification", "regression", *KINDS))
     [column] = [column for column in columns if column.name == target]
     name = shown(target)
     notes += [f"'{name}': {text}" for text in column.warnings]
     used = np.flatnonzero(typed[target].notna().to_numpy())
     if missing := len(typed) - len(used):
-        notes.append(
-            f"{counted(missing, 'row')} without '{name}' {'is' if missing == 1 else 'are'} left out"
-        )
+        notes.append(without_target_note(missing, name))
     if len(used) < MIN_ROWS:
         raise InputError(f"'{name}' is known in {counted(len(used), 'row')}; {MIN_ROWS} are needed")
     known = typed[target].iloc[used]
+    words = target_words(target, column.dropped, known, order)
     if order:
         known, task = graded(known, order, name), "classification"
     values, decided = _target_values(known, name, task, notes)
-    kind = kind_of(known)
-    if column.role not in ("time", "duration"):
-        column = replace(
-            column, role="date" if kind == "date" else "number" if kind == "number" else "category"
-        )
     if decided == "classification":
-        kept = _frequent(values, name, notes)
+        classes, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+        rare = classes[counts < 2]
+        if rare.size >= max(classes.size - 1, 1):
+            raise InputError(
+                f"'{name}' has one class only that has two rows or more: there is nothing to learn"
+            )
+        if rare.size:
+            rows, noun = ("row is", "class") if rare.size == 1 else ("rows are", "classes")
+            notes.append(
+                f"{rare.size} {rows} left out, because '{name}' has one row only of {noun} "
+                f"{listing(rare)}"
+            )
+        kept = np.flatnonzero(counts[codes] >= 2)
         used, values = used[kept], values[kept]
         if len(used) < MIN_ROWS:
             left = counted(len(used), "row is", "rows are")
             raise InputError(f"{left} left to learn from; {MIN_ROWS} are needed")
-    return used, values, decided, column
+    if column.role not in DATES:
+        column = replace(column, role="number" if kind_of(known) == "number" else "category")
+    return used, values, decided, column, words
 
 
-def inferred_task(values: Array, name: str, notes: list[str]) -> Task:
-    """Infer the task from the target's values, and add a note if the other task is plausible.
+def without_target_note(n_rows: int, name: str) -> str:
+    """Return a note that rows without a target are left out.
 
     Parameters
     ----------
-    values : ndarray of shape (n_rows,)
+    n_rows : int
     name : str
         Name of the target's column, as it is shown.
-    notes : list of str
-        A note is appended if whole numbers are taken for classes without an order, or could be.
     """
-    with collected_warnings([]):  # Its warnings name arguments of the library.
-        task: Task = infer_task(values)
-    n_values = np.unique(values).size
-    if values.dtype.kind in "iuf" and _are_whole(values) and 2 < n_values <= 50:
-        told = f"'{name}' holds {n_values} different whole numbers, {values.min():g} to"
-        told += f" {values.max():g}, which are taken for"
-        if task == "classification":
-            told += " classes without an order; --task ordinal keeps the order of grades, "
-            told += "--task count expects counts, " if values.min() == 0.0 else ""
-            told += "and --task regression predicts a number"
-        else:
-            told += " quantities; --task classification predicts one of them"
-            told += ", and --task count expected counts" if values.min() >= 0.0 else ""
-        notes.append(told)
-    return task
+    return f"{counted(n_rows, 'row')} without '{name}' {'is' if n_rows == 1 else 'are'} left out"
 
 
-def _target_values(target: Cells, name: str, task: str, notes: list[str]) -> tuple[Array, Task]:
-    """Return the target's values and its task, after checking that they suit each other."""
-    checked_name("task", task, ("auto", "classification", "regression", *KINDS))
-    kind, frame = kind_of(target), target.to_frame()
+def _values_of(target: Cells, name: str) -> Array:
+    """Return the cells of a target as days, numbers, truth values or text."""
+    kind = kind_of(target)
     if kind == "other":
         raise InputError(f"'{name}' holds neither numbers nor categories")
     if target.nunique() == 1:
         raise InputError(f"'{name}' has the same value in every row; there is nothing to learn")
-    if task in KINDS:
-        _check_kind(target, name, task)
-        task = KINDS[task]
     if kind == "date":
-        check_no_dates(task, name)
-        return convert(frame, "date")[:, 0], "regression"
+        return converted(target, "date")
     if kind == "number":
-        values = convert(frame, "number")[:, 0]
+        values = converted(target, "number")
         if (np.abs(values) > 1e100).any():  # Sums of their squares may overflow.
             raise InputError(f"'{name}' holds numbers beyond 1e+100")
         if are_unresolved(values):
@@ -147,14 +139,63 @@ def _target_values(target: Cells, name: str, task: str, notes: list[str]) -> tup
                 f"'{name}' holds numbers near {values[0]:.6g} that differ by less than a computer "
                 "resolves: subtract the least of them from all"
             )
-    elif isinstance(target.iloc[0], bool | np.bool_):
-        values = target.to_numpy(bool)
-    else:
-        values = convert(frame, "category")[:, 0].astype(str)
-    if (inferred_task(values, name, notes) if task == "auto" else task) == "regression":
-        _check_responses(values, name, inferred=task == "auto")
+        return values
+    if isinstance(target.iloc[0], bool | np.bool_):
+        return target.to_numpy(bool)
+    return convert(target.to_frame(), "category")[:, 0].astype(str)
+
+
+def _target_values(target: Cells, name: str, task: str, notes: list[str]) -> tuple[Array, Task]:
+    """Return the target's values and its task, after checking that they suit each other."""
+    values, n_values = _values_of(target, name), target.nunique()
+    if (is_date := kind_of(target) == "date") and task == "classification":
+        raise InputError(f"'{name}' holds dates: it cannot be the target of classification")
+    is_number = values.dtype.kind == "f" and not is_date
+    is_whole = is_number and bool(np.all(values == np.round(values)))
+    if task == "ordinal" and not is_whole:
+        raise InputError(
+            f"'{name}' holds no whole numbers, as --task ordinal takes for grades; --order "
+            "lists grades in words"
+        )
+    if task == "count" and not (is_whole and values.min() >= 0.0):
+        raise InputError(f"'{name}' holds no counts: whole numbers that are not negative")
+    decided = "regression" if is_date else KINDS.get(task, task)
+    if decided == "auto":
+        decided = _inferred_task(values, name, notes, is_whole=is_whole)
+    if decided == "regression":
+        if values.dtype.kind != "f":
+            raise InputError(f"'{name}' holds no numbers: it cannot be the target of regression")
+        if task == "auto" and is_whole and n_values == np.ptp(values) + 1 == len(values):
+            raise InputError(
+                f"'{name}' numbers the rows, as an identifier does; if it is a measurement, say "
+                "--task regression"
+            )
         return values, "regression"
-    return _as_classes(values, name), "classification"
+    if is_number and not is_whole:
+        raise InputError(
+            f"'{name}' holds numbers with fractions: it cannot be the target of classification"
+        )
+    if n_values == values.size:
+        raise InputError(
+            f"'{name}' has a different value in every row, as an identifier does: there are no "
+            "classes to learn"
+        )
+    return values.astype(int) if is_number else values, "classification"
+
+
+def _inferred_task(values: Array, name: str, notes: list[str], *, is_whole: bool) -> Task:
+    """Infer the task from the target's values, and add a note if the other task is plausible."""
+    with collected_warnings([]):  # Its warnings name arguments of the library.
+        task: Task = infer_task(values)
+    n_values = np.unique(values).size
+    if is_whole and 2 < n_values <= 50:
+        taken = "classes without an order" if task == "classification" else "quantities"
+        notes.append(
+            f"'{name}' holds {n_values} different whole numbers, {values.min():g} to "
+            f"{values.max():g}, which are taken for {taken}; --task classification, regression, "
+            "ordinal (for grades) or count says what they are"
+        )
+    return task
 
 
 def read_order(given: str | None, task: str) -> tuple[str, ...]:
@@ -209,86 +250,3 @@ def graded(target: Cells, order: tuple[str, ...], name: str) -> Cells:
     if absent := [grade for grade in order if grade not in held]:
         raise InputError(f"--order lists {listing(absent)}, and no row of '{name}' holds it")
     return found
-
-
-def _check_kind(target: Cells, name: str, task: str) -> None:
-    """Raise an error if grades or counts are not whole numbers, or if counts are negative."""
-    values = np.empty(0)
-    if kind_of(target) == "number":
-        values = convert(target.to_frame(), "number")[:, 0]
-    if task == "ordinal" and not (values.size and _are_whole(values)):
-        raise InputError(
-            f"'{name}' holds no whole numbers, as --task ordinal takes for grades; --order "
-            "lists grades in words"
-        )
-    if task == "count" and not (values.size and _are_whole(values) and values.min() >= 0.0):
-        raise InputError(f"'{name}' holds no counts: whole numbers that are not negative")
-
-
-def _are_whole(values: Array) -> bool:
-    return bool(np.all(values == np.round(values)))
-
-
-def _check_responses(values: Array, name: str, *, inferred: bool) -> None:
-    """Check that values are numbers and, if the task was inferred, that they do not number rows."""
-    if values.dtype.kind != "f":
-        raise InputError(f"'{name}' holds no numbers: it cannot be the target of regression")
-    n_values = np.unique(values).size
-    if inferred and _are_whole(values) and n_values == np.ptp(values) + 1 == len(values):
-        raise InputError(
-            f"'{name}' numbers the rows, as an identifier does; if it is a measurement, say "
-            "--task regression"
-        )
-
-
-def check_whole(values: Array, name: str) -> None:
-    """Raise an `InputError` if labels are numbers with fractions."""
-    if values.dtype.kind == "f" and not _are_whole(values):
-        raise InputError(
-            f"'{name}' holds numbers with fractions: it cannot be the target of classification"
-        )
-
-
-def check_no_dates(task: str, name: str) -> None:
-    """Raise an `InputError` if dates are to be classified."""
-    if task == "classification":
-        raise InputError(f"'{name}' holds dates: it cannot be the target of classification")
-
-
-def _as_classes(values: Array, name: str) -> Array:
-    """Return values as classes, after checking that they do not identify the rows."""
-    check_whole(values, name)
-    if np.unique(values).size == values.size:
-        raise InputError(
-            f"'{name}' has a different value in every row, as an identifier does: there are no "
-            "classes to learn"
-        )
-    return values.astype(int) if values.dtype.kind == "f" else values
-
-
-def _frequent(values: Array, name: str, notes: list[str]) -> Rows:
-    """Return the rows of classes with at least two rows, one to learn from and one to test on."""
-    classes, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
-    rare = classes[counts < 2]
-    if rare.size and rare.size >= classes.size - 1:
-        raise InputError(
-            f"'{name}' has one class only that has two rows or more: there is nothing to learn"
-        )
-    notes += [single_class_note(name, rare)] if rare.size else []
-    return np.flatnonzero(counts[codes] >= 2)
-
-
-def single_class_note(name: str, classes: Array) -> str:
-    """Return a note that classes of a single row are left out.
-
-    Parameters
-    ----------
-    name : str
-        Name of the target's column, as it is shown.
-    classes : ndarray of shape (n_left_out,)
-    """
-    rows, noun = ("row is", "class") if classes.size == 1 else ("rows are", "classes")
-    return (
-        f"{classes.size} {rows} left out, because '{name}' has one row only of {noun} "
-        f"{listing(classes)}"
-    )

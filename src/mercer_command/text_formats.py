@@ -320,7 +320,7 @@ def _header_of(rows: Sequence[list[str]], width: int) -> int:
 
 
 def _name_notes(names: list[str], rows: list[list[str]], *, is_short: bool) -> list[str]:
-    """Return notes on names that are invented, repeated or look like data; pandas invents them."""
+    """Return notes on a name that is invented, and on names that look like data."""
     notes = list[str]()
     if is_short:
         notes.append(f"the first column has no name and is called '{ROW_NAME}'")
@@ -329,10 +329,6 @@ def _name_notes(names: list[str], rows: list[list[str]], *, is_short: bool) -> l
             f"the first line is taken for names although it looks like data: {listing(names)}; if "
             "the table has no names of columns, say --no-header"
         )
-    if unnamed := [f"Unnamed: {position}" for position, name in enumerate(names) if not name]:
-        notes.append(f"columns without a name are called {listing(unnamed)}")
-    if repeated := sorted(name for name, times in Counter(names).items() if name and times > 1):
-        notes.append(f"names occur twice and get a number: {listing(repeated)}")
     return notes
 
 

@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from mercer.preprocessing import cell_readings, is_text, kind_of, parse_cells
+from mercer.preprocessing import cell_readings, kind_of, parse_cells
 from mercer_command.messages import listing
 from mercer_command.table_files import Cells
 from mercer_command.values import Array
-from mercer_command.values import Cells as Column
 
 _WORD = re.compile(
     r"(?:grand |sub)?totals?|sums?|gesamt(?:summe)?|insgesamt|summe|totale?s?|totaux|somme|suma"
@@ -20,12 +19,6 @@ _WORD = re.compile(
     re.IGNORECASE,
 )
 """This matches cells that name a row of totals."""
-
-_PLAIN = re.compile(r"-?\d+(?:\.\d{1,2}|\.\d{4,})?")
-"""This matches numbers with one reading; "1.234" may have a separator of thousands."""
-
-_THREE_DECIMALS = re.compile(r"-?\d+\.\d{3}")
-"""This matches numbers whose order is the same if the point separates thousands."""
 
 _FEWEST = 5
 """Smallest number of cells that a total sums: fewer may happen to have the sum of the last one."""
@@ -48,68 +41,40 @@ def without_totals(cells: Cells) -> Cells:
     largest of them. The last row holds them in most of its numbers: in two columns that are not
     multiples of each other or, if a cell of the row says "Total" or the like, in one column.
     """
-    frame, separator = cells.frame, cells.separator
+    frame = cells.frame
     if len(frame) <= _FEWEST:
         return cells
-    possible = [name for name in frame.columns if _may_be_total(frame[name])]
-    if not possible:
-        return cells
-    last = frame.iloc[-1]
-    named = any(
-        isinstance(cell, str) and _WORD.fullmatch(cell.strip(" :")) is not None for cell in last
-    )
-    found = dict[str, Array]()
-    for name in possible:
-        total, above = _numbers(frame[name], separator)
-        if np.isfinite(total) and _is_total(total, above):
-            found[name] = np.round(above / total, 9)
+    # Most columns are ruled out by their first rows.
+    first = [*range(min(100, len(frame) - 1)), len(frame) - 1]
+    ends = _numbers(frame.iloc[first], cells.separator)
+    likely = [name for name, (total, above) in ends.items() if abs(total) > np.abs(above).max()]
+    found = {
+        name: np.round(above / total, 9)
+        for name, (total, above) in _numbers(frame[likely], cells.separator).items()
+        if _is_total(total, above)
+    }
     n_different = len({parts.tobytes() for parts in found.values()})
-    if n_different < 2 - named:
+    named = any(
+        isinstance(cell, str) and _WORD.fullmatch(cell.strip(" :")) for cell in frame.iloc[-1]
+    )
+    if n_different < 2 - named or 2 * len(found) < len(ends) + (not named):
         return cells
-    n_numbers = sum(bool(np.isfinite(_numbers(frame[name], separator)[0])) for name in frame)
-    if 2 * len(found) < n_numbers + (not named):
-        return cells
-    *others, only = (f"'{name}'" for name in found)
-    told = f"{', '.join(others)} and {only}" if 1 <= len(others) < 4 else listing(found, most=4)
-    note = f"the last row holds totals of {told} and is left out"
+    note = f"the last row holds totals of {listing(found, most=4)} and is left out"
     return replace(cells, frame=frame.iloc[:-1], notes=(*cells.notes, note))
 
 
-def _may_be_total(column: Column) -> bool:
-    """Return whether the last cell may exceed all others, without reading the column."""
-    end = column.iloc[-1]
-    if not is_text(column):
-        return True
-    if not isinstance(end, str) or not re.search(r"\d", end):
-        return False
-    pattern = next((one for one in (_PLAIN, _THREE_DECIMALS) if one.fullmatch(end.strip())), None)
-    if pattern is None:
-        return True
-    above = column.iloc[: min(100, len(column) - 1)].tolist()
-    alike = [cell for cell in above if isinstance(cell, str) and pattern.fullmatch(cell.strip())]
-    return not any(abs(float(end)) <= abs(float(cell)) for cell in alike)
-
-
-def _numbers(column: Column, separator: str) -> tuple[float, Array]:
-    """Return the last number of a column and those above it; NaN if there is none."""
-    if is_text(column):
-        end = column.iloc[-1:]
-        if not isinstance(end.iloc[0], str) or not re.search(r"\d", end.iloc[0]):
-            return np.nan, np.empty(0)
-        # Most columns are ruled out by their first rows.
-        for part in (column.iloc[:100], column.iloc[:-1]):
-            reading = cell_readings({"": part}, separator=separator)[""]
-            if reading.read_as != "number":
-                return np.nan, np.empty(0)
-            values = parse_cells(pd.concat([part, end]), reading)[0].to_numpy(dtype=float)
-            above = np.nan_to_num(values[:-1])
-            if above.min() >= 0.0 and above.sum() > 2.0 * values[-1]:
-                break
-    elif kind_of(column) == "number":
-        values = column.to_numpy(dtype=float, na_value=np.nan)
-    else:
-        return np.nan, np.empty(0)
-    return float(values[-1]), np.nan_to_num(values[:-1])
+def _numbers(frame: pd.DataFrame, separator: str) -> dict[str, tuple[float, Array]]:
+    """Return the last number and those above it, zero if missing, of columns that end with one."""
+    readings = cell_readings(frame, separator=separator)
+    found = dict[str, tuple[float, Array]]()
+    for name in frame.columns:
+        column, reading = frame[name], readings.get(name)
+        if (reading.read_as if reading else kind_of(column)) == "number":
+            read = parse_cells(column, reading)[0] if reading else column
+            values = read.to_numpy(dtype=float, na_value=np.nan)
+            if np.isfinite(values[-1]):
+                found[name] = float(values[-1]), np.nan_to_num(values[:-1])
+    return found
 
 
 def _is_total(total: float, above: Array) -> bool:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from pandas.api.types import infer_dtype
 
 from mercer.preprocessing import convert, is_text, kind_of
 from mercer_command.messages import InputError, did_you_mean, listing, shown
@@ -45,26 +44,6 @@ def as_dates(days: Array, name: str = ISO) -> Array:
     return out
 
 
-def is_time(cells: Cells) -> bool:
-    """Return whether cells are times of day of a file with types.
-
-    Parameters
-    ----------
-    cells : Series
-    """
-    return infer_dtype(cells, skipna=True) == "time"
-
-
-def as_times(cells: Cells) -> Cells:
-    """Convert times of day to dates on the first of January 1970, as times in text are.
-
-    Parameters
-    ----------
-    cells : Series of datetime.time
-    """
-    return pd.Series(as_dates(convert(cells.to_frame(), "date")[:, 0]), cells.index)
-
-
 def format_dates(days: Array, name: str) -> list[str]:
     """Write days since 1970 as dates; missing days become empty strings.
 
@@ -93,6 +72,20 @@ _NAMING = re.compile(
 """Pattern of column names whose last word suggests that whole numbers are names."""
 
 
+def check_column(option: str, name: str, names: Collection[str]) -> None:
+    """Raise an `InputError` if an option names a column that the table lacks.
+
+    Parameters
+    ----------
+    option, name : str
+    names : collection of str
+        Names of the columns that can be chosen.
+    """
+    if name not in names:
+        named = f"{option} names a column '{shown(name)}'{did_you_mean(name, names)}"
+        raise InputError(f"{named}; choose from {listing(names)}")
+
+
 def parse_missing(given: str | None, names: Iterable[str]) -> dict[str, list[str]]:
     """Parse the values that stand for missing cells, given by the option --missing.
 
@@ -116,9 +109,8 @@ def parse_missing(given: str | None, names: Iterable[str]) -> dict[str, list[str
     found: dict[str, list[str]] = {str(name): [] for name in names}
     for part in (given or "").split(","):
         name, mark, value = part.strip().rpartition("=")
-        if mark and name not in found:
-            named = f"--missing names a column '{shown(name)}'{did_you_mean(name, found)}"
-            raise InputError(f"{named}, and the table has {listing(found)}")
+        if mark:
+            check_column("--missing", name, found)
         if value:
             for column in [name] if mark else found:
                 found[column].append(value)
@@ -132,12 +124,10 @@ def with_named_index(frame: pd.DataFrame) -> pd.DataFrame:
     ----------
     frame : DataFrame of shape (n_rows, n_columns)
     """
-    # Dask gives this name to an index without a name.
-    left_out = {None, "__null_dask_index__", *frame.columns}
-    found = {k: name for k, name in enumerate(frame.index.names) if name not in left_out}
-    if found:
-        frame = frame.copy(deep=False)
-        for level, name in found.items():
+    for level, name in enumerate(frame.index.names):
+        # Dask gives this name to an index without a name.
+        if name not in (None, "__null_dask_index__", *frame.columns):
+            frame = frame.copy(deep=False)
             frame[name] = frame.index.get_level_values(level)
     return frame
 
@@ -286,51 +276,45 @@ def converted(cells: Cells, kind: Literal["number", "date"]) -> Array:
     return np.asarray(convert(cells.to_frame(), kind)[:, 0])
 
 
-def finite_numbers(numbers: Cells) -> Array:
-    """Return the known numbers, or none if some are infinite, which is an error elsewhere.
+def finite_numbers(cells: Cells, kind: Literal["number", "date"] = "number") -> Array:
+    """Return the known numbers or days, or none if some are infinite, which is an error elsewhere.
 
     Parameters
     ----------
-    numbers : Series
+    cells : Series
+    kind : {"number", "date"}, default="number"
     """
     try:
-        values = converted(numbers, "number")
+        values = converted(cells, kind)
     except ValueError:
         return np.empty(0)
-    return np.asarray(values[~np.isnan(values)])
+    return values[~np.isnan(values)]
 
 
-def odd_value_note(name: str, cells: Cells, value: float) -> str:
+def odd_value_note(name: str, known: Array, value: float, *, is_date: bool) -> str:
     """Return a note on a value that `mercer.preprocessing.odd_value` found.
 
     Parameters
     ----------
     name : str
         Name of the column.
-    cells : Series
-        Numbers or dates.
+    known : ndarray of shape (n_known,)
+        Numbers, or days since 1970.
     value : float
-        The value, as days since 1970 for a date.
+        The value.
+    is_date : bool
     """
-    if kind_of(cells) == "date":
-        values, what = convert(cells.to_frame(), "date")[:, 0], "date"
-        values = values[~np.isnan(values)]
-        code, ends = day_code(value), [day_code(np.floor(end)) for end in _others(values, value)]
-        meaning, named = "a missing or an open date", f"'{shown(name)}={code}'"
-    else:
-        values, what = finite_numbers(cells), "value"
-        code, ends = f"{value:.10g}", [f"{end:.6g}" for end in _others(values, value)]
-        meaning, named = "a missing value", code
+    others, share = known[known != value], np.mean(known == value)
+    code, ends = f"{value:.10g}", [f"{end:.6g}" for end in (others.min(), others.max())]
+    what, meaning = "values", "a missing value"
+    if is_date:
+        code = day_code(value)
+        ends = [day_code(np.floor(end)) for end in (others.min(), others.max())]
+        what, meaning = "dates", "a missing or an open date"
     return (
-        f"{code} in {np.mean(values == value):.1%} of the rows is far from all other {what}s "
-        f"({ends[0]} to {ends[1]}); if it stands for {meaning}, say --missing {named}"
+        f"{code} in {share:.1%} of the rows is far from all other {what} ({ends[0]} to {ends[1]}); "
+        f"if it stands for {meaning}, say --missing '{shown(name)}={code}'"
     )
-
-
-def _others(values: Array, value: float) -> tuple[float, float]:
-    """Return the smallest and the largest of the values that differ from one of them."""
-    others = values[values != value]
-    return float(others.min()), float(others.max())
 
 
 def day_code(day: float) -> str:

@@ -7,12 +7,6 @@ import pytest
 from command_cases import Run, class_table, done
 
 
-@pytest.fixture(autouse=True)
-def _no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No lines on progress, which are written after some time, stand before an error."""
-    monkeypatch.setattr("mercer_command.output.monotonic", lambda: 0.0)
-
-
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Call the command in an empty folder."""

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_cases import class_table, done, error_line, pd
+from command_cases import class_table, done, pd
 
 from mercer.preprocessing import convert
-from mercer_command.choices import read_choices
-from mercer_command.columns import Choice, Column, recognize_columns
+from mercer_command.columns import Choice, Column, read_choices, recognize_columns
 from mercer_command.messages import InputError
 from mercer_command.values import converted
 
@@ -114,20 +113,18 @@ def test_choices_are_followed_and_checked() -> None:
         recognize_columns(typed, {"day": Choice("number")})
 
 
-def test_a_file_of_columns_is_written_and_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    frame = class_table().assign(**{"=nr": range(80)})
-    assert "left out: it numbers the rows" in done("columns t.csv --out c.csv", table=frame).said
-    choices = pd.read_csv("c.csv").fillna("")
-    assert choices["name"].tolist()[-1] == "'=nr"
-    assert read_choices("c.csv", list(frame))["=nr"] == Choice("ignored")
-    choices.loc[choices["name"] == "'=nr", "role"] = "number"
-    choices.loc[choices["name"] == "flag", "role"] = "ignored"
-    choices.to_csv("c.csv", index=False)
-    result = done("fit t.csv --target kind --learner cka --columns c.csv")
-    assert "80 rows, 4 columns to learn from" in result.stdout
+def test_choices_are_pairs() -> None:
+    names = ["day", "a, b", "x=y", "price"]
+    given = 'day=date %d.%m.%Y, "a, b=text",x=y=ignored,price=number comma'
+    assert read_choices(given, names) == {
+        "day": Choice("date", "%d.%m.%Y"),
+        "a, b": Choice("text"),
+        "x=y": Choice("ignored"),
+        "price": Choice("number", "comma"),
+    }
+    assert read_choices(None, names) == {}
+    with pytest.raises(InputError, match="takes pairs such as StoreID=category; got"):
+        read_choices("c.csv", names)
 
 
 def test_durations_and_quarters_are_read_again_at_prediction(
@@ -138,25 +135,14 @@ def test_durations_and_quarters_are_read_again_at_prediction(
     frame = pd.DataFrame({"took": [f"{hour}:30" for hour in hours], "x": RNG.normal(size=80)})
     frame["quarter"] = [f"{2001 + k % 19}Q{k % 4 + 1}" for k in range(80)]
     frame["y"] = hours / 10.0 + frame["x"]
-    done("columns t.csv --out c.csv", table=frame)
-    assert pd.read_csv("c.csv")["role"].tolist()[:3] == ["duration", "number", "date"]
-    done("fit t.csv --target y --learner cka --columns c.csv --out m.skops --no-refit")
+    roles = [column.role for column in recognize_columns(frame.astype(str))[1]]
+    assert roles[:3] == ["duration", "number", "date"]
+    chosen = ("--columns", "quarter=date,took=duration")
+    done("fit t.csv --target y --learner cka --out m.skops --no-refit", *chosen, table=frame)
     frame.drop(columns="y").head(20).to_csv("new.csv", index=False)
     done("predict m.skops new.csv --out p.csv")
     found = pd.read_csv("p.csv")["prediction"]
     assert np.corrcoef(found, frame["y"][:20])[0, 1] > 0.9
-
-
-def test_unsuitable_files_of_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    class_table().to_csv("t.csv", index=False)
-    for text, message in (
-        ("name,role\nnone,number\n", "names a column 'none'"),
-        ("name,role\nflag,size\n", "there is no role 'size'"),
-        ("a,b\n1,2\n", "must have the columns name, role, format"),
-    ):
-        Path("c.csv").write_text(text)
-        assert message in error_line("fit t.csv --target kind --columns c.csv")
 
 
 def test_spellings_that_differ_in_case_or_spaces_are_one_category() -> None:
@@ -177,10 +163,10 @@ def test_a_value_that_may_stand_for_missing_cells_is_told_with_its_rows() -> Non
     cells = np.r_[RNG.normal(size=50), [-200.0] * 7]
     for choices in (None, {"c": Choice("number")}):
         _, [column] = recognize_columns(pd.DataFrame({"c": cells}), choices)
-        assert (column.sentinel, column.n_sentinel) == (-200.0, 7)
+        assert column.sentinel == -200.0
         assert "-200 in 12.3% of the rows is far from all other values" in column.warnings[0]
     column = recognized(RNG.normal(size=50))
-    assert (column.sentinel, column.n_sentinel) == (None, 0)
+    assert column.sentinel is None
 
 
 @pytest.mark.parametrize("notation", ["%Y-%m-%d", "%d.%m.%Y", "%Y-%m-%dT%H:%M:%S", None])
@@ -193,7 +179,7 @@ def test_a_far_date_is_told_and_can_be_taken_for_missing(
     cells = pd.Series(days if notation is None else pd.Series(days).dt.strftime(notation))
     choices = {"until": Choice("date")} if chosen else None
     _, [column] = recognize_columns(cells.to_frame("until"), choices)
-    assert (column.sentinel, column.n_sentinel) == (2932896.0, 15)
+    assert column.sentinel == 2932896.0
     assert column.warnings == (
         "9999-12-31 in 25.0% of the rows is far from all other dates (2023-01-03 to 2023-03-02); "
         "if it stands for a missing or an open date, say --missing 'until=9999-12-31'",

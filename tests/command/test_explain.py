@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_cases import Elements, Run, class_table, done, error_line, pd, write_folder
+from command_cases import Elements, Run, class_table, done, error_line, pd
 
 from mercer.inspection import shapley_values
 from mercer_command.files import load_model
@@ -94,19 +94,11 @@ def test_few_rows_have_no_error(run: Run, folder: Path) -> None:
     assert "RMSE" not in run("explain", folder / "m.skops", "t.csv", "--report", "e.html").stdout
 
 
-def test_a_page_has_a_card_for_each_of_fifty_rows(run: Run, folder: Path) -> None:
+def test_a_page_explains_fifty_rows(run: Run, folder: Path) -> None:
     run("explain", folder / "m.skops", folder / "table.csv", "--report", "e.html")
     page = Elements("e.html")
-    for told in ("Row 1", "Row 50", "kg above the average row", "Strongest pairs"):
-        assert told in page.text
-    assert page.text.count("average row ") >= 50
-    told = " ".join(page.text.split())
-    # A card begins with the row, and the prediction and its reasons follow.
-    card = told[told.index("Row 7: ") : told.index("Row 8: ")]
-    cells = weights().loc[6]
-    assert all(str(cells[name]) in card.split(" Prediction ")[0] for name in cells.index[:3])
-    assert card.index("Prediction ") < card.rindex("above the average row")
-    assert "Row 51" not in page.text
+    assert page.text.count(" kg, average row ") == 50
+    assert page.text.count("the average row") >= 100
     assert "script" not in page.tags
 
 
@@ -114,8 +106,6 @@ def test_contributions_to_classes_are_factors_of_odds(run: Run, model: str) -> N
     run("explain", model, "table.csv", "--report", "e.html")
     told = " ".join(Elements("e.html").text.split())
     assert "multiplies the odds of cat & dog by" in told
-    assert "odds x " in told
-    assert "the pair doubles or halves the odds" in told
     assert "log-odds" not in told
 
 
@@ -136,50 +126,15 @@ def test_contributions_to_counts_are_factors(run: Run) -> None:
     assert "log rate" not in told.lower()
 
 
-def test_the_page_folds_most_cards_and_draws_the_columns_after_them(run: Run, folder: Path) -> None:
+def test_the_page_draws_the_columns_in_their_order(run: Run, folder: Path) -> None:
     weights().drop(columns="weight (kg)").to_csv("t.csv", sep=";", index=False)
     run("explain", folder / "m.skops", "t.csv", "--report", "e.html")
     page = Path("e.html").read_text(encoding="utf-8")
-    places = [page.index(told) for told in ("Row 6: ", "<summary>44 more rows", "Row 7: ")]
-    places += [page.index(told) for told in ("Columns that matter", "How predictions depend")]
-    assert places == sorted(places)
     assert "Mean absolute contribution to the" in page
-    # The curves are in the order of the columns.
     matter = page[page.index("<h2>Columns that matter") :]
     table, curves = matter.split("How predictions depend on columns")
     cells = re.findall(r"<tr><td>([^<]*)</td>", table)[:3]
     assert re.findall(r"had this value of ([^<]*)\.<", curves) == cells
-
-
-def test_predictions_have_reasons(run: Run, folder: Path) -> None:
-    run("predict", folder / "m.skops", folder / "table.csv", "--out", "p.csv", "--why", 2)
-    found = pd.read_csv("p.csv")
-    assert list(found) == ["prediction", "why_1", "why_2"]
-    run("explain", folder / "m.skops", folder / "table.csv", "--out", "why.csv")
-    expected = pd.read_csv("why.csv")
-    assert found["why_1"].tolist() == expected["why_1"].tolist()
-    run("predict", folder / "m.skops", folder / "table.csv", "--out", "p.csv", "--why", 4)
-    found = pd.read_csv("p.csv", keep_default_na=False)
-    assert found["why_3"].ne("").all()
-    assert found["why_4"].eq("").all()
-
-
-def test_reasons_of_parquet_files_are_those_of_their_rows(
-    run: Run, monkeypatch: pytest.MonkeyPatch, model: str
-) -> None:
-    from mercer import ParquetSource
-
-    pytest.importorskip("pyarrow")
-    monkeypatch.setattr(ParquetSource, "rows_together", lambda self, n_columns: 16)
-    write_folder(class_table(), Path("t"))
-    run("predict", model, "t", "--out", "p.parquet", "--why", 1)
-    run("predict", model, "table.csv", "--out", "p.csv", "--why", 1)
-    found, expected = pd.read_parquet("p.parquet"), pd.read_csv("p.csv")
-    odds = r": multiplies the odds of cat & dog by [\d.]+$"
-    assert found["why_1"].str.contains(odds).all()
-    # Cells of text have other digits.
-    same = found["why_1"].str.split(":").str[1] == expected["why_1"].str.split(":").str[1]
-    assert same.all()
 
 
 def test_predicted_classes_are_explained(run: Run, model: str) -> None:
@@ -190,7 +145,7 @@ def test_predicted_classes_are_explained(run: Run, model: str) -> None:
     other.to_csv("t.csv", index=False)
     result = run("explain", model, "t.csv", "--report", "e.html")
     assert "Error (share misclassified) of 18 held-out rows" in result.stdout
-    told = "2 rows of classes that the model was not fitted to are left out"
+    told = "of classes that the model was not fitted to are left out: 2"
     assert told in Elements("e.html").text
     other["kind"] = "bird"
     other.to_csv("t.csv", index=False)
@@ -213,7 +168,6 @@ def test_dates_are_explained_in_days(run: Run) -> None:
 
 def test_bad_options(run: Run, folder: Path) -> None:
     model, table = folder / "m.skops", folder / "table.csv"
-    assert "why" in error_line("predict", model, table, "--out", "p.csv", "--why", 0)
     assert "would overwrite" in error_line("explain", model, table, "--out", table)
     weights().drop(columns="age").to_csv("t.csv", index=False, sep=";")
     line = error_line("explain", model, "t.csv", "--out", "why.csv")

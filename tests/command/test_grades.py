@@ -35,18 +35,14 @@ def rated(n: int = 200, seed: int = 0) -> Frame:
         (
             "ordinal",
             "grade",
-            [
-                "5 ordered grades to predict",
-                "Its mean absolute error, in grades, is 0.",
-                "acidity and sugar 0.",
-            ],
+            ["5 ordered grades to predict", "Its mean absolute error, in grades, is 0."],
         ),
-        ("count", "visits", ["a count to predict", "Its mean Poisson deviance is", "count x"]),
+        ("count", "visits", ["a count to predict", "Its mean Poisson deviance is"]),
     ],
 )
 def test_grades_and_counts(run: Run, task: str, target: str, lines: list[str]) -> None:
     frame = rated()[["sugar", "acidity", target]]
-    said = told(run, frame, "--task", task, "--learner", task, "--out", "m.skops", target=target)
+    said = told(run, frame, "--task", task, "--out", "m.skops", target=target)
     assert all(line in said for line in lines)
     predicted = load_model(Path("m.skops")).predict(frame[["sugar", "acidity"]])
     assert np.corrcoef(predicted, frame[target])[0, 1] > 0.7
@@ -73,7 +69,7 @@ ORDER = 'Poor, fair,good,very  good,"best, of all"'
 def test_grades_in_words_are_learned_in_their_order(run: Run) -> None:
     frame = in_words()
     frame.loc[:3, "taste"] = frame.loc[:3, "taste"].str.upper() + " "
-    said = told(run, frame, "--order", ORDER, "--learner", "ordinal", "--out", "m.skops",
+    said = told(run, frame, "--order", ORDER, "--out", "m.skops",
                 "--report", "r.html", target="taste")  # fmt: skip
     assert "5 ordered grades to predict" in said
     model = load_model(Path("m.skops"))

@@ -1,4 +1,4 @@
-"""Columns that matter, by shuffles and by learned relevance."""
+"""Columns that matter, by shuffles."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,15 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 from command_cases import pd
+from sklearn.inspection import permutation_importance
 
-from mercer.inspection import kernel_terms, report
+from mercer.inspection import report
 from mercer_command.explanation_sections import importance_section
-from mercer_command.importances import (
-    ColumnImportance,
-    column_relevances,
-    columns_that_matter,
-    why_no_relevance,
-)
+from mercer_command.importances import ColumnImportance, columns_that_matter
 from mercer_command.models import Trial
 from mercer_command.pipelines import make_model, problem_encoder
 from mercer_command.problem import as_problem
@@ -42,18 +38,9 @@ def fitted(learner: str, *, is_class: bool = False) -> tuple[Any, Any, Any]:
     return model, problem.features[90:], problem.target[90:]
 
 
-def shuffled_rise(model: Any, X: Any, error: Any, name: str, orders: Any) -> Any:
-    """Rise of each row's error by shuffles of one column of the table: a naive reference."""
-    rises = []
-    for order in orders:
-        changed = X.assign(**{name: X[name].to_numpy()[order]})
-        rises.append(error(changed) - error(X))
-    return np.mean(rises, axis=0)
-
-
 @pytest.mark.parametrize("kind", ["response", "logarithm", "class"])
-def test_importances_are_those_of_three_shuffles(kind: str) -> None:
-    """Errors of responses are absolute; those of classes are what the true class lacks of one."""
+def test_importances_are_those_of_shuffled_columns_of_the_table(kind: str) -> None:
+    """scikit-learn shuffles the columns before they are encoded, by the same seed."""
     model, X, y = fitted("stacking", is_class=kind == "class")
 
     def error(rows: Any) -> Any:
@@ -64,21 +51,17 @@ def test_importances_are_those_of_three_shuffles(kind: str) -> None:
             return np.abs(predicted - y)
         return np.abs(np.log(np.maximum(predicted, y.min())) - np.log(y))
 
-    measured = columns_that_matter(model, X, y, in_logarithms=kind == "logarithm")
-    found = {column.name: column for column in measured}
-    rng = np.random.default_rng(0)
-    rng.permutation(len(y))
-    for name in X.columns:
-        orders = [rng.permutation(len(y)) for _ in range(3)]
-        rise = shuffled_rise(model, X, error, name, orders)
-        assert found[name].increase == pytest.approx(rise.mean(), abs=1e-9)
-        spread = rise.std(ddof=1) / np.sqrt(len(rise))
-        assert found[name].deviation == pytest.approx(spread, abs=1e-9)
-    assert set(list(found)[:2]) == {"signal", "kind"}
-    assert [column.matters for column in measured] == [True, True, False, False]
-    if kind == "response":
-        assert found["signal"].relevance > found["noise"].relevance
-        assert sum(column.relevance for column in measured) == pytest.approx(1.0)
+    def score(_: Any, rows: Any, y: Any) -> float:
+        return -float(error(rows).mean())
+
+    found = columns_that_matter(model, X, y, in_logarithms=kind == "logarithm")
+    expected = permutation_importance(model, X, y, scoring=score, n_repeats=3, random_state=0)
+    means = dict(zip(X.columns, expected.importances_mean, strict=True))
+    for one in found:
+        assert one.size == pytest.approx(means[one.name], abs=1e-9)
+        assert one.deviation > 0.0
+    assert {one.name for one in found[:2]} == {"signal", "kind"}
+    assert [column.matters for column in found] == [True, True, False, False]
 
 
 @pytest.fixture(scope="module")
@@ -101,95 +84,48 @@ def wide() -> tuple[Any, Any, Any]:
     return model, problem.features[350:], problem.target[350:]
 
 
-@pytest.mark.parametrize("max_predictions", [None, 6_000])
-def test_of_many_columns_all_are_measured(wide: Any, max_predictions: int | None) -> None:
+def test_of_many_columns_all_are_measured(wide: Any) -> None:
     """Columns that count only together are found, and twins share; noise does not matter."""
     model, X, y = wide
-    found = columns_that_matter(model, X, y, max_predictions=max_predictions)
+    found = columns_that_matter(model, X, y)
     assert len(found) == X.shape[1] == 79
-    assert not any(np.isnan(column.increase) for column in found)
+    assert not any(np.isnan(column.size) for column in found)
     names = [column.name for column in found if column.matters]
     assert set(names[:2]) == {"strong", "twin"}
-    important = {"strong", "twin", "one", "other", "color_red", "weak"}
-    assert set(names[:6]) == important if max_predictions is None else important & set(names)
+    assert {"strong", "twin", "one", "other", "color_red"} <= set(names)
     assert len(names) <= 8
     without = next(column for column in found if column.name.startswith("constant"))
-    assert (without.increase, without.matters) == (0.0, False)
+    assert (without.size, without.matters) == (0.0, False)
 
 
-@pytest.mark.parametrize("learner", ["stacking", "uniform"])
-def test_of_very_many_columns_the_most_relevant_are_measured(
-    wide: Any, learner: str, monkeypatch: pytest.MonkeyPatch
+def test_of_very_many_columns_those_that_correlate_with_predictions_are_measured(
+    wide: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without relevances, columns are chosen that correlate most with predictions."""
-    _, X, y = wide
-    model = wide[0]
-    if learner == "uniform":
-        model = make_model(learner, as_problem(X.assign(y=y), "y"), np.arange(len(y)))
-        model.fit(X, y)
+    model, X, y = wide
     monkeypatch.setattr("mercer_command.importances.MOST_MEASURED", 12)
     found = columns_that_matter(model, X, y)
-    assert len(found) == len(model.feature_names_in_)
-    measured = [column for column in found if not np.isnan(column.increase)]
-    others = [column for column in found if np.isnan(column.increase)]
+    assert len(found) == X.shape[1]
+    measured = [column for column in found if not np.isnan(column.size)]
+    others = [column for column in found if np.isnan(column.size)]
     assert found == [*measured, *others]
     assert len(measured) == 12
     assert not any(column.matters for column in others)
     assert {"strong", "twin"} <= {column.name for column in measured if column.matters}
-    if learner == "stacking":
-        assert min(one.relevance for one in measured) >= max(one.relevance for one in others)
-        return
-    assert np.isnan(measured[0].relevance)
-    predicted = model.predict(X)
-    sizes = {name: abs(np.corrcoef(X[name], predicted)[0, 1]) for name in X if np.ptp(X[name])}
-    largest = sorted(sizes, key=lambda name: -sizes[name])[:12]
-    assert {column.name for column in measured} == set(largest)
 
 
 def test_the_report_says_how_many_columns_were_shuffled() -> None:
     """All others are not said to be without effect."""
     model, X, y = fitted("stacking")
-    tested = report(model, X, y)
-    names = ["signal", "noise", "kind", "day"]
-    first = ColumnImportance(names[0], 0.7, increase=0.5, deviation=0.01, matters=True)
-    second = ColumnImportance(names[1], 0.3, increase=0.0, deviation=0.01)
-    rest = [ColumnImportance(name, 0.0) for name in names[2:]]
-    trial = Trial(model, "y", "regression", "", X, y, [first, second, *rest], tested)
+    first = ColumnImportance("signal", 0.5, 0.01, matters=True)
+    second = ColumnImportance("noise", 0.0, 0.01)
+    rest = [ColumnImportance("kind"), ColumnImportance("day")]
+    trial = Trial(model, "y", "regression", "", X, y, [first, second, *rest], report(model, X, y))
     told = " ".join(str(part) for part in importance_section(trial).parts)
     assert "1 more column does not matter" in told
-    assert "2 of 4 columns were shuffled: those of largest relevance" in told
-    unknown = [replace(one, relevance=np.nan) for one in trial.importances]
-    told = " ".join(str(p) for p in importance_section(replace(trial, importances=unknown)).parts)
-    assert "those that correlate most with the predictions" in told
+    assert "2 of 4 columns were shuffled: those that correlate most with the predictions" in told
     all_known = replace(trial, importances=trial.importances[:2])
     told = " ".join(str(part) for part in importance_section(all_known).parts)
     assert "were shuffled:" not in told
-
-
-def test_several_columns_share_a_call_of_the_predictor(
-    wide: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Calls take long in tables of many columns. The results do not depend on their number."""
-    model, X, y = wide
-    sizes = []
-    own = type(model).predict_encoded
-
-    def counted(self: Any, encoded: Any) -> Any:
-        sizes.append(len(encoded))
-        return own(self, encoded)
-
-    monkeypatch.setattr(type(model), "predict_encoded", counted)
-    found = columns_that_matter(model, X, y, max_predictions=6_000)
-    assert max(sizes) <= 2_000
-    assert len(sizes) <= 8
-    assert 4_000 < sum(sizes[1:]) <= 6_000
-    monkeypatch.setattr("mercer_command.importances._MOST_CELLS", X.shape[1] * 900)
-    sizes.clear()
-    fewer = columns_that_matter(model, X, y, max_predictions=6_000)
-    assert max(sizes) <= 900
-    assert [one.name for one in fewer if one.matters] == [one.name for one in found if one.matters]
-    increases = {one.name: one.increase for one in found}
-    assert {one.name: one.increase for one in fewer} == pytest.approx(increases, abs=1e-9)
 
 
 def test_of_noise_few_columns_matter() -> None:
@@ -234,19 +170,4 @@ def test_features_belong_to_the_column_they_are_made_from(first: str) -> None:
 
 def test_without_targets_nothing_is_measured() -> None:
     model, X, _ = fitted("stacking")
-    assert all(np.isnan(column.increase) for column in columns_that_matter(model, X, None))
-
-
-def test_a_sentence_says_why_there_is_no_relevance(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, _, _ = fitted("uniform")
-    terms = kernel_terms(model)
-    assert terms.relevance is not None
-    for value, told in (
-        (1.0, "one width for all columns"),
-        (np.nan, "the formula of a kernel does not tell it"),
-        (0.0, "predictions are the same for all rows"),
-    ):
-        given = replace(terms, relevance=np.full_like(terms.relevance, value))
-        monkeypatch.setattr("mercer_command.importances.kernel_terms", lambda _, g=given: g)
-        assert all(np.isnan(share) for share in column_relevances(model).values())
-        assert told in why_no_relevance(model)
+    assert all(np.isnan(column.size) for column in columns_that_matter(model, X, None))

@@ -44,9 +44,7 @@ class TestRows:
         np.testing.assert_array_equal(found.problem.target, expected.target)
         np.testing.assert_array_equal(found.test, test)
         np.testing.assert_array_equal(found.train, np.sort(train))
-        np.testing.assert_array_equal(
-            np.concatenate([y for _, y in found.source.targets()]), expected.target[found.train]
-        )
+        np.testing.assert_array_equal(found.source.targets(), expected.target[found.train])
         assert found.problem.features.columns.tolist() == expected.features.columns.tolist()
 
     @pytest.mark.parametrize("target", ["kind", "y"])
@@ -117,13 +115,31 @@ class TestTask:
         frame["wide"] = frame.pop("width of it")
         write_folder(frame, tmp_path / "t")
         for target, task, message in (
-            ("sort", "auto", "no column 'sort'; it has 'height'"),
+            ("sort", "auto", "has no column sort; it has height"),
             ("span", "auto", "neither numbers nor categories"),
             ("dull", "auto", "the same value in every row"),
             ("wide", "classification", "cannot be the target of classification"),
         ):
             with pytest.raises(InputError, match=message):
                 table_of(tmp_path / "t", target, task)
+
+
+def test_notes_on_the_target_are_of_all_rows(tmp_path: Path) -> None:
+    y = np.where(np.arange(400) % 40 == 7, -999.0, np.random.default_rng(0).normal(size=400))
+    write_folder(pd.DataFrame({"x": np.arange(400.0) / 2, "y": y}), tmp_path / "t")
+    problem = table_of(tmp_path / "t", "y", n=60).problem
+    [note] = [text for text in problem.notes if text.startswith("'y'")]
+    assert "-999 in 2.5% of the rows" in note
+    assert problem.target_column.sentinel == -999.0
+
+
+def test_text_of_digits_is_classes_whatever_is_chosen(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": np.arange(200.0) / 2, "y": ["1", "2"] * 100})
+    write_folder(frame, tmp_path / "t")
+    for columns in (None, "y=number"):
+        found = streamed_table(Fit(tmp_path / "t", "y", columns=columns))
+        assert found.problem.task == "classification"
+        assert set(found.problem.target) == {"1", "2"}
 
 
 def test_classes_of_one_row_are_left_out(tmp_path: Path) -> None:
@@ -150,10 +166,8 @@ def _memory_and_parts(path: Path, target: str, **given: Any) -> tuple[Training, 
     return replace(parts, source=None), parts, options
 
 
-def _reported(training: Training, options: Fit, client: Any = None) -> dict[str, float]:
+def _reported(training: Training, options: Fit) -> dict[str, float]:
     """Scores of held-out rows and of left-out training rows."""
-    if training.source is not None:
-        training.source.client = client
     with progress_bar() as bar:
         found = models.fit(training, options, bar, lambda model: None).report
     assert found is not None
@@ -185,14 +199,6 @@ class TestScores:
         expected, found = _reported(memory, options), _reported(parts, options)
         assert found == pytest.approx(expected, rel=1e-6)
         assert any(name.startswith("1 ") for name in found) or learner == "cka"
-
-    def test_workers_have_the_scores_of_memory(self, tmp_path: Path, cluster: Any) -> None:
-        distributed = pytest.importorskip("distributed")
-        write_folder(response_table(), tmp_path / "t")
-        memory, parts, options = _memory_and_parts(tmp_path / "t", "y")
-        with distributed.Client(cluster, set_as_default=False) as client:
-            found = _reported(parts, options, client)
-        assert found == pytest.approx(_reported(memory, options), rel=1e-6)
 
     @pytest.mark.parametrize("n", [20_000, 40])
     def test_left_out_rows_are_scored_if_the_sample_has_all_of_them(
@@ -241,4 +247,4 @@ class TestFit:
     def test_methods_that_need_all_rows_are_refused(self, run: Run) -> None:
         write_folder(class_table(), Path("t"))
         line = error_line("fit t --target kind --learner mkl")
-        assert "mkl needs all rows in memory; for this table, choose from stacking, ca, " in line
+        assert "mkl needs all rows in memory; choose from stacking, ca, " in line

@@ -44,9 +44,11 @@ def test_whole_numbers_that_could_be_either_get_a_note() -> None:
         return as_problem(pd.DataFrame({"x": np.arange(len(y)) / 2, "y": y}), "y", task).notes
 
     assert notes([1, 2] * 30) == notes([0.5, *range(59)]) == notes([*range(60)] * 2) == ()
-    assert "--task ordinal keeps the order of grades, and" in notes([3, 4, 5, 6, 7, 8] * 10)[0]
-    assert "of grades, --task count expects counts, and" in notes([0, 1, 2, 3, 5] * 10)[-1]
-    assert "are taken for quantities; --task class" in notes([*range(30)] * 2)[0]
+    assert (
+        "3 to 8, which are taken for classes without an order; --task"
+        in notes([3, 4, 5, 6, 7, 8] * 10)[0]
+    )
+    assert "are taken for quantities; --task" in notes([*range(30)] * 2)[0]
     assert notes([3, 4, 5, 6, 7, 8] * 10, "regression") == ()
 
 

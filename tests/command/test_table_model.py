@@ -1,4 +1,4 @@
-"""Models of the command in Python: intervals within limits, sets, and thresholds."""
+"""Models of the command in Python: intervals within limits, and sets."""
 
 import re
 from dataclasses import replace
@@ -6,10 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_cases import Elements, Run, class_table, pd
+from command_cases import Elements, Run, class_table, error_line, pd
 from numpy.testing import assert_allclose, assert_array_equal
 from onnx_cases import compared
-from sklearn.base import clone
 from sklearn.datasets import make_friedman1
 
 import mercer
@@ -35,7 +34,8 @@ class Fixed:
 def bounded(
     limits: tuple[float, float, bool] | None, *ends: tuple[float, float]
 ) -> list[list[float]]:
-    model = TableModel([("model", Fixed(np.array(ends)))], limits=limits)
+    model = TableModel([("model", Fixed(np.array(ends)))])
+    model.limits_ = limits
     found: list[list[float]] = model.intervals_of(None, 0.9).tolist()
     return found
 
@@ -66,8 +66,10 @@ def test_counts_have_no_negative_intervals(run: Run) -> None:
     x = rng.normal(size=160)
     frame = pd.DataFrame({"x": x, "visits": rng.poisson(np.exp(0.5 + x))})
     run("fit t.csv --target visits --task regression --learner uniform --out m.skops", table=frame)
-    run("predict m.skops t.csv --out p.csv --intervals")
+    run("predict m.skops t.csv --out p.csv --interval 0.9")
     found = pd.read_csv("p.csv")[["lower", "upper"]].to_numpy()
+    line = error_line("predict m.skops t.csv --out q.csv --interval 90")
+    assert "coverage must be between 0 and 1, such as 0.9; got 90" in line
     assert found.min() == 0.0
     assert_array_equal(found, np.round(found))
     model = mercer.load("m.skops")
@@ -76,7 +78,7 @@ def test_counts_have_no_negative_intervals(run: Run) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.* of 80 sets are empty")
-def test_sets_and_thresholds_of_classes(run: Run) -> None:
+def test_sets_of_classes(run: Run) -> None:
     frame = class_table()
     run("fit t.csv --target kind --learner uniform --out m.skops", table=frame)
     model = mercer.load(Path("m.skops"))
@@ -86,12 +88,6 @@ def test_sets_and_thresholds_of_classes(run: Run) -> None:
     columns = np.searchsorted(model.classes_, frame["kind"])
     assert sets[np.arange(80), columns].mean() > 0.8
     assert not hasattr(model, "predict_interval")
-    low, usual = clone(model), model.predict(table)
-    assert low.get_params()["threshold"] is None
-    model.set_params(threshold=0.1)
-    assert (model.predict(table) == model.classes_[1]).sum() > (usual == model.classes_[1]).sum()
-    expected = model.predict_proba(table)[:, 1] >= 0.1
-    assert_array_equal(model.predict(table) == model.classes_[1], expected)
 
 
 def test_predicted_days_become_the_nearest_date_as_it_was_read() -> None:
@@ -154,15 +150,6 @@ def test_scores_that_are_not_defined_on_the_given_rows_are_replaced(run: Run) ->
     assert told in Elements("r.html").text
 
 
-def test_models_without_a_score_have_one_that_suits_the_rows(run: Run) -> None:
-    run("fit t.csv --target y --learner uniform --out m.skops --metric mae", table=heavy())
-    model = mercer.load("m.skops")
-    del model.metric_
-    mercer.save(model, "m.skops")
-    heavy(60, 1).to_csv("other.csv", index=False)
-    assert "RMSE of the logarithms" in run("explain m.skops other.csv").stdout
-
-
 def test_stacks_are_fitted_for_the_score_that_is_shown_first() -> None:
     """Responses with a heavy tail are learned as logarithms."""
     frame = heavy(120)
@@ -205,7 +192,7 @@ def test_intervals_of_heavy_tails_cover_small_and_large_predictions(run: Run) ->
     new.to_csv("new.csv", index=False)
     run("fit t.csv --target y --out m.skops")
     assert isinstance(mercer.load("m.skops")[-1], LogarithmicStack)
-    run("predict m.skops new.csv --out p.csv --intervals")
+    run("predict m.skops new.csv --out p.csv --interval 0.9")
     found = pd.read_csv("p.csv")
     inside = new["y"].between(found["lower"], found["upper"])
     thirds = np.array_split(inside.to_numpy()[np.argsort(found["prediction"])], 3)
@@ -263,7 +250,7 @@ def test_files_onnx_and_compression_predict_responses(
     loaded = mercer.load(tmp_path / "model.skops")
     assert_array_equal(loaded.predict(new), model.predict(new))
     assert_array_equal(loaded.predict_interval(new), model.predict_interval(new))
-    compared(model, mercer.to_onnx(model, X, dtype="float64"), new, 1e-9)
+    compared(model, mercer.to_onnx(model, X), new, 1e-9)
     small = mercer.compress(model, X)
     differences = np.log(small.predict(new) / model.predict(new))
     assert np.sqrt(np.mean(differences**2)) < 0.2

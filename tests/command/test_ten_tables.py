@@ -128,7 +128,7 @@ def test_they_are_learned_from_and_predicted(
     if report:
         loaded = predictions_in_python(Path("r.html"))
         if problem.task == "regression":
-            loaded = np.round(loaded, load_model(Path("m.skops")).decimals)
+            loaded = np.round(loaded, load_model(Path("m.skops")).decimals_)
         np.testing.assert_array_equal(loaded.astype(object), found.astype(object))
     if table.name == "odd_names.csv":
         page = Elements("r.html")

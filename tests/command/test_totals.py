@@ -47,7 +47,7 @@ def left_out(frame: Frame, path: Path | None = None) -> str:
 @pytest.mark.parametrize(
     ("columns", "label", "named"),
     [
-        ("sales costs", "", "'sales' and 'costs'"),
+        ("sales costs", "", "'sales', 'costs'"),
         ("sales", "Total", "'sales'"),
         ("costs", "Gesamt:", "'costs'"),
     ],
@@ -104,7 +104,7 @@ def test_totals_of_numbers_with_three_decimals_are_left_out(tmp_path: Path) -> N
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.uniform(1.0, 2.0, (20, 3)).round(3), columns=list("abc"))
     frame = pd.concat([frame, frame.sum().round(3).to_frame().T], ignore_index=True)
-    assert "totals of 'a', 'b' and 'c'" in left_out(frame, tmp_path / "t.csv")
+    assert "totals of 'a', 'b', 'c'" in left_out(frame, tmp_path / "t.csv")
 
 
 @pytest.mark.parametrize("decimals", [3, 4])
@@ -126,8 +126,8 @@ def test_the_row_is_not_learned_from_and_is_still_predicted(run: Run) -> None:
     frame.to_csv("t.csv", index=False)
     assert len(as_problem(frame.fillna({"y": 3.5}), "y").target) == 40
     result = run("fit t.csv --target y --learner uniform --out m.skops")
-    assert "totals of 'sales' and 'costs' and is left out" in result.noted
+    assert "totals of 'sales', 'costs' and is left out" in result.noted
     result = run("explain m.skops t.csv")
-    assert "totals of 'sales' and 'costs' and is left out" in " ".join(result.told.split())
+    assert "totals of 'sales', 'costs' and is left out" in " ".join(result.told.split())
     run("predict m.skops t.csv --out p.csv")
     assert len(pd.read_csv("p.csv")) == 41

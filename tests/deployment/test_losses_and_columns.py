@@ -39,11 +39,11 @@ COUNTS = np.random.default_rng(3).poisson(np.exp(responses(X)))
 GRADES = np.searchsorted([-0.5, 0.5], responses(X))
 
 
-def in_runtime(model: Any, X: np.ndarray, **settings: Any) -> list[Any]:
+def in_runtime(model: Any, X: np.ndarray) -> list[Any]:
     """What the exported model predicts."""
     pytest.importorskip("skl2onnx")
     runtime = pytest.importorskip("onnxruntime")
-    graph = to_onnx(model, X, **settings)
+    graph = to_onnx(model, X)
     session = runtime.InferenceSession(graph.SerializeToString())
     found: list[Any] = session.run(None, onnx_inputs(graph, X))
     return found
@@ -57,7 +57,6 @@ class TestGeneralizedMachines:
         assert_allclose(small.predict(NEW), expected, rtol=0.1)
         assert 1e-8 < small.loss_ < 0.01
         assert_allclose(in_runtime(model, NEW)[0].ravel(), expected, rtol=1e-5)
-        assert np.isfinite(in_runtime(model, NEW, dtype="float32")[0]).all()
 
     def test_probabilities_of_two_classes(self) -> None:
         model = KernelLogisticRegression([KERNEL]).fit(X, classes(X, 2))

@@ -3,15 +3,14 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
-from deployment_cases import N, classes, fitted, responses, rows
+from deployment_cases import N, classes, fitted, rows
 from numpy.testing import assert_allclose, assert_array_equal
 from onnx_cases import runtime, skl2onnx
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import StandardScaler
 
-from mercer import KernelStackingClassifier, TwoStageRegressor, compress, register_onnx_converters
+from mercer import KernelStackingClassifier, compress, register_onnx_converters
 from mercer.kernels import Gaussian
 from mercer.preprocessing import SoftClippingScaler
 
@@ -68,18 +67,3 @@ def test_two_models_in_one_process() -> None:
 def test_older_operators_are_refused() -> None:
     with pytest.raises(ValueError, match="Models of mercer need target_opset=18 or more"):
         skl2onnx.to_onnx(fitted("regression", "two-stage"), X, target_opset=15)
-
-
-def test_tables_of_skrub() -> None:
-    skrub = pytest.importorskip("skrub")
-    register_onnx_converters()
-    frame = pd.DataFrame({"size": X[:, 0], "count": np.arange(N) % 7, "true": X[:, 1] > 0.0})
-    frame["kind"] = np.where(X[:, 2] > 0.0, "a", np.where(X[:, 1] > 0.0, "b", "c"))
-    encoder = skrub.TableVectorizer(numeric=skrub.SquashingScaler())
-    model = make_pipeline(encoder, StandardScaler(), TwoStageRegressor(alpha=0.1))
-    model.fit(frame, responses(X))
-    found = run(
-        skl2onnx.to_onnx(model, frame), **{name: frame[[name]].to_numpy() for name in frame}
-    )
-    expected = model.predict(frame)
-    assert_allclose(found["variable"][:, 0], expected, atol=1e-4 * expected.std())

@@ -82,14 +82,15 @@ def _check_memory(n_bytes: int) -> None:
 
 def _listed(file: IO[bytes], most: int, *compressions: int) -> dict[str, ZipInfo]:
     """Return the members of an archive by name."""
-    before, end = end_of(file)
-    if len(end) < 22:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - 1024))
+    before, _, end = file.read().rpartition(b"PK\5\6")
+    if len(end) < 18:
         raise ValueError("it does not end with a list of members")
-    _, _, _, n_members, n_bytes = struct.unpack("<4HL", end[4:16])
+    n_members, n_bytes = struct.unpack("<HL", end[6:12])
     # In long archives, this mark announces another list that replaces this one.
     is_long = before[-20:-16] == b"PK\6\7"
-    is_short = file.seek(0, os.SEEK_END) < 2**31
-    if n_members > most or n_bytes > 200 * most or (is_long and is_short):
+    if n_members > most or n_bytes > 200 * most or (is_long and size < 2**31):
         raise ValueError("it has too many members")
     with ZipFile(file) as archive:
         found = archive.infolist()
@@ -98,19 +99,6 @@ def _listed(file: IO[bytes], most: int, *compressions: int) -> dict[str, ZipInfo
     if any(one.flag_bits & ~0x800 or one.compress_type not in compressions for one in found):
         raise ValueError("its members are encrypted or compressed in other ways than a model's")
     return {member.filename: member for member in found}
-
-
-def end_of(file: IO[bytes]) -> tuple[bytes, bytes]:
-    """Return the last bytes of an archive, split at the record that follows its list of members.
-
-    Parameters
-    ----------
-    file : binary file
-    """
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - 1024))
-    before, mark, rest = file.read().rpartition(b"PK\5\6")
-    return before, mark + rest
 
 
 def _check_sparse(content: bytes, allowance: int) -> int:

@@ -1,7 +1,7 @@
 """Descriptions of a model's objects, as skops writes them, in short and checked form."""
 
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection
 from typing import Any, TypeAlias, TypeVar
 
 from mercer._files.model_types import KEY_TYPES, UntrustedTypesError, check_type, unfit_attribute
@@ -54,73 +54,62 @@ def compacted(text: bytes) -> str:
     text : bytes
         The description that skops wrote.
     """
-    root = json.loads(text)
-    found = _without_repetition(_folded(root, {}), set()) | {"protocol": root["protocol"]}
+    root = json.loads(text, object_hook=_folded)
+    found = _without_repetition(root, set()) | {"protocol": root["protocol"]}
     return json.dumps(found, separators=(",", ":"))
 
 
-def _is_object(value: object) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("__loader__"), str)
+class _Folded(dict[str, Any]):
+    """A list or a dictionary that is written as a value."""
+
+    whole: Described
 
 
-def _mapped(value: Any, change: Callable[[Described], Described]) -> Any:
-    """Return a part of a description with changed objects."""
-    if isinstance(value, list):
-        return [_mapped(part, change) for part in value]
-    if isinstance(value, dict):
-        return change(value) if _is_object(value) else _mapped_values(value, change)
-    return value
-
-
-def _mapped_values(parts: Described, change: Callable[[Described], Described]) -> Described:
-    # skops reads the types of keys first.
-    names = sorted(parts, key="key_types".__ne__) if _is_object(parts) else parts
-    return {name: _mapped(parts[name], change) for name in names}
-
-
-def _folded(described: Described, known: dict[int, Described]) -> Described:
-    """Return an object in which lists and dictionaries of plain values are values."""
-    key = described["__id__"]
-    if key not in known:
-        found = _mapped_values(described, lambda part: _folded(part, known))
-        if found["__loader__"] == "ObjectNode" and "content" in described:
-            state = described["content"]
-            found["content"] = _mapped_values(state, lambda part: _folded(part, known))
-        known[key] = _as_value(found)
-    return known[key]
-
-
-def _as_value(described: Described) -> Described:
+def _folded(described: Described) -> Described:
     """Return a list or a dictionary as a value if it consists of plain values."""
-    kind, content = described["__loader__"], described.get("content", [])
-    if kind == "DictNode":
+    kind, content = described.get("__loader__"), described.get("content", [])
+    if kind == "ObjectNode" and isinstance(content, _Folded):
+        # The names of attributes are checked.
+        return {**described, "content": content.whole}
+    if kind == "ListNode" and content:
+        parts = content
+    elif kind == "DictNode":
         types = [one["__class__"] for one in described["key_types"]["content"]]
         # skops takes every text but the empty one for the key True.
         pairs = zip(types, content.items(), strict=False)
         content = {"" if (of, key) == ("bool", "false") else key: part for of, (key, part) in pairs}
         described = {**described, "content": content}
-        if set(types) != {"str"} or not _are_plain(content.values()):
+        if set(types) != {"str"}:
             return described
-        texts = [f"{json.dumps(key)}:{part['content']}" for key, part in content.items()]
-        text = f"{{{','.join(texts)}}}"
-    elif kind == "ListNode" and content and _are_plain(content):
-        text = f"[{','.join(part['content'] for part in content)}]"
+        parts = list(content.values())
     else:
         return described
-    return {**_PLAIN, "__id__": described["__id__"], "content": text}
+    # The whole model stays an object, which names the protocol.
+    if "protocol" in described or any(part["__loader__"] != "JsonNode" for part in parts):
+        return described
+    texts = [part["content"] for part in parts]
+    if kind == "DictNode":
+        texts = [f"{json.dumps(key)}:{text}" for key, text in zip(content, texts, strict=True)]
+    brackets = "[]" if kind == "ListNode" else "{}"
+    found = _Folded(_PLAIN, __id__=described["__id__"], content=",".join(texts).join(brackets))
+    found.whole = described
+    return found
 
 
-def _are_plain(parts: Iterable[Described]) -> bool:
-    return all(part["__loader__"] == "JsonNode" for part in parts)
-
-
-def _without_repetition(described: Described, known: set[int]) -> Described:
-    """Return an object in which the repetitions of objects are their numbers alone."""
-    key = described["__id__"]
-    if key in known:
-        return {"__id__": key}
-    known.add(key)
-    return _mapped_values(described, lambda part: _without_repetition(part, known))
+def _without_repetition(value: Any, known: set[int]) -> Any:
+    """Return a part of a description in which repetitions of objects are their numbers alone."""
+    if isinstance(value, list):
+        return [_without_repetition(part, known) for part in value]
+    if not isinstance(value, dict):
+        return value
+    if isinstance(value.get("__loader__"), str):
+        key = value["__id__"]
+        if key in known:
+            return {"__id__": key}
+        known.add(key)
+        # skops reads the types of keys first.
+        value = {name: value[name] for name in sorted(value, key="key_types".__ne__)}
+    return {name: _without_repetition(part, known) for name, part in value.items()}
 
 
 class Description:
@@ -152,11 +141,9 @@ class Description:
         # Where these characters are part of the structure, they are never escaped.
         if sum(map(text.count, (b",", b"[", b"{"))) > _MAX_VALUES:
             raise ValueError("it describes too many objects")
-        root = json.loads(text)
+        root = _checked(json.loads(text), dict)
         # Older protocols of skops have their own loaders, which are for old files only.
-        if not isinstance(root, dict) or type(root.get("protocol")) is not int:
-            raise ValueError("it is written in no protocol of models")
-        if root["protocol"] < _PROTOCOL:
+        if type(protocol := root.get("protocol")) is not int or protocol < _PROTOCOL:
             raise ValueError("it is written in no protocol of models")
         self.types: set[str] = set()
         self.arrays: dict[str, str] = {}
@@ -211,7 +198,7 @@ class Description:
             _checked(content, str)
         if kind == "MaskedArrayNode":
             return list(_checked(content, dict).values())
-        return [content] if kind in ("DTypeNode", "ConstructorFromReduceNode") else []
+        return [content] if kind == "DTypeNode" else []
 
     def _check_keys(self, described: Described) -> None:
         """Check that each key of a dictionary has a type, by which skops makes it."""

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 
 from mercer._data.types import Array
 from mercer._data.validation import check_bool, warn
-from mercer._files.model_archives import SCHEMA, checked_archive, end_of
+from mercer._files.model_archives import SCHEMA, checked_archive
 from mercer._files.model_checks import check_values, objects_in
 from mercer._files.model_descriptions import compacted
 from mercer._files.model_types import UntrustedTypesError
@@ -147,8 +147,9 @@ def load(path: str | PathLike[str]) -> BaseEstimator:
         raise ValueError(f"{path} is a pipe or a device, not a file")
     with path.open("rb") as file:
         try:
-            check_checksum(file)
-            other = _other_version(file)
+            version = saved_by(file)
+            if version != _made_by():
+                other = f" (saved by {version}, this is {_made_by()})"
             model = _read(file)
         except UntrustedTypesError as error:
             raise ValueError(f"{path} is not loaded: {error}{other}") from error
@@ -193,51 +194,34 @@ def _reason(error: Exception) -> str:
 
 
 _LABEL = b"mercer model, version 2; SHA-256 of all bytes before these 64 digits: "
-"""Text that precedes the digest in the comment of the archive."""
-
-_FIRST_LABEL = _LABEL.replace(b"version 2", b"version 1")
-"""The text in files of mercer 0.3 and older, whose descriptions repeat objects."""
+"""Text that precedes the digest in the comment of the archive. Version 1, of mercer 0.3 and older,
+repeats objects in the description."""
 
 _N_DIGITS = len(hashlib.sha256().hexdigest())
 """Number of hexadecimal digits of a digest."""
+
+_END = re.compile(
+    rb"(?:(mercer [\w.+!-]{1,40}); )?" + _LABEL.replace(b"2", rb"(\d+)", 1) + rb"(.{64})\Z", re.S
+)
+"""How the file of a model ends: the version that saved it, that of the format, and the digest."""
 
 
 def add_checksum(path: Path) -> None:
     """Add the version of mercer and a checksum to a zip file, which remains valid."""
     with ZipFile(path, "a") as archive:
-        archive.comment = _made_by() + _LABEL + b"0" * _N_DIGITS
+        archive.comment = f"{_made_by()}; ".encode() + _LABEL + b"0" * _N_DIGITS
     with path.open("rb+") as file:
         digest = _digest(file, path.stat().st_size - _N_DIGITS)
         file.seek(-_N_DIGITS, os.SEEK_END)
         file.write(digest)
 
 
-def _made_by() -> bytes:
-    return f"mercer {sys.modules['mercer'].__version__}; ".encode()
+def _made_by() -> str:
+    return f"mercer {sys.modules['mercer'].__version__}"
 
 
-def _version_in(file: BinaryIO) -> str:
-    """Return the version that saved a file.
-
-    Raises
-    ------
-    ValueError
-        If the file does not say which version saved it.
-    """
-    comment = end_of(file)[1][22 : -len(_LABEL) - _N_DIGITS]
-    if not re.fullmatch(rb"mercer [\w.+!-]{1,40}; ", comment, re.ASCII):
-        raise ValueError("it does not say which version of mercer saved it")
-    return comment.decode("ascii").rstrip("; ")
-
-
-def _other_version(file: BinaryIO) -> str:
-    """Return a remark for messages if another version saved the file; empty for this version."""
-    found, own = _version_in(file), _made_by().decode().rstrip("; ")
-    return "" if found == own else f" (saved by {found}, this is {own})"
-
-
-def check_checksum(file: BinaryIO) -> None:
-    """Check that a file ends with its checksum.
+def saved_by(file: BinaryIO) -> str:
+    """Return the version that saved a file, after checking that the file ends with its checksum.
 
     Parameters
     ----------
@@ -247,15 +231,12 @@ def check_checksum(file: BinaryIO) -> None:
     Raises
     ------
     ValueError
-        If there is no checksum, or if it does not match the content.
+        If there is no checksum, or if it does not match the content; if no version is named, or one
+        with another format.
     """
     size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - _N_DIGITS - len(_LABEL)))
-    label, found = file.read(len(_LABEL)), file.read()
-    if label == _FIRST_LABEL:
-        version = _version_in(file)
-        raise ValueError(f"{version} saved it; load it with that version, or fit the model again")
-    if label != _LABEL:
+    file.seek(max(0, size - 1024))
+    if (found := _END.search(file.read())) is None:
         told = "it does not end with the checksum of a saved model"
         if is_zipfile(file):
             told += (
@@ -263,16 +244,21 @@ def check_checksum(file: BinaryIO) -> None:
                 "the model with mercer.save"
             )
         raise ValueError(told)
-    if _digest(file, size - _N_DIGITS) != found:
+    if _digest(file, size - _N_DIGITS) != found[3]:
         raise ValueError("its checksum is that of other bytes: the file is damaged or was changed")
+    if found[1] is None:
+        raise ValueError("it does not say which version of mercer saved it")
+    version = found[1].decode("ascii")
+    if found[2] != b"2":
+        raise ValueError(f"{version} saved it; load it with that version, or fit the model again")
     file.seek(0)
+    return version
 
 
 def _digest(file: BinaryIO, n_bytes: int, chunk_size: int = 2**20) -> bytes:
     """Return the digest of the first bytes of a file, which is read in chunks."""
     total = hashlib.sha256()
     file.seek(0)
-    while n_bytes > 0 and (chunk := file.read(min(n_bytes, chunk_size))):
-        total.update(chunk)
-        n_bytes -= len(chunk)
+    for start in range(0, n_bytes, chunk_size):
+        total.update(file.read(min(n_bytes - start, chunk_size)))
     return total.hexdigest().encode()

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator
 
 from mercer._data.types import available_if
 
@@ -28,23 +27,15 @@ _SKLEARN_MODULES = tuple(
     f"sklearn.{name}."
     for name in (
         *("compose", "impute", "kernel_ridge", "linear_model", "model_selection", "pipeline"),
-        *("preprocessing", "svm"),
+        *("preprocessing", "svm", "gaussian_process.kernels"),
     )
 )
-"""Modules of scikit-learn whose estimators are trusted. Some other estimators read files, or have
-compiled code that relies on unchecked numbers."""
+"""Modules of scikit-learn whose estimators and kernels are trusted. Some other estimators read
+files, or have compiled code that relies on unchecked numbers."""
 
-_SKRUB_MODULES = frozenset(
-    f"skrub.{name}"
-    for name in (
-        *("_apply_to_each_col", "_check_input", "_clean_categories", "_clean_null_strings"),
-        *("_datetime_encoder", "_drop_uninformative", "_duration_to_float", "_squashing_scaler"),
-        *("_string_encoder", "_table_vectorizer", "_to_categorical", "_to_datetime", "_to_float"),
-        *("_to_str", "_select_cols", "selectors._base"),
-    )
-)
-"""Modules of skrub whose transformers and selectors are trusted. Some others load language models,
-or evaluate expressions."""
+_SKRUB_MODULES = ("skrub._datetime_encoder", "skrub._squashing_scaler", "skrub._string_encoder")
+"""Modules of skrub whose transformers are trusted. Some others load language models, or evaluate
+expressions."""
 
 _CLASSES = frozenset(
     {
@@ -56,10 +47,6 @@ _CLASSES = frozenset(
         "mercer_command.table_model.TableModel",
         "mercer_command.table_reader.ColumnEncoder",
         "mercer_command.table_reader.TableReader",
-        "pandas.DatetimeTZDtype",
-        "pandas.core.dtypes.dtypes.DatetimeTZDtype",
-        "polars.datatypes.classes.Date",
-        "polars.datatypes.classes.Datetime",
         "sklearn.decomposition._truncated_svd.TruncatedSVD",
         "sklearn.feature_extraction.text.TfidfTransformer",
         "sklearn.feature_extraction.text.TfidfVectorizer",
@@ -68,29 +55,10 @@ _CLASSES = frozenset(
         "sklearn.model_selection._split.PredefinedSplit",
         "sklearn.model_selection._split.StratifiedKFold",
         "sklearn.model_selection._split.TimeSeriesSplit",
-        *(
-            f"sklearn.gaussian_process.kernels.{name}"
-            for name in (
-                *("ConstantKernel", "DotProduct", "ExpSineSquared", "Exponentiation", "Matern"),
-                *("PairwiseKernel", "Product", "RBF", "RationalQuadratic", "Sum", "WhiteKernel"),
-            )
-        ),
+        "skrub._to_str.ToStr",
     }
 )
 """Other trusted classes."""
-
-_FUNCTIONS = frozenset(
-    {
-        "skrub._dataframe._common.is_any_date",
-        "skrub._dataframe._common.is_categorical",
-        "skrub._dataframe._common.is_duration",
-        "skrub._dataframe._common.is_numeric",
-        "skrub._dataframe._common.is_string",
-        "skrub._table_vectorizer._created_by_predicate",
-        "skrub.selectors._selectors._cardinality_below",
-    }
-)
-"""Functions by which the table vectorizer of skrub selects columns."""
 
 _OWN = ("mercer.", "mercer_command.")
 """How the names of our own modules begin."""
@@ -109,18 +77,10 @@ _NAMES: dict[str, frozenset[str]] = {
     "NdArrayNode": _NUMBERS | {"numpy.ndarray"},
     "SparseMatrixNode": frozenset({f"{csr_matrix.__module__}.{csr_matrix.__name__}"}),
     "TypeNode": _NUMBERS | frozenset(KEY_TYPES),
-    "FunctionNode": _FUNCTIONS,
-    "ConstructorFromReduceNode": frozenset(
-        {"datetime.timedelta", "datetime.timezone", "zoneinfo.ZoneInfo"}
-    ),
     "ObjectNode": frozenset(),
 }
 """Kinds of objects in models, as skops calls them, with the names of their types; objects of the
 last kind are those of classes. The other kinds of skops call functions that a file names."""
-
-_STATES = {"DatetimeTZDtype": frozenset({"tz", "unit"})}
-"""What objects are restored from, for classes that restore them from other values than their
-attributes."""
 
 _STORE = dis.opmap["STORE_ATTR"]
 """The instruction of Python that sets an attribute."""
@@ -184,7 +144,7 @@ def class_named(name: str) -> Any:
         return None
     if not isinstance(found, type) or f"{found.__module__}.{found.__qualname__}" != name:
         return None
-    is_held = issubclass(found, BaseEstimator) or module in _SKRUB_MODULES
+    is_held = hasattr(found, "get_params") or module in _SKRUB_MODULES
     return found if is_listed or is_held or (own_package and is_dataclass(found)) else None
 
 
@@ -212,8 +172,6 @@ def unfit_attribute(name: str, given: Iterable[str]) -> str | None:
 @cache
 def _attributes(kind: Any) -> tuple[frozenset[str], frozenset[str]]:
     """Return the names of the attributes that objects of a class may have, and must have."""
-    if (state := _STATES.get(kind.__name__)) is not None:
-        return state, state
     held = {name: of for base in reversed(kind.__mro__) for name, of in vars(base).items()}
     declared, assigned = set[str](), {"feature_names_in_", "n_features_in_", "_sklearn_version"}
     for base in kind.__mro__[:-1]:

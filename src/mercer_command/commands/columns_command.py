@@ -1,10 +1,12 @@
 """The command `mercer columns`."""
 
+from collections.abc import Sequence
+
 from mercer_command import options, output, table_files
-from mercer_command.choices import write_choices
-from mercer_command.column_section import columns_section
-from mercer_command.columns import recognize_columns
+from mercer_command.columns import Column, recognize_columns
 from mercer_command.commands import preparation
+from mercer_command.messages import shown
+from mercer_command.output import Section, Table
 from mercer_command.totals import without_totals
 from mercer_command.values import parse_missing
 
@@ -17,6 +19,24 @@ def run(given: options.Columns) -> None:
     _, found = recognize_columns(cells.frame, separator=cells.separator, missing=missing)
     output.show([columns_section(found, n_shown=None)])
     output.print_notes(cells.notes)
-    if given.out is not None:
-        write_choices(found, given.out)
-        output.print_line(f"columns in {given.out}")
+
+
+def columns_section(columns: Sequence[Column], *, n_shown: int | None = 40) -> Section:
+    """Return the section on how columns are read and used, unused or doubtful ones first.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+    n_shown : int or None, default=40
+        Number of columns that the terminal lists, besides all that are left out or doubtful; None
+        for all columns.
+    """
+    ordered = sorted(columns, key=lambda one: one.is_used and not one.warnings)
+    n_remarkable = sum(not one.is_used or bool(one.warnings) for one in columns)
+    rows = [
+        [shown(one.name), one.role, "; ".join(filter(None, (one.describe(), *one.warnings)))]
+        for one in ordered
+    ]
+    most = None if n_shown is None else max(n_shown, n_remarkable)
+    table = Table(["Column", "Role", "Details"], rows, bold=range(n_remarkable), n_shown=most)
+    return Section("How the columns were read and used", [table], is_detail=True)

@@ -1,20 +1,15 @@
 """The command `mercer demo`."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.ensemble import HistGradientBoostingRegressor
 
 from mercer_command import options, output, streaming
 from mercer_command.commands import preparation
 from mercer_command.commands.fit_command import learn
 from mercer_command.division import splits
-from mercer_command.models import Trial
-from mercer_command.output import Section, Table
 from mercer_command.problem import as_problem
-from mercer_command.terminal_pictures import scatter
 
 TARGET = "distance (cm)"
 """Name of the target of the demonstration."""
@@ -43,38 +38,6 @@ def robot_arm(n_rows: int = 600) -> pd.DataFrame:
     return frame.assign(**{"load (kg)": load.round(2), TARGET: distance.round(1)})
 
 
-def in_short(trial: Trial, found: list[Section]) -> list[Section]:
-    """Return the summary, the table of errors, and a picture of the predictions of held-out rows.
-
-    Parameters
-    ----------
-    trial : Trial
-    found : list of Section
-        Sections of the fit: the summary, the errors, and the columns that matter.
-    """
-    assert trial.training is not None
-    assert trial.y is not None
-    problem, rows = trial.training.problem, trial.training.train
-    trees = HistGradientBoostingRegressor(random_state=0)
-    trees.fit(problem.features.iloc[rows], problem.target[rows])
-    y, width = np.asarray(trial.y), 36
-    pictures = [
-        scatter(np.asarray(predicted), y, float(y.min()), float(y.max()), width=width)
-        for predicted in (trial.model.predict(trial.X), trees.predict(trial.X))
-    ]
-    names = f"{'model':{width}}", "histogram boosting"
-    lines = [f"│{left}  │{right}".rstrip() for left, right in (names, *zip(*pictures, strict=True))]
-    title = "Predicted (to the right) and true distance (upwards) of held-out rows"
-    summary, errors, _ = found
-    # The summary has the score on left-out rows.
-    tables = [
-        replace(part, rows=[row for row in part.rows if "left-out" not in row[0]])
-        for part in errors.parts
-        if isinstance(part, Table)
-    ]
-    return [summary, Section(errors.title, tables), Section(title, lines)]
-
-
 def run(given: options.Demo) -> None:
     """Learn from a made table; see `mercer_command.options`."""
     preparation.check(given)
@@ -83,6 +46,6 @@ def run(given: options.Demo) -> None:
     fitted = options.Fit(
         Path("table.csv"), TARGET, out=given.out, report=given.report, details=given.details
     )
-    learn(streaming.Training(problem, *rows), fitted, given, brief=in_short)
+    learn(streaming.Training(problem, *rows), fitted, given)
     if given.report is None:
         output.print_line("The option --report demo.html writes a report with figures.")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from mercer_command import files, messages, options, table_files
-from mercer_command.choices import read_choices
+from mercer_command.columns import read_choices
 from mercer_command.names import DEVICES
 from mercer_command.values import parse_missing
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 def check(given: options.Options) -> None:
     """Check options, files and packages before any work is done."""
     if isinstance(given, options.Fit | options.Compare) and given.group and given.time:
-        raise messages.InputError("--group and --time exclude each other; --split says both")
+        raise messages.InputError("--group and --time exclude each other")
     saves_model = isinstance(given, options.Fit | options.Demo)
     outputs = [getattr(given, name, None) for name in ("out", "csv", "report")]
     for table in filter(None, outputs[saves_model:2]):
@@ -24,24 +25,11 @@ def check(given: options.Options) -> None:
             raise messages.InputError(f"{table} would not be compressed; write .csv or .csv.gz")
     inputs = (getattr(given, name, None) for name in ("model", "table"))
     files.check_outputs(*outputs, inputs=filter(None, inputs))
-    distributed = None
-    if isinstance(given, options.Fit | options.Predict):
-        from mercer_command.streaming import check_cluster
-
-        check_cluster(given)
-        distributed = given.cluster or given.workers
-    skops = outputs[0] if saves_model else None
+    needed = ["skops"] * (saves_model and outputs[0] is not None)
+    needed += ["matplotlib", "jinja2"] * (outputs[2] is not None)
     device = messages.checked_name("device", getattr(given, "device", DEVICES[0]), DEVICES)
-    torch = device if device == "cuda" else None
-    report = outputs[2]
-    messages.check_packages(
-        skops=skops, matplotlib=report, jinja2=report, distributed=distributed, torch=torch
-    )
-
-
-def read_problem(given: options.Fit | options.Compare) -> Problem:
-    """Read a table, and return the problem of predicting its target."""
-    return problem_of(table_files.read_cells(given.table, header=not given.no_header), given)
+    for package in [*needed, *["torch"] * (device == "cuda")]:
+        import_module(package)  # A missing one is reported before any work is done.
 
 
 def problem_of(cells: table_files.Cells, given: options.Fit | options.Compare) -> Problem:
@@ -60,5 +48,4 @@ def problem_of(cells: table_files.Cells, given: options.Fit | options.Compare) -
         missing=parse_missing(given.missing, names),
         group=given.group,
         time=given.time,
-        split=given.split,
     )

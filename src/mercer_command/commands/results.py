@@ -1,36 +1,49 @@
-"""Results of a command: sections that several commands show, and what it prints at the end."""
+"""What a command does with its results: it writes a report, and prints."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from mercer_command import explanation_sections, messages, models, output, sections
-from mercer_command.contributions import Reasons
+from mercer_command import messages, options, output
+from mercer_command.messages import postponed
 from mercer_command.output import Section, Text
 
 
-def learned_sections(
-    trial: models.Trial, learner: str = "", why: Reasons | None = None
-) -> list[Section]:
-    """Return the sections on the columns that matter, and on the kernel."""
-    matter = explanation_sections.importance_section(trial, why)
-    return [matter, sections.kernel_section(trial, learner)]
-
-
-def note_sections(notes: list[str]) -> list[Section]:
-    """Return a section with the notes, if there are any."""
-    return [Section("Notes", [Text(note, "note") for note in notes])] if notes else []
-
-
 def finish(
-    headline: str,
-    found: Iterable[Section],
-    notes: Iterable[str],
+    given: options.Fit | options.Explain | options.Compare | options.Demo,
+    titles: tuple[str, str, str],
+    found: Sequence[Section],
+    notes: Sequence[str],
+    *,
     written: dict[str, Path | None],
-    failures: Sequence[str] = (),
+    failures: list[str],
 ) -> None:
-    """Print results, notes and written files, and raise an error if there were failures."""
-    output.print_line(headline)
-    output.show(found)
+    """Write the report, print results, notes and files, and raise an error if there were failures.
+
+    Parameters
+    ----------
+    given : Options
+        Options with the file of the report, and on details.
+    titles : (str, str, str)
+        Name of the target, title of the report, and the line below it.
+    found : sequence of Section
+        Sections of the report, which the terminal shows too; of details, only if it is asked to.
+    notes : sequence of str
+    written : dict of str to Path or None
+        Files that were written, by what they hold.
+    failures : list of str
+        Why other files were not written.
+    """
+    name, title, lead = titles
+    if given.report is not None:
+        from mercer_command.pages import write_page
+
+        told = Section("Notes", [Text(note, "note") for note in notes])
+        with postponed(failures, f"write the report {given.report}"):
+            write_page(given.report, title, f"{lead}.", [*found, told] if notes else found)
+            written["report"] = given.report
+    output.print_line(f"{name}: {lead}")
+    with_details = getattr(given, "details", False)
+    output.show(one for one in found if with_details or not one.is_detail)
     output.print_notes(notes)
     for kind, path in written.items():
         if path is not None:

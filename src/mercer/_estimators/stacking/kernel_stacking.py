@@ -22,7 +22,7 @@ from mercer._blocks.approximation import (
 )
 from mercer._blocks.own_encoders import OwnEncoder, check_encoder, fit_encoder, on_numbers
 from mercer._blocks.tables import DrawnSample, TableSample
-from mercer._data.cross_validation import check_folds, resampling_of, resampling_of_rows
+from mercer._data.cross_validation import check_classes, check_folds, resampling_of_rows
 from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.folds import evenly_spaced
 from mercer._data.resampling import Resampling
@@ -233,8 +233,9 @@ class KernelStacking(
         if not isinstance(data, DrawnSample):
             found = resampling_of_rows(self.cv, data, given, target.codes)
         elif data.all_resampling is None:
-            rows = data if given[2] is not None else replace(data, groups=None)
-            found = resampling_of(None, data, rows, target.codes)
+            found = data.resampling
+            if target.codes is not None:
+                check_classes(None, found, given[2] is not None, target.codes)
         else:
             if data.listed is not None:
                 n_rows = data.source.count_rows()

@@ -12,8 +12,6 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.types import Array, Table
-from mercer._data.validation import check_choice
-from mercer._files.deployment.onnx_converters import load_converters
 from mercer._files.deployment.onnx_predictions import output_names, predictions
 from mercer._files.deployment.onnx_steps import (
     OPERATORS,
@@ -22,6 +20,7 @@ from mercer._files.deployment.onnx_steps import (
     numbers,
     transformed,
 )
+from mercer._files.deployment.onnx_table_encoder import add_converters
 from mercer._files.deployment.onnx_tensors import TEXT, Graph, Tensor, element_type, onnx
 from mercer.inspection._display import best_of
 
@@ -29,12 +28,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 
-_PRECISION = 0.5e-5
-"""Largest accepted error of a graph in single precision, in probabilities or in responses relative
-to their spread. It is half of the documented error, because other rows may differ by more."""
-
-
-def to_onnx(model: BaseEstimator, X: Table, *, dtype: str = "auto") -> ModelProto:
+def to_onnx(model: BaseEstimator, X: Table) -> ModelProto:
     """Export a fitted model to ONNX, so that it predicts without Python, on many devices.
 
     This needs ``pip install "mercer[onnx]"``.
@@ -47,20 +41,17 @@ def to_onnx(model: BaseEstimator, X: Table, *, dtype: str = "auto") -> ModelProt
         steps of a pipeline.
     X : array-like or data frame of shape (n_rows, n_columns)
         Rows in the form that the model takes. They determine the names of the inputs, and up to
-        1,000 of them are used to check the steps, and the graph in single precision.
-    dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision of inputs and outputs. "auto" is single precision if this changes no probability
-        by more than 1e-5, and no response by more than 1e-5 of the spread of the responses.
-        Otherwise, or if there is only one row, "auto" is double precision.
+        1,000 of them are used to check the steps.
 
     Returns
     -------
     onnx.ModelProto
         For an array, the input is ``X``, of shape (None, n_columns). For a data frame, each column
         in use is an input of shape (None, 1) with the column's name. Categories are text, in which
-        whole numbers have no decimal point and missing values are empty; other columns are numbers.
-        The outputs are named as in skl2onnx: ``variable`` for regressors; ``label`` and
-        ``probabilities``, or ``scores`` if the model has no probabilities, for classifiers.
+        whole numbers have no decimal point and missing values are empty; other columns are numbers
+        in double precision. The outputs are named as in skl2onnx: ``variable`` for regressors;
+        ``label`` and ``probabilities``, or ``scores`` if the model has no probabilities, for
+        classifiers.
 
     Raises
     ------
@@ -70,8 +61,9 @@ def to_onnx(model: BaseEstimator, X: Table, *, dtype: str = "auto") -> ModelProt
         If the model is not fitted.
     TypeError
         If a part of the model has no operators in ONNX, such as a callable kernel, votes of several
-        support vector machines, dates or text. If skl2onnx does not convert a step, or its graph
-        computes other numbers for `X` than the step. The message names the part or the step.
+        support vector machines, latent functions of `BayesianMKLClassifier`, dates or text. If
+        skl2onnx does not convert a step, or its graph computes other numbers for `X` than the step.
+        The message names the part or the step.
     ValueError
         If columns in use share a name, or have the name of an output or an empty name.
 
@@ -82,9 +74,9 @@ def to_onnx(model: BaseEstimator, X: Table, *, dtype: str = "auto") -> ModelProt
 
     Notes
     -----
-    All computations between inputs and outputs are in double precision. In single precision, the
-    large coefficients of wide kernels would cancel with large errors, and squares of large inputs
-    would overflow. The operator set is version 18, and version 3 in the domain ``ai.onnx.ml``.
+    Numbers are in double precision. In single precision, the large coefficients of wide kernels
+    would cancel with large errors, and squares of large inputs would overflow. The operator set is
+    version 18, and version 3 in the domain ``ai.onnx.ml``.
 
     Examples
     --------
@@ -97,7 +89,6 @@ def to_onnx(model: BaseEstimator, X: Table, *, dtype: str = "auto") -> ModelProt
     ('X', 'variable')
     """
     onnx()
-    check_choice("dtype", dtype, ("auto", "float32", "float64"))
     model = best_of(model)
     check_is_fitted(model)
     steps, last = [], model
@@ -111,16 +102,16 @@ def to_onnx(model: BaseEstimator, X: Table, *, dtype: str = "auto") -> ModelProt
     if names is not None:
         columns = [graph.input(name, 1, None) for name in names]
     inputs = columns
-    load_converters()
+    add_converters()
     for _, step in steps:
         columns = transformed(step, columns)
     table = numbers(columns)
-    found = dict(zip(output_names(last), predictions(last, table), strict=True))
-    single, double = (_proto(graph, inputs, found, kind) for kind in ("float32", "float64"))
+    found = _proto(
+        graph, inputs, dict(zip(output_names(last), predictions(last, table), strict=True))
+    )
     if steps:
-        _check_steps(_proto(graph, inputs, {"table": table}, "float64"), model[:-1], X)
-    is_single = dtype == "float32" or (dtype == "auto" and _is_close(single, double, X))
-    return single if is_single else double
+        _check_steps(_proto(graph, inputs, {"table": table}), model[:-1], X)
+    return found
 
 
 def onnx_inputs(graph: ModelProto, X: Table) -> dict[str, Array]:
@@ -166,28 +157,19 @@ def _column_names(X: Table) -> list[str] | None:
     return None
 
 
-def _proto(graph: Graph, inputs: Columns, outputs: dict[str, Tensor], dtype: str) -> ModelProto:
-    """Return a graph with the names of columns and outputs, whose real numbers have one type."""
-    helper, largest = onnx().helper, np.finfo(dtype).max
-    # Numbers beyond the largest would become infinite.
-    found = {
-        name: one.clip(-largest, largest).astype(dtype) if one.dtype == float else one
-        for name, one in outputs.items()
-    }
-    nodes, constants, needed = graph.used([tensor.name for tensor in found.values()])
+def _proto(graph: Graph, inputs: Columns, outputs: dict[str, Tensor]) -> ModelProto:
+    """Return a graph with the names of columns and outputs."""
+    helper = onnx().helper
+    nodes, constants, needed = graph.used([tensor.name for tensor in outputs.values()])
     names = [graph.inputs[tensor.name] for tensor in inputs]
     used = [pair for pair in zip(names, inputs, strict=True) if pair[1].name in needed]
     _check_names(names, [name for name, _ in used], [*outputs])
     declared: list[list[Any]] = [[], []]
-    for place, (name, tensor) in [(0, one) for one in used] + [(1, one) for one in found.items()]:
-        kind = element_type(dtype if tensor.dtype == float else tensor.dtype)
-        shape = [None, *tensor.shape[1:]]
+    for place, (name, tensor) in [(0, one) for one in used] + [(1, one) for one in outputs.items()]:
+        kind, shape = element_type(tensor.dtype), [None, *tensor.shape[1:]]
         declared[place].append(helper.make_tensor_value_info(name, kind, shape))
-    before = [
-        helper.make_node("Cast", [name], [tensor.name], to=element_type(tensor.dtype))
-        for name, tensor in used
-    ]
-    after = [helper.make_node("Identity", [one.name], [name]) for name, one in found.items()]
+    before = [helper.make_node("Identity", [name], [one.name]) for name, one in used]
+    after = [helper.make_node("Identity", [one.name], [name]) for name, one in outputs.items()]
     body = helper.make_graph([*before, *nodes, *after], "mercer", *declared, constants)
     versions = [helper.make_opsetid(domain, version) for domain, version in OPERATORS.items()]
     return helper.make_model(body, opset_imports=versions, producer_name="mercer", ir_version=8)
@@ -196,52 +178,23 @@ def _proto(graph: Graph, inputs: Columns, outputs: dict[str, Tensor], dtype: str
 def _check_names(names: list[str], used: list[str], outputs: list[str]) -> None:
     """Raise an error if the name of a column cannot be the name of an input."""
     for name in used:
-        if not name:
-            raise ValueError("A column has the name '', which no input can have: rename it.")
-        if name in outputs:
+        if not name or name in outputs or names.count(name) > 1:
             raise ValueError(
-                f"The column {name!r} has the name of an output of the graph: rename it before the "
-                "fit, or fit the model to an array, whose input is X."
+                f"No input can have the name of the column {name!r}, because it is empty, the name "
+                "of another column or that of an output: rename it before the fit."
             )
-        if names.count(name) > 1:
-            raise ValueError(f"Several columns have the name {name!r}: rename all but one.")
 
 
 def _check_steps(graph: ModelProto, steps: Pipeline, X: Table) -> None:
     """Raise an error if the graph of the steps computes other numbers than the steps."""
-    rows = _first_rows(X)
-    (found,), expected = _evaluated(graph, rows), steps.transform(rows)
+    from onnx.reference import ReferenceEvaluator
+
+    rows = X.iloc[:1000] if hasattr(X, "iloc") else X[:1000]
+    evaluator: Any = ReferenceEvaluator(graph)
+    (found,), expected = evaluator.run(None, onnx_inputs(graph, rows)), steps.transform(rows)
     dense = np.asarray(expected.toarray() if hasattr(expected, "toarray") else expected, float)
     if found.shape != dense.shape or not np.allclose(found, dense, equal_nan=True):
         from skl2onnx import __version__ as version
 
         told = " ".join(repr([step for _, step in steps.steps]).split())
         raise TypeError(f"The graph by skl2onnx {version} computes other numbers than {told}.")
-
-
-def _evaluated(graph: ModelProto, rows: Table) -> list[Array]:
-    from onnx.reference import ReferenceEvaluator
-
-    evaluator: Any = ReferenceEvaluator(graph)
-    found: list[Array] = evaluator.run(None, onnx_inputs(graph, rows))
-    return found
-
-
-def _first_rows(X: Table, most: int = 1000) -> Table:
-    return X.iloc[:most] if hasattr(X, "iloc") else X[:most]
-
-
-def _is_close(single: ModelProto, double: ModelProto, X: Table) -> bool:
-    """Return whether the graphs in single and in double precision agree on the first rows."""
-    rows = _first_rows(X)
-    if np.shape(rows)[0] < 2:
-        return False
-    found, expected = (_evaluated(graph, rows) for graph in (single, double))
-    for output, one, other in zip(double.graph.output, found, expected, strict=True):
-        if output.name == "label":
-            continue
-        size = np.ones(1) if output.name == "probabilities" else np.std(other, axis=0)
-        with np.errstate(invalid="ignore"):
-            if not (np.abs(one - other) <= _PRECISION * size).all():
-                return False
-    return True

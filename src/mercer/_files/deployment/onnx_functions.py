@@ -6,7 +6,7 @@ import numpy as np
 
 from mercer import kernels
 from mercer._data.types import Array
-from mercer._files.deployment.onnx_tensors import Traced, onnx, where
+from mercer._files.deployment.onnx_tensors import Traced, where
 from mercer._gram.expansion import FeatureTerm, KernelExpansion, KernelTerm, as_doubles
 from mercer._gram.fall_back import FallBack
 from mercer._gram.tree_terms import TreeTerm, as_tree_terms
@@ -93,24 +93,9 @@ def shifted_values(kernel: kernels.Kernel, X: Traced, Z: Array) -> Any:
 
 
 def _powers(X: Traced, Z: Array, norm: float) -> Traced:
-    """Return sum_j |x_j - z_j|^p for each pair of rows, in a loop over the columns."""
-    powers = {1.0: "power = Identity (size)", 2.0: "power = Mul (size, size)"}
-    other = f"norm = Constant <value = double {{{float(norm)!r}}}> () power = Pow (size, norm)"
-    body = onnx().parser.parse_graph(f"""
-        sum_over_columns (double[?, {len(Z)}] before, double[?] x, double[{len(Z)}] z)
-            => (double[?, {len(Z)}] after) {{
-            one = Constant <value_ints = [1]> ()
-            column = Unsqueeze (x, one)
-            difference = Sub (column, z)
-            size = Abs (difference)
-            {powers.get(norm, other)}
-            after = Add (before, power)
-        }}""")
-    # No name outside the loop has this prefix.
-    body = onnx().compose.add_prefix_graph(body, "scan_")
-    columns = X.graph.add("Transpose", X, perm=[1, 0], shape=X.shape[::-1])
-    inputs = [X @ np.zeros(Z.T.shape), columns, np.ascontiguousarray(Z.T)]
-    return X.graph.add("Scan", *inputs, num_scan_inputs=2, body=body, shape=(1, len(Z)))
+    """Return sum_j |x_j - z_j|^p for each pair of rows."""
+    sizes = (np.abs(X[:, [column]] - Z[:, column]) for column in range(Z.shape[1]))
+    return sum(size**norm for size in sizes)
 
 
 def tree_values(trees: TreeArrays, X: Traced) -> Traced:

@@ -11,9 +11,8 @@ from sklearn.base import BaseEstimator, is_classifier
 from mercer._data.types import Array
 from mercer._estimators.generalized.kernel_logistic_regression import KernelLogisticRegression
 from mercer._estimators.stacking.table_views import SeveralViews
-from mercer._files.deployment.compressed import Compressed, function_of_table
+from mercer._files.deployment.compressed import function_of_table
 from mercer._files.deployment.onnx_functions import closeness, function_values
-from mercer._files.deployment.onnx_probabilities import latent_probabilities
 from mercer._files.deployment.onnx_tensors import TEXT, Traced, joined
 from mercer._files.deployment.onnx_views import views_of_table
 from mercer._gram.expansion import THE_TABLE, KernelExpansion
@@ -32,8 +31,8 @@ def output_names(model: BaseEstimator) -> list[str]:
     scale = function_of_table(model, "has no operators in ONNX").scale
     if not is_classifier(model):
         return ["variable"]
-    own = _is_one_against_rest(model) or _is_latent(model)
-    return ["label", "probabilities" if own or scale in ("log-odds", "logit") else "scores"]
+    own = _is_one_against_rest(model) or scale in ("log-odds", "logit")
+    return ["label", "probabilities" if own else "scores"]
 
 
 def predictions(model: BaseEstimator, table: Traced) -> list[Traced]:
@@ -51,10 +50,11 @@ def predictions(model: BaseEstimator, table: Traced) -> list[Traced]:
         If a part of the model has no operators. The message names the part.
     """
     expansion = function_of_table(model, "has no operators in ONNX")
-    if _is_latent(model):
-        means, probabilities = latent_probabilities(model, table)
-        code = _second(means) if len(model.classes_) == 2 else probabilities.argmax()
-        return [_label(code, model.classes_), probabilities]
+    if isinstance(model, BayesianMKLClassifier):
+        raise TypeError(
+            "BayesianMKLClassifier has no operators in ONNX. mercer.compress makes a model of "
+            "latent means."
+        )
     views: dict[Any, Traced] = {THE_TABLE: table}
     if expansion.views_of is not None:
         views = views_of_table(cast(SeveralViews, expansion.views_of), table)
@@ -64,16 +64,10 @@ def predictions(model: BaseEstimator, table: Traced) -> list[Traced]:
         return [rates(values) if expansion.scale in ("log rate", "log response") else values]
     if expansion.scale in ("log-odds", "logit"):
         return _probabilities(model, expansion, views, values)
-    n_outputs = values.shape[1]
-    if expansion.scale == "latent mean" and n_outputs > 1 and not isinstance(model, Compressed):
-        raise TypeError(
-            f"{type(model).__name__} of several labels has no operators in ONNX. mercer.compress "
-            "makes a model of latent means."
-        )
     if _is_one_against_rest(model):
         odds: Traced = expit(values)
         return [_label(values.argmax(), model.classes_), odds / odds.reduced("ReduceSum")]
-    code = _second(values) if n_outputs == 1 else values.argmax()
+    code = _second(values) if values.shape[1] == 1 else values.argmax()
     return [_label(code, model._fitted_classes), values]
 
 
@@ -110,11 +104,6 @@ def _second(values: Traced) -> Traced:
 def _is_one_against_rest(model: BaseEstimator) -> bool:
     """Return whether probabilities are normalized ones of each class against the rest."""
     return isinstance(model, KernelLogisticRegression) and len(model.classes_) > 2
-
-
-def _is_latent(model: BaseEstimator) -> bool:
-    """Return whether probabilities are means over latent functions."""
-    return isinstance(model, BayesianMKLClassifier) and model._labels is None
 
 
 def _label(code: Traced, classes: Array) -> Traced:

@@ -11,7 +11,6 @@ from mercer import probabilistic
 from mercer._blocks.own_encoders import on_numbers
 from mercer._estimators import generalized, one_stage, stacking, two_stage
 from mercer._files.deployment.compressed import CompressedClassifier, CompressedRegressor
-from mercer._files.deployment.onnx_converters import load_converters
 from mercer._files.deployment.onnx_predictions import output_names, predictions
 from mercer._files.deployment.onnx_steps import (
     CONVERTERS,
@@ -20,6 +19,7 @@ from mercer._files.deployment.onnx_steps import (
     numbers,
     transformed,
 )
+from mercer._files.deployment.onnx_table_encoder import add_converters
 from mercer._files.deployment.onnx_tensors import TEXT, Graph, element_type, onnx
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ def register_onnx_converters() -> None:
     """Let skl2onnx convert pipelines with estimators of mercer.
 
     After this call, ``skl2onnx.to_onnx`` and ``skl2onnx.convert_sklearn`` convert the estimators of
-    mercer that predict, their compressions, mercer's transformers, and, if skrub is imported, its
-    `TableVectorizer` and `SquashingScaler`. Every output is a tensor, also for classifiers. Outputs
-    are in double precision if an input is; the operators of mercer compute in double precision.
+    mercer that predict, their compressions, and mercer's transformers. Every output is a tensor,
+    also for classifiers. Outputs are in double precision if an input is; the operators of mercer
+    compute in double precision.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def register_onnx_converters() -> None:
     'variable'
     """
     onnx()
-    load_converters()
+    add_converters()
     from skl2onnx import update_registered_converter
 
     packages = generalized, one_stage, stacking, two_stage, probabilistic

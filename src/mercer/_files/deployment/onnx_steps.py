@@ -23,6 +23,9 @@ OPERATORS = {"": 18, "ai.onnx.ml": 3}
 Columns: TypeAlias = list[Tensor]
 """One tensor for each column of a data frame, or a single tensor for several columns."""
 
+Converter: TypeAlias = Callable[[Any, Columns], Columns]
+"""A function that appends the operators of a transformer."""
+
 
 def transformed(step: Any, columns: Columns) -> Columns:
     """Append the operators of a fitted transformer, and return its output.
@@ -76,7 +79,7 @@ def as_text(value: Any) -> str:
     return str(int(value) if is_whole else value)
 
 
-def of_parts(step: ColumnTransformer, columns: Columns) -> Columns:
+def _of_parts(step: ColumnTransformer, columns: Columns) -> Columns:
     """Append the operators of the parts of a `ColumnTransformer`."""
     found, names = [], list(getattr(step, "feature_names_in_", ()))
     for name, part, chosen in step.transformers_:
@@ -99,17 +102,10 @@ def _of_steps(step: Pipeline, columns: Columns) -> Columns:
     return columns
 
 
-def one_hot(step: OneHotEncoder, columns: Columns, missing: tuple[str, ...] = ()) -> Columns:
+def _one_hot(step: OneHotEncoder, columns: Columns) -> Columns:
     """Append indicators of categories, including those for missing and unknown values.
 
     The converter of skl2onnx 1.20 has no indicators for missing values, and fails on unknown ones.
-
-    Parameters
-    ----------
-    step : OneHotEncoder
-    columns : list of Tensor
-    missing : tuple of str, default=()
-        Texts that stand for a missing value, besides the empty one.
     """
     if step.handle_unknown == "error":
         raise TypeError(
@@ -118,7 +114,6 @@ def one_hot(step: OneHotEncoder, columns: Columns, missing: tuple[str, ...] = ()
         )
     found: Columns = []
     for column, code_of, unknown, n_codes in zip(text(columns), *_codes(step), strict=True):
-        code_of |= {word: code_of.get("", unknown) for word in missing}
         code: Traced = column.graph.add(
             "LabelEncoder",
             column,
@@ -200,11 +195,11 @@ def _by_skl2onnx(step: Any, columns: Columns) -> Columns:
     return [table.graph.inlined(model, table, n_columns)]
 
 
-CONVERTERS: dict[type, Callable[[Any, Columns], Columns]] = {
-    ColumnTransformer: of_parts,
-    OneHotEncoder: one_hot,
+CONVERTERS: dict[type, Converter] = {
+    ColumnTransformer: _of_parts,
+    OneHotEncoder: _one_hot,
     Pipeline: _of_steps,
     SimpleImputer: _imputed,
     SoftClippingScaler: lambda step, columns: [soft_clipped(step, numbers(columns))],
 }
-"""Functions that append the operators of a transformer, by its exact type."""
+"""Converters by the exact types of transformers."""

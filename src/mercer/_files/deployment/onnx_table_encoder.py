@@ -1,21 +1,33 @@
 """ONNX operators of the encoder of tables."""
 
-from mercer._files.deployment.onnx_steps import (
-    CONVERTERS,
-    Columns,
-    numbers,
-    text,
-    transformed,
-)
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from mercer._files.deployment.onnx_steps import CONVERTERS, Columns, numbers, text, transformed
 from mercer._files.deployment.onnx_tensors import joined
-from mercer.preprocessing._column_converter import ColumnConverter
-from mercer.preprocessing._column_reader import ColumnReader
-from mercer.preprocessing._table_vectorizer import TableEncoder
+
+if TYPE_CHECKING:
+    from mercer.preprocessing._column_converter import ColumnConverter
+    from mercer.preprocessing._table_vectorizer import TableEncoder
+
+
+def add_converters() -> None:
+    """Add the converters if an encoder of tables can exist, because skrub is imported."""
+    if "skrub" in sys.modules:
+        from mercer.preprocessing._column_converter import ColumnConverter
+        from mercer.preprocessing._table_vectorizer import TableEncoder
+
+        CONVERTERS[ColumnConverter] = _converted
+        CONVERTERS[TableEncoder] = _table
 
 
 def _table(step: TableEncoder, columns: Columns) -> Columns:
     """Append the operators of all numbers, and then of each other column."""
-    _read(step.reader_, columns)
+    if step.reader_.columns_:
+        named = ", ".join(repr(name) for name, _, _ in step.reader_.columns_)
+        raise TypeError(f"Text that is read as numbers or dates has no operators in ONNX: {named}.")
     for kind in ("date", "duration", "text"):
         if named := ", ".join(map(repr, step.columns_[kind])):
             raise TypeError(f"Columns of {kind}s have no operators in ONNX: {named}.")
@@ -30,19 +42,7 @@ def _table(step: TableEncoder, columns: Columns) -> Columns:
     return [joined([numbers(one) for one in found])]
 
 
-def _read(step: ColumnReader, columns: Columns) -> Columns:
-    if step.columns_:
-        named = ", ".join(repr(name) for name, _, _ in step.columns_)
-        raise TypeError(f"Text that is read as numbers or dates has no operators in ONNX: {named}.")
-    return columns
-
-
 def _converted(step: ColumnConverter, columns: Columns) -> Columns:
     if step.kind not in ("number", "category"):
         raise TypeError(f"The conversion of {step.kind}s has no operators in ONNX.")
     return text(columns) if step.kind == "category" else [numbers(columns)]
-
-
-CONVERTERS[ColumnConverter] = _converted
-CONVERTERS[ColumnReader] = _read
-CONVERTERS[TableEncoder] = _table

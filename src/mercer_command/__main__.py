@@ -1,0 +1,5 @@
+"""The command ``python -m mercer_command``."""
+
+from mercer_command import main
+
+main()
