@@ -207,6 +207,16 @@ def in_memory(X: Table, y: PerSample) -> tuple[Table, PerSample]:
     return source.encoded(rows), targets
 
 
+def _check_unset(**given: object) -> None:
+    """Raise an error for the first argument that is given but needs a table in memory."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} needs a table in memory, or an exact fit: pass arrays or a data frame, or "
+                "set approximation='exact'."
+            )
+
+
 def drawn_rows(
     estimator: BaseEstimator,
     X: Table,
@@ -250,12 +260,7 @@ def drawn_rows(
         source, head = block_source(X, y), X.encoded(X.head())
         validate_data(estimator, head, skip_check_array=True)
         names = column_names(head)
-        for name, value in {"sample_weight": sample_weight, "groups": groups, "cv": divide}.items():
-            if value is not None:
-                raise ValueError(
-                    f"{name} needs a table in memory, or an exact fit: pass arrays or a data "
-                    "frame, or set approximation='exact'."
-                )
+        _check_unset(sample_weight=sample_weight, groups=groups, cv=divide)
         weights = _weights_of_source(estimator, source)
         groups = kept = resampling = weightless_y = None
     else:

@@ -65,6 +65,7 @@ class _Texts(reprlib.Repr):
 
 _TEXTS = _Texts()
 _TEXTS.maxother = 60
+"""Short texts of values in tables of notebooks; other objects have at most 60 characters."""
 
 
 class NotebookResult:
