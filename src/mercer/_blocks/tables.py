@@ -14,6 +14,7 @@ from mercer._blocks.approximation import MOST_PAIRED_ROWS, all_are_centers
 from mercer._blocks.blocks import BlockSource, MaybeLazy, MemorySource
 from mercer._blocks.dask_source import DaskSource, is_dask
 from mercer._blocks.listed_folds import ListedFolds
+from mercer._blocks.own_encoders import encoded, on_numbers
 from mercer._blocks.row_sample import row_folds, sample_positions
 from mercer._data.arrays import owned, owned_target
 from mercer._data.copies import with_copies
@@ -348,11 +349,15 @@ def predict_rows(
         Lazy for a Dask collection.
     """
     source, _ = as_source(X)
+    known = on_numbers(estimator)
     if not isinstance(source, BlockSource):
-        with table_advice(estimator):
-            return function(validate_data(estimator, X, reset=False, **checks_of(estimator)))
+        X = encoded(estimator, X)
+        with table_advice(known):
+            return function(validate_data(known, X, reset=False, **checks_of(known)))
     source = source.without_target()
-    validate_data(estimator, source.encoded(source.head()), reset=False, skip_check_array=True)
+    if known is not estimator and source.encoder is None:
+        source = source.with_encoder(estimator.encoder_)
+    validate_data(known, source.encoded(source.head()), reset=False, skip_check_array=True)
     found = source.map(lambda block: function(block.X))
     return found if is_dask(X) else np.concatenate(list(found))
 

@@ -31,9 +31,13 @@ LARGEST_LOGARITHM = 700.0
 
 _TABLE_ADVICE = (
     "mercer.preprocessing.table_encoder() turns categories, dates and missing values into numbers: "
-    "make_pipeline(table_encoder(), estimator)."
 )
-"""Sentence in the error message for a table that holds anything but finite numbers."""
+"""Sentence in the error message for a table that holds anything but finite numbers, without the
+code that is advised."""
+
+_IN_PIPELINE = "make_pipeline(table_encoder(), estimator)."
+
+_AS_PARAMETER = "pass encoder=table_encoder(), or a data frame with encoder='auto'."
 
 _STACK_ADVICE = (
     "Gram matrices, kernels last, are for estimators of kernels or of a learner, such as "
@@ -333,15 +337,16 @@ def table_advice(estimator: BaseEstimator) -> Iterator[None]:
     estimator : estimator
         The estimator that receives the table.
     """
+    code = _AS_PARAMETER if hasattr(estimator, "encoder") else _IN_PIPELINE
     try:
-        with refused_dates():
+        with refused_dates(code):
             yield
     except ValueError as error:
         told = str(error).rstrip(".")
         if any(part in told for part in ("could not convert", "Input X contains NaN")):
             # Scikit-learn's recommendation of other estimators is removed.
             told = told.partition(". For supervised learning")[0]
-            raise ValueError(f"{told}. {_TABLE_ADVICE}") from error
+            raise ValueError(f"{told}. {_TABLE_ADVICE}{code}") from error
         if hint := renamed(told, getattr(estimator, "feature_names_in_", ())):
             raise ValueError(f"{told}\n{hint}") from error
         if "Found array with dim 3" in told:
@@ -350,13 +355,20 @@ def table_advice(estimator: BaseEstimator) -> Iterator[None]:
 
 
 @contextmanager
-def refused_dates() -> Iterator[None]:
-    """Replace NumPy's errors about tables of dates by one that advises what to do."""
+def refused_dates(code: str = _IN_PIPELINE) -> Iterator[None]:
+    """Replace NumPy's errors about tables of dates by one that advises what to do.
+
+    Parameters
+    ----------
+    code : str
+        The code that is advised.
+    """
     try:
         yield
     except TypeError as error:
         if "could not be promoted" in str(error) or _OF_A_DATE.search(str(error)):
-            raise ValueError(f"X holds columns that are no numbers. {_TABLE_ADVICE}") from error
+            told = "X holds columns that are no numbers."
+            raise ValueError(f"{told} {_TABLE_ADVICE}{code}") from error
         raise
 
 
