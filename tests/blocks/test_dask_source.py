@@ -1,5 +1,8 @@
 """Dask arrays and data frames of any partitions, with Dask's scheduler of this process."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -140,3 +143,14 @@ WITH_NAN = np.where(np.arange(60)[:, None] == 33, np.nan, X)
 def test_tables_and_targets_that_do_not_fit(make, message) -> None:
     with pytest.raises(ValueError, match=message):
         block_source(*make()).reduce(NormalSums())
+
+
+def test_the_first_sum_leaves_the_settings_of_clusters_as_they_are() -> None:
+    code = (
+        "import dask, dask.array as da\n"
+        "from mercer._blocks.dask_source import computed\n"
+        "one = dask.delayed(int)(1)\n"
+        "assert computed([one]) == computed([one]) == [1]\n"
+        "assert da.ones(4, chunks=2).sum().compute() == 4.0\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -191,8 +192,11 @@ def computed(tasks: Sequence[Delayed]) -> list[Any]:
     """
     import dask
 
-    # By default, Dask warns about graphs of 10 MiB, which is less than a statistic may hold.
-    settings = {"distributed.admin.large-graph-warning-threshold": "10 GiB"}
+    settings = {}
+    # A setting made before its import would remove its default settings when it is taken back.
+    if "distributed" in sys.modules:
+        # By default, it warns about graphs of 10 MiB, which is less than a statistic may hold.
+        settings["distributed.admin.large-graph-warning-threshold"] = "10 GiB"
     with serial_algebra(), dask.config.set(settings):
         return list(dask.compute(*tasks))
 
