@@ -336,6 +336,38 @@ def test_a_member_that_memorizes_does_no_harm(y: np.ndarray) -> None:
     assert abs(model.loo_score_ - model.score(X[NEW], y[NEW])) < 0.05
 
 
+@pytest.mark.parametrize(
+    ("package", "stem", "settings"),
+    [
+        ("catboost", "CatBoost", {"verbose": 0, "allow_writing_files": False, "thread_count": 1}),
+        ("lightgbm", "LGBM", {"verbose": -1, "n_jobs": 1}),
+    ],
+)
+@pytest.mark.parametrize("y", [TWO, THREE, Y], ids=["two", "three", "responses"])
+def test_trees_of_other_packages(package: str, stem: str, settings: Any, y: np.ndarray) -> None:
+    module = pytest.importorskip(package, reason=f"{package} is not installed")
+    kind, name = KernelStackingRegressor, f"{stem}Regressor"
+    if y is not Y:
+        kind, name = KernelStackingClassifier, f"{stem}Classifier"
+    trees = getattr(module, name)(n_estimators=50, **settings)
+    model = kind([Gaussian(1.0), trees]).fit(X[TRAIN], y[TRAIN])
+    assert weight_of(model, stem) > 0.2
+    if y is Y:
+        assert abs(model.loo_score_ - model.score(X[NEW], y[NEW])) < 0.05
+    else:
+        new = log_losses(model.predict_proba(X[NEW]), y[NEW], model.classes_)
+        left_out = log_losses(model.loo_predictions_, y[TRAIN], model.classes_)
+        error = np.sqrt(new.var() / len(new) + left_out.var() / len(left_out))
+        assert abs(new.mean() - left_out.mean()) < 2.0 * error
+    copy = pickle.loads(pickle.dumps(model))
+    assert_array_equal(copy.predict(X[NEW]), model.predict(X[NEW]))
+    found = shapley_values(copy, X[NEW][:3], background=X[TRAIN][:20])
+    assert np.isfinite(found.values).all()
+    if y is TWO:
+        odds = logit(model.predict_proba(X[NEW][:3])[:, 1])
+        assert_allclose(found.values.sum(axis=1) + found.base_value, odds, atol=1e-6)
+
+
 def test_estimators_of_large_tables_do_not_change_when_rows_are_added() -> None:
     settings: Any = {"approximation": "nystroem", "n_components": 50, "max_samples": 150}
     model = KernelStackingClassifier(**settings).fit(X[TRAIN], TWO[TRAIN])

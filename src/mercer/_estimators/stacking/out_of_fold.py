@@ -189,7 +189,7 @@ class FittedEstimator:
         return replace(arrays, value=self.slope * arrays.value @ matrix)
 
     def _scores(self, rows: Features) -> Array:
-        """Return decision values, log-odds of probabilities, predictions, or indicators of labels."""
+        """Return decision values, log-odds, predictions, or indicators of predicted labels."""
         n_outputs = len(self.level)
         model = (self._arrays if rows.shape[0] < _FEW_ROWS else None) or self.estimator
         with openmp_threads(1):
