@@ -39,7 +39,8 @@ def page(records: Sequence[Record]) -> str:
         lines = "\n".join(_line(table, some[table]) for table in sorted(some))
         text = TEXTS["size"].format(rows=f"{rows:,}", lines=lines, verdicts="\n\n".join(verdicts))
         sizes.append(text)
-    text = TEXTS["page"].format(cells="; ".join(measured), sizes="\n\n".join(sizes))
+    told = f"Measured are {'; '.join(measured)}. Other tables, splits and numbers of rows are not."
+    text = TEXTS["page"].format(cells=wrapped(told), sizes="\n\n".join(sizes))
     return text.rstrip() + "\n"
 
 
@@ -96,18 +97,24 @@ def _line(table: str, cell: Record) -> str:
 def _verdict(found: dict[str, Record], task: str) -> str:
     some = [cell for cell in found.values() if cell["task"] == task]
     targets, measure = WORDS[task]
-    means = {name: np.exp(np.mean([np.log(ratio(c, name)) for c in some])) for name in METHODS}
     changes = [cell[BOTH] / cell[STACK] for cell in some]
     text = TEXTS["verdict"].format(
         targets=targets,
         measure=measure,
-        stack=means[STACK],
-        both=means[BOTH],
+        stack=_mean_ratio(some, STACK),
+        both=_mean_ratio(some, BOTH),
         lower=sum(change < 1.0 for change in changes),
         number=_tables(len(some)),
         worst=max(changes),
     )
     return wrapped(text)
+
+
+def _mean_ratio(some: Sequence[Record], method: str) -> str:
+    """The geometric mean of ratios, and that without the lowest."""
+    logs = np.sort(np.log([ratio(cell, method) for cell in some]))
+    rest = f" ({np.exp(logs[1:].mean()):.3f})" if len(logs) > 1 else ""
+    return f"{np.exp(logs.mean()):.3f}{rest}"
 
 
 def _tables(number: int) -> str:
