@@ -82,7 +82,8 @@ def catboost(task: str, categories: list[str], threads: int) -> Any:
     library = import_module("catboost")
     kind = library.CatBoostRegressor if task == "regression" else library.CatBoostClassifier
     options = {"thread_count": threads, "verbose": 0, "allow_writing_files": False}
-    return kind(cat_features=categories, **options)
+    # scikit-learn's `clone` refuses a CatBoost estimator with an empty list.
+    return kind(**options, **({"cat_features": categories} if categories else {}))
 
 
 def stacking(task: str) -> Any:

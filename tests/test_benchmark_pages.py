@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import every_n_page, machines_page, probabilities_page
+from benchmarks import every_n_page, machines_page, probabilities_page, rivals_page
 from benchmarks.trusted_page import page, pooled
 
 ROOT = Path(__file__).parents[1]
@@ -27,6 +27,7 @@ def records(name: str) -> list[dict[str, Any]]:
         ("probabilities", probabilities_page.page),
         ("every_n", every_n_page.page),
         ("machines", machines_page.page),
+        ("rivals", rivals_page.page),
     ],
 )
 def test_pages_are_what_the_records_say(name: str, written: Callable[[Any], str]) -> None:

@@ -12,6 +12,7 @@ from mercer.inspection import ModelReport, report
 from mercer.preprocessing import convert
 from mercer_command.columns import DATES, Choice, recognize_columns
 from mercer_command.importances import ColumnImportance, columns_that_matter
+from mercer_command.members import named_members
 from mercer_command.messages import counted
 from mercer_command.methods import why_undefined
 from mercer_command.options import Fit
@@ -138,7 +139,8 @@ def _fitted(training: Training, given: Fit) -> TableModel:
     problem, train, source = training.problem, training.train, training.source
     X, y = problem.features, problem.target
     settings: Any = {"seed": given.seed, "device": given.device, "metric": given.metric}
-    model = make_model(given.learner, problem, train, **settings)
+    members = [one.estimator(problem.task, given.seed) for one in named_members(given.with_)]
+    model = make_model(given.learner, problem, train, members=members, **settings)
     if source is None:
         model.fit(X.iloc[train], y[train], **fit_arguments(model, problem, train))
     else:

@@ -37,6 +37,11 @@ _TABLE: dict[str, tuple[str, str]] = {
         "How the kernel is learned (fixed: widths of a list; searched: any widths). "
         + "; ".join(f"{name}: {METHODS[name].description}" for name in LEARNERS),
     ),
+    "with_": (
+        "NAMES",
+        "Other estimators that the stack combines with its own: catboost, lightgbm, or classes as "
+        "module:Class, separated by commas.",
+    ),
     "out": ("FILE", "Save the model (skops)."),
     "predict out": ("FILE", "Write predictions to this CSV or Parquet file."),
     "explain out": ("FILE", "Write the reasons to this CSV or Parquet file."),
@@ -72,7 +77,7 @@ class Options:
             if field.name in _ARGUMENTS:
                 words.append(str(value))
             elif value != field.default:
-                words.append(f"--{'no-' * (value is False)}{field.name.replace('_', '-')}")
+                words.append(f"--{'no-' * (value is False)}{_flag(field.name)}")
                 words += [] if isinstance(value, bool) else [str(value)]
         return tuple(words)
 
@@ -93,14 +98,19 @@ class Options:
         metavar, text = _TABLE.get(f"{cls.command()} {name}", _TABLE[name])
         told: Any = typer.Argument(help=text, metavar=metavar)
         if name not in _ARGUMENTS:
-            flag = name.replace("_", "-")
+            flag = _flag(name)
             both = f"/--no-{flag}" if field.default is True else ""
             least, most = _ENDS.get(name, (None, None))
-            words = [f"--{flag}{both}"] if hint is bool else []
+            words = [f"--{flag}{both}"]
             told = typer.Option(*words, help=text, metavar=metavar or None, min=least, max=most)
         default = Parameter.empty if field.default is MISSING else field.default
         annotation = Annotated[hint, told]
         return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _flag(name: str) -> str:
+    """Return the name of an option without its dashes; words of Python end with an underscore."""
+    return name.rstrip("_").replace("_", "-")
 
 
 @dataclass(frozen=True)
@@ -129,6 +139,7 @@ class Fit(_Learning):
     """
 
     learner: str = "stacking"
+    with_: str | None = None
     out: Path | None = None
     refit: bool = True
     random: bool = False

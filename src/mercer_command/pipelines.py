@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import sklearn
-from sklearn.base import TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import (
     KFold,
@@ -57,6 +58,7 @@ def make_model(
     device: str = "cpu",
     *,
     metric: str | None = None,
+    members: Sequence[BaseEstimator] = (),
 ) -> TableModel:
     """Make a pipeline that prepares the columns of a table and fits the estimator of a method.
 
@@ -73,6 +75,8 @@ def make_model(
         Where estimators that can use a graphics card compute.
     metric : str, default=None
         The score that is shown first; by default, one that suits the targets of the rows.
+    members : sequence of estimators, default=()
+        Estimators that a stack combines with its own.
 
     Returns
     -------
@@ -93,6 +97,7 @@ def make_model(
         "device": device,
     }
     settings |= {"categories": list(problem.order)} if problem.order else {}
+    settings |= {"candidates": ["default", *members]} if members else {}
     known = settings.keys() & estimator.get_params()
     target, used = problem.target_column, [one for one in problem.columns if one.is_used]
     reader = TableReader(

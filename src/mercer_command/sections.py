@@ -9,6 +9,7 @@ import pandas as pd
 
 from mercer.inspection import kernel_terms
 from mercer_command.amounts import format_error
+from mercer_command.members import WHY_UNSAVED, named_members, unsaved
 from mercer_command.messages import counted
 from mercer_command.methods import METHODS
 from mercer_command.models import Trial
@@ -60,8 +61,8 @@ def kernel_section(trial: Trial, learner: str = "") -> Section:
         rows = [[c.description, f"{c.loo_error:#.3g}", f"{c.weight:.3f}"] for c in found]
         told = (
             "Rel. error: the mean squared leave-one-out error, divided by that of a constant; of a "
-            "machine or of trees, the share of wrong rows out of fold. Kernels that err on "
-            "different rows complement each other."
+            "machine, of trees or of another estimator of classes, the share of wrong rows out of "
+            "fold. Kernels that err on different rows complement each other."
         )
     else:
         shares = np.abs(terms.shares)
@@ -109,9 +110,12 @@ def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> 
     parts = [
         Text(join(command.words()), "code"),
         Text(f"Seed {given.seed}; {rows}; {', '.join(used)}."),
-        Text(loading, "code"),
-        *([] if given.out else [Text("The option --out saves the model.")]),
     ]
+    if refused := unsaved(named_members(given.with_)):
+        parts.append(Text(f"The model holds {' and '.join(refused)}: {WHY_UNSAVED}."))
+        return Section("Repeat it", parts, is_detail=True)
+    parts.append(Text(loading, "code"))
+    parts += [] if given.out else [Text("The option --out saves the model.")]
     return Section("Repeat it, and load the model in Python", parts, is_detail=True)
 
 

@@ -271,6 +271,103 @@ def test_a_candidate_that_fails_is_left_out() -> None:
         KernelStackingClassifier([Failing()]).fit(X[:60], TWO[:60])
 
 
+class FailingOnce(KNeighborsClassifier):  # type: ignore[misc]
+    """Neighbors that fail in the one fold that leaves out the first row."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        if not (X == FIRST_ROW).all(axis=1).any():
+            raise ValueError("the first row is missing")
+        return super().fit(X, y)
+
+
+FIRST_ROW = X[0]
+
+
+@pytest.mark.parametrize("settings", [{}, {"approximation": "nystroem", "n_components": 40}])
+def test_a_candidate_that_fails_in_one_fold_is_left_out(settings: Any) -> None:
+    model = KernelStackingClassifier([Gaussian(1.0), FailingOnce()], **settings)
+    with pytest.warns(UserWarning, match="'FailingOnce' is left out: the first row is missing"):
+        model.fit(X[TRAIN], TWO[TRAIN])
+    alone = KernelStackingClassifier([Gaussian(1.0)], **settings).fit(X[TRAIN], TWO[TRAIN])
+    assert_allclose(model.predict_proba(X[NEW]), alone.predict_proba(X[NEW]))
+
+
+class LabelsOnly(ClassifierMixin, BaseEstimator):
+    """A forest that predicts neither probabilities nor decision values."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        self.forest_ = RandomForestClassifier(30, random_state=0).fit(X, y)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return self.forest_.predict(X)[:, None]
+
+
+@pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+def test_labels_alone_are_combined(y: np.ndarray) -> None:
+    """Their scores are indicators of the predicted classes, and shift no class's frequency."""
+    target = encode_target(y[TRAIN], classification=True)
+    found = OutOfFold(LabelsOnly(), 0).fit(X[TRAIN], target)
+    labels = RandomForestClassifier(30, random_state=0).fit(X[TRAIN], y[TRAIN]).predict(X[NEW])
+    expected = (labels[:, None] == np.unique(y)) - target.mean
+    assert_allclose(found.deviations(X[NEW]), expected)
+    model = KernelStackingClassifier([Gaussian(30.0), LabelsOnly()]).fit(X[TRAIN], y[TRAIN])
+    alone = KernelStackingClassifier([Gaussian(30.0)]).fit(X[TRAIN], y[TRAIN])
+    losses, others = (
+        log_losses(one.predict_proba(X[NEW]), y[NEW], one.classes_) for one in (model, alone)
+    )
+    assert weight_of(model, "LabelsOnly") > 0.2
+    assert losses.mean() < others.mean()
+    left_out = log_losses(model.loo_predictions_, y[TRAIN], model.classes_)
+    error = np.sqrt(losses.var() / len(losses) + left_out.var() / len(left_out))
+    assert abs(losses.mean() - left_out.mean()) < 2.0 * error
+
+
+@pytest.mark.parametrize("y", [TWO, Y], ids=["classes", "responses"])
+def test_a_member_that_memorizes_does_no_harm(y: np.ndarray) -> None:
+    """Nearest neighbors are right on all rows that they have seen."""
+    kind, nearest = KernelStackingRegressor, KNeighborsRegressor(1)
+    if y is TWO:
+        kind, nearest = KernelStackingClassifier, KNeighborsClassifier(1)
+    model = kind([Gaussian(1.0), nearest]).fit(X[TRAIN], y[TRAIN])
+    alone = kind([Gaussian(1.0)]).fit(X[TRAIN], y[TRAIN])
+    assert weight_of(model, "KNeighbors") < 0.5
+    assert model.score(X[NEW], y[NEW]) > alone.score(X[NEW], y[NEW]) - 0.01
+    assert abs(model.loo_score_ - model.score(X[NEW], y[NEW])) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("package", "stem", "settings"),
+    [
+        ("catboost", "CatBoost", {"verbose": 0, "allow_writing_files": False, "thread_count": 1}),
+        ("lightgbm", "LGBM", {"verbose": -1, "n_jobs": 1}),
+    ],
+)
+@pytest.mark.parametrize("y", [TWO, THREE, Y], ids=["two", "three", "responses"])
+def test_trees_of_other_packages(package: str, stem: str, settings: Any, y: np.ndarray) -> None:
+    module = pytest.importorskip(package, reason=f"{package} is not installed")
+    kind, name = KernelStackingRegressor, f"{stem}Regressor"
+    if y is not Y:
+        kind, name = KernelStackingClassifier, f"{stem}Classifier"
+    trees = getattr(module, name)(n_estimators=50, **settings)
+    model = kind([Gaussian(1.0), trees]).fit(X[TRAIN], y[TRAIN])
+    assert weight_of(model, stem) > 0.2
+    if y is Y:
+        assert abs(model.loo_score_ - model.score(X[NEW], y[NEW])) < 0.05
+    else:
+        new = log_losses(model.predict_proba(X[NEW]), y[NEW], model.classes_)
+        left_out = log_losses(model.loo_predictions_, y[TRAIN], model.classes_)
+        error = np.sqrt(new.var() / len(new) + left_out.var() / len(left_out))
+        assert abs(new.mean() - left_out.mean()) < 2.0 * error
+    copy = pickle.loads(pickle.dumps(model))
+    assert_array_equal(copy.predict(X[NEW]), model.predict(X[NEW]))
+    found = shapley_values(copy, X[NEW][:3], background=X[TRAIN][:20])
+    assert np.isfinite(found.values).all()
+    if y is TWO:
+        odds = logit(model.predict_proba(X[NEW][:3])[:, 1])
+        assert_allclose(found.values.sum(axis=1) + found.base_value, odds, atol=1e-6)
+
+
 def test_estimators_of_large_tables_do_not_change_when_rows_are_added() -> None:
     settings: Any = {"approximation": "nystroem", "n_components": 50, "max_samples": 150}
     model = KernelStackingClassifier(**settings).fit(X[TRAIN], TWO[TRAIN])

@@ -9,6 +9,7 @@ from mercer_command.commands.columns_command import columns_section
 from mercer_command.division import splits
 from mercer_command.explanation_sections import importance_section
 from mercer_command.files import save_model
+from mercer_command.members import check_members, named_members, weights_note
 from mercer_command.messages import InputError, collected_warnings, counted, postponed, shown
 from mercer_command.methods import LEARNERS
 from mercer_command.names import KINDS
@@ -34,6 +35,8 @@ def run(given: options.Fit) -> None:
             )
         given = replace(given, learner=given.task)
     preparation.check(given)
+    members = named_members(given.with_)
+    check_members(members, given.learner, is_saved=given.out is not None)
     read = None
     if streaming.is_streamed(given.table):
         for name in ("group", "time"):
@@ -51,6 +54,8 @@ def run(given: options.Fit) -> None:
         training = streaming.Training(problem, *rows)
     methods.check_metric(given.metric, training.problem)
     methods.check_methods([given.learner], training.problem, training.n_train, is_fit=True)
+    for member in members:
+        member.estimator(training.problem.task, given.seed)
     learn(training, given, command, read=read)
 
 
@@ -82,6 +87,8 @@ def learn(
         assert trial.training is not None
         training = trial.training
         notes = [*training.problem.notes, *warned]
+        if given.with_ is not None:
+            notes.append(weights_note(trial.model, named_members(given.with_)))
         if given.refit and "model" in written and training.source is not None:
             rows = counted(len(training.test), "row")
             notes.append(f"the saved model is the tested one, without the {rows} of the test")

@@ -126,7 +126,8 @@ class FittedEstimator:
     method : {"decision_function", "predict_proba", "predict"}
         The first of these methods that the estimator has.
     known : ndarray of int of shape (n_known,), or None
-        Indices of the classes that it was fitted to; None for responses.
+        Indices of the classes that it was fitted to; None for responses, and for regressors that
+        are fitted to indicators of classes.
     level : ndarray of shape (n_outputs,)
         Scores of an estimator that predicts the same for all rows.
     n_rows : int
@@ -154,7 +155,9 @@ class FittedEstimator:
         """
         methods = ("decision_function", "predict_proba")
         method = next((name for name in methods if hasattr(estimator, name)), "predict")
-        known, mean = getattr(estimator, "classes_", None), target.mean
+        known, mean = None, target.mean
+        if target.codes is not None and not is_regressor(estimator):
+            known = getattr(estimator, "classes_", np.unique(target.codes))
         found = cls(estimator, method, known, mean, len(target), slope)
         if method == "decision_function":
             mean = target.weights.mean(found._scores(rows))
@@ -186,14 +189,15 @@ class FittedEstimator:
         return replace(arrays, value=self.slope * arrays.value @ matrix)
 
     def _scores(self, rows: Features) -> Array:
-        """Return decision values, log-odds of probabilities, or predicted responses."""
+        """Return decision values, log-odds, predictions, or indicators of predicted labels."""
         n_outputs = len(self.level)
         model = (self._arrays if rows.shape[0] < _FEW_ROWS else None) or self.estimator
         with openmp_threads(1):
             found = getattr(model, self.method, model.predict)(rows)
-        if self.method == "predict":
+        if self.known is None:
             return np.asarray(found, dtype=float).reshape(len(found), n_outputs)
-        assert self.known is not None
+        if self.method == "predict":
+            return np.eye(n_outputs)[np.ravel(found).astype(int)]
         if self.method == "decision_function":
             return class_decisions(found, self.known, n_outputs)
         probabilities = np.zeros((len(found), n_outputs))
