@@ -12,6 +12,7 @@ from mercer._data.types import Array, Features, own_fields
 from mercer._gram.tiles import CACHED_VALUES
 from mercer.kernels import Kernel
 from mercer.kernels._kernel import check_takes
+from mercer.kernels._minkowski import slices
 
 _KEPT_VALUES = 2**23
 """Tables of more values are scaled anew for each call, so that memory holds no second copy."""
@@ -64,8 +65,7 @@ class KernelSum:
         X, values = X.astype(np.float64, copy=False), self._values()
         # Kernel values of a block of rows stay in the cache.
         size = max(4 * CACHED_VALUES // len(self.coefficients), 64)
-        for start in range(0, X.shape[0], size):
-            rows = slice(start, start + size)
+        for rows in slices(X.shape[0], size):
             found[rows] += values(X[rows]) @ self.coefficients
         return found
 
