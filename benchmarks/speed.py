@@ -35,9 +35,9 @@ l1svm
 explanations
     Processor time of the Shapley values of a row: 1,000 training and 100 background rows, d = 20.
 predictions
-    Processor time of the predictions for 1,000 rows and for one row, by two-stage models, stacks and
-    what `mercer.compress` makes of them, n = 3000, d = 10; against the same model's ONNX graph in
-    onnxruntime. Both on one thread. It needs onnxruntime.
+    Processor time of the predictions for 1,000 rows and for one row, by two-stage models, stacks
+    and what `mercer.compress` makes of them, n = 3000, d = 10; against the same model's ONNX graph
+    in onnxruntime, both on one thread. It needs onnxruntime.
 package
     Processor time of `import sklearn.svm, mercer` less that of `import sklearn.svm`, relative to
     it; and the same with every public name of `mercer`.
