@@ -6,7 +6,7 @@ import numpy as np
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer._data.encoded_targets import EncodedTarget
-from mercer._data.resampling import OneAtATime
+from mercer._data.resampling import Together
 from mercer._data.weights import as_weights
 from mercer._estimators.stacking.candidates import Candidate
 from mercer._estimators.stacking.evaluation import Evaluation, RidgeSolver, ViewedSample
@@ -70,7 +70,7 @@ def values_target(Y: np.ndarray, weights: np.ndarray | None = None) -> EncodedTa
     """Responses as they are."""
     k = Y.shape[1]
     weights = as_weights(weights, len(Y))
-    return EncodedTarget(np.zeros(k), np.ones(k), None, Y, None, weights, OneAtATime(len(Y)))
+    return EncodedTarget(np.zeros(k), np.ones(k), None, Y, None, weights, Together(len(Y)))
 
 
 def ridge_evaluation(kernel: Kernel, alpha: float, deviations: np.ndarray) -> Evaluation:

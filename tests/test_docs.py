@@ -137,8 +137,8 @@ def test_the_code_on_production_runs() -> None:
     pytest.importorskip("onnxruntime")
     pytest.importorskip("skl2onnx")
     found, output = executed("guide/production.md")
-    assert found["small"][-1].loss_ < 0.01
-    assert found["large"].predict(found["table"][:3]).shape == (3,)
+    assert found["small"].loss_ < 0.01
+    assert found["large"].predict(found["X"][:3]).shape == (3,)
     assert "variable" in output
     assert "True" in output.splitlines()  # Inputs of a data frame's graph are as the page says.
 

@@ -87,7 +87,9 @@ def test_missing_values_recommend_the_encoder_alone(name: str) -> None:
     table[3, 0] = np.nan
     told = refusal(made(name), table, CODES)
     assert "Input X contains NaN." in told
-    assert "make_pipeline(table_encoder(), estimator)" in told
+    encodes = "encoder" in made(name).get_params()
+    code = "encoder=table_encoder()" if encodes else "make_pipeline(table_encoder(), estimator)"
+    assert code in told
     assert "HistGradientBoosting" not in told
 
 
@@ -96,8 +98,11 @@ def test_dates_beside_numbers_recommend_the_encoder(name: str) -> None:
     days = np.datetime64("2024-01-01", "s") + np.arange(len(X))
     for other in (0.5, True, "a", np.timedelta64(1, "s")):
         table = pd.DataFrame({"day": days, "other": [other] * len(X)})
-        called = Gaussian(1.0) if name == "Gaussian" else made(name).fit
-        with pytest.raises(ValueError, match=r"table_encoder\(\), estimator"):
+        model = Gaussian(1.0) if name == "Gaussian" else made(name)
+        if "encoder" in model.get_params():
+            model.set_params(encoder=None)
+        called = model if name == "Gaussian" else model.fit
+        with pytest.raises(ValueError, match=r"=table_encoder\(\)|table_encoder\(\), estimator"):
             called(*([table] if name == "Gaussian" else [table, CODES]))
 
 
@@ -112,21 +117,13 @@ def test_missing_values_of_new_rows_do_too() -> None:
 
 
 @pytest.mark.parametrize("name", PREDICTORS)
-def test_gram_matrices_name_the_argument_or_the_estimator_that_takes_them(name: str) -> None:
+def test_gram_matrices_name_estimators_that_take_them(name: str) -> None:
     told = refusal(made(name), GRAMS, CODES)
-    parameters = made(name).get_params()
-    if "kernels" in parameters:
-        assert told.endswith('kernels last, pass kernels="precomputed".')
-    elif "learner" in parameters:
-        assert 'pass learner=UniformCombination("precomputed")' in told
-    else:
-        other = "Regressor" if name.endswith("Regressor") else "Classifier"
-        assert f'takes no Gram matrices; MKL{other}(kernels="precomputed") and TwoStage' in told
+    assert told.endswith('TwoStageClassifier(UniformCombination("precomputed")).')
 
 
 def test_names_of_no_argument_are_not_recommended() -> None:
     for model in (KernelStackingClassifier("precomputed"), KernelStackingRegressor("precomputed")):
-        assert "takes no Gram matrices" in refusal(model, GRAMS, CODES)
         assert "Gram matrices are not accepted" in refusal(model, X, CODES)
     told = refusal(TwoStageClassifier("precomputed"), GRAMS, CODES)
     assert told.endswith("UniformCombination('precomputed') takes Gram matrices.")
@@ -161,7 +158,6 @@ def test_weights_whose_squares_overflow() -> None:
 def test_two_samples_of_two_classes() -> None:
     told = refusal(TwoStageClassifier(UniformCombination()), X[:2], [0, 1])
     assert told.startswith("n_splits=2 cannot be greater than the number of members in each class")
-    assert "give a class more samples, or C a value." in told
     model = TwoStageClassifier(UniformCombination(), C=1.0).fit(X[:2], [0, 1])
     assert model.predict(X[:2]).tolist() == [0, 1]
 

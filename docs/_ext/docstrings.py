@@ -61,7 +61,7 @@ SHOWN = {
     "mercer.probabilistic.FixedPosterior": {"predict"},
     "mercer.probabilistic.": {"value", "bound", "best_bound", "tight_width", "probability"},
     "mercer.ParquetSource": {
-        *("block_rows", "count_rows", "head", "n_features", "targets"),
+        *("count_rows", "head", "n_features", "targets"),
         *("with_encoder", "without_rows", "without_target"),
     },
 }

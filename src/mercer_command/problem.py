@@ -185,14 +185,7 @@ def as_problem(
     given = table if isinstance(table, Cells) else Cells(with_named_index(table))
     cells, task = without_totals(given), "ordinal" if order else task
     frame, notes = cells.frame, list(cells.notes)
-    if target not in frame:  # Spaces around the name of the target do not matter.
-        target = target.strip()
-    check_column("--target", target, [*frame.columns])
-    if len(frame) < MIN_ROWS:
-        raise InputError(
-            f"the table has {counted(len(frame), 'row')}; at least {MIN_ROWS} are needed to learn "
-            "from and to test on"
-        )
+    target = _checked_target(frame, target)
     absent = missing_targets(frame[target], order, is_typed=not cells.separator)
     reading: dict[str, Any] = {
         "separator": cells.separator,
@@ -214,8 +207,7 @@ def as_problem(
     if group is not None:
         groups, told = group_codes(frame.iloc[used], typed, group, target)
         notes += told
-        named = Column(group, "group", facts=("not learned from: what rows belong to",))
-        columns = [named if column.name == group else column for column in columns]
+        columns = [_of_groups(group) if one.name == group else one for one in columns]
     rest = tuple(column for column in columns if column.name != target)
     features = _used_columns(typed, rest, notes)
     words += dropped_words({one.name: one.dropped for one in rest if one.is_used})
@@ -231,6 +223,23 @@ def as_problem(
         words=tuple(words),
         beside=typed[[column.name for column in rest if column.role == "identifier"]],
     )
+
+
+def _checked_target(frame: pd.DataFrame, target: str) -> str:
+    """Return the name of the target's column; spaces around it do not matter."""
+    name = target if target in frame else target.strip()
+    check_column("--target", name, [*frame.columns])
+    if len(frame) < MIN_ROWS:
+        raise InputError(
+            f"the table has {counted(len(frame), 'row')}; at least {MIN_ROWS} are needed to learn "
+            "from and to test on"
+        )
+    return name
+
+
+def _of_groups(name: str) -> Column:
+    """Return what is said of the column of groups."""
+    return Column(name, "group", facts=("not learned from: what rows belong to",))
 
 
 def _used_columns(

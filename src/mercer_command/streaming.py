@@ -163,18 +163,12 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
 
 def _targets(source: ParquetSource, name: str) -> Cells:
     """Return the targets of all rows in which they are known."""
-    labels, parts = dict[str, str](), list[Array]()
-    for _, values in source.targets():
-        if values.dtype.kind == "O" and all(isinstance(value, str) for value in values):
-            # Equal labels are one object, so that a row needs few bytes.
-            parts.append(np.array([labels.setdefault(one, one) for one in values], dtype=object))
-        elif values.dtype.kind in "biuf":
-            parts.append(values)
-        else:
-            raise InputError(f"'{name}' holds neither numbers nor categories")
-    if not parts:
+    found = source.targets()
+    is_text = found.dtype.kind == "O" and all(isinstance(value, str) for value in found)
+    if found.dtype.kind not in "biuf" and not is_text:
+        raise InputError(f"'{name}' holds neither numbers nor categories")
+    if not len(found):
         raise InputError(f"'{name}' is known in no row")
-    found = np.concatenate(parts)
     return pd.Series(as_dates(found) if source.has_date_target else found)
 
 

@@ -54,8 +54,8 @@ _MOST_TITLES = 20
 """Largest number of rows above the header."""
 
 _USUAL_SIZE, _MOST_SWELLING = 2**26, 100
-"""Files of more bytes than the first, or cells, are refused if they are so many times larger than
-what is stored, which tables hardly ever are."""
+"""Number of bytes, or of cells, up to which any file is read; larger files are refused if the ratio
+of their size to what is stored is larger than the second number, which hardly any table reaches."""
 
 ROW_NAME = "row name"
 """Name of a first column that has none because the header has one cell less than the rows."""

@@ -56,15 +56,15 @@ class TestSums:
             da.from_delayed(dask.delayed(part), part.shape, meta=sp.csr_array((0, 0)))
             for part in parts
         ]
-        source = block_source(da.concatenate(delayed), Y)
+        source = block_source(da.concatenate(delayed), da.from_array(Y, ((20, 30, 10),)))
         assert_allclose(source.reduce(NormalSums())[2], X.T @ Y, rtol=1e-12)
         rows, _ = sample_blocks(source, 20, 0)
         assert_array_equal(rows.toarray(), sample_blocks(block_source(X), 20, 0)[0])
 
     def test_chunks_are_brought_together(self) -> None:
-        """Chunks of columns, other ones of the target, and several outputs."""
+        """Chunks of columns, and of several outputs."""
         Z = np.column_stack([Y, -Y])
-        source = block_source(da.from_array(X, (20, 1)), da.from_array(Z, (7, 1)))
+        source = block_source(da.from_array(X, (20, 1)), da.from_array(Z, (20, 1)))
         assert_allclose(source.reduce(NormalSums())[2], X.T @ Z, rtol=1e-12)
 
 
@@ -86,15 +86,17 @@ class TestSamples:
 
 class TestLazyResults:
     @pytest.mark.parametrize("known", [True, False])
-    def test_an_array_gives_a_lazy_array(self, known) -> None:
+    def test_an_array_gives_a_lazy_array(self, known, monkeypatch) -> None:
         calls: list[int] = []
+
+        monkeypatch.setattr("mercer._blocks.blocks._BLOCK_ROWS", 16)
 
         def sums(block):
             calls.append(block.n_rows)
             return block.X.sum(axis=1)
 
         Z, _ = partitions([5, 0, 1, 20, 34], known=known)
-        result = block_source(Z, block_rows=16).map(sums)
+        result = block_source(Z).map(sums)
         assert calls == [1]
         assert isinstance(result, da.Array)
         assert result.dtype == float
@@ -128,11 +130,11 @@ WITH_NAN = np.where(np.arange(60)[:, None] == 33, np.nan, X)
             r"X has 55? rows, and y has the shape \((10|50),\)",
         ),
         (lambda: (da.from_array(X), da.from_array(Y[:50])), "X has 60 rows"),
-        (lambda: (frame([60])[["a"]], Y), "y must be a Dask collection"),
+        (lambda: (frame([60])[["a"]], Y), "X is a Dask collection, and y is not"),
         (lambda: (X, da.from_array(Y)), "y is a Dask collection, and X is not"),
         (lambda: (da.from_array(Y), None), "rows and columns"),
         (lambda: (frame([60])["a"], None), "not a series"),
-        (lambda: (da.from_array(WITH_NAN, (20, 3)), Y), "X contains NaN"),
+        (lambda: (da.from_array(WITH_NAN), da.from_array(Y)), "X contains NaN"),
     ],
 )
 def test_tables_and_targets_that_do_not_fit(make, message) -> None:

@@ -2,7 +2,6 @@
 
 from datetime import date
 from decimal import Decimal
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from block_cases import NormalSums, sample_blocks, table
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import ParquetSource
-from mercer._blocks.parquet_source import parquet_dataset
 from mercer._blocks.tables import block_source
 from mercer.preprocessing import table_encoder
 
@@ -51,15 +49,14 @@ class TestRows:
     def test_rows_that_are_left_out_are_in_no_block(self, numbers, left_out) -> None:
         path, X, y = numbers
         kept = np.setdiff1d(np.arange(120), left_out)
-        source = ParquetSource(path, target="y", block_rows=7).without_rows(np.array(left_out))
+        source = ParquetSource(path, target="y").without_rows(np.array(left_out))
         assert source.count_rows() == len(kept)
-        for whole in ([source], source.pieces(20), source.pieces(60)[0].pieces(16)):
-            blocks = [block for part in whole for block in part]
-            n_rows = sum(block.n_rows for block in blocks)
-            assert_array_equal(np.concatenate([block.X for block in blocks]), X[kept][:n_rows])
-            assert_array_equal(np.concatenate([block.y for block in blocks]), y[kept][:n_rows])
-            ends = np.cumsum([block.n_rows for block in blocks])
-            assert_array_equal([block.start for block in blocks], [0, *ends[:-1]])
+        blocks = list(source)
+        assert_array_equal(np.concatenate([block.X for block in blocks]), X[kept])
+        assert_array_equal(np.concatenate([block.y for block in blocks]), y[kept])
+        assert_array_equal(source.targets(), y[kept])
+        ends = np.cumsum([block.n_rows for block in blocks])
+        assert_array_equal([block.start for block in blocks], [0, *ends[:-1]])
         again = source.without_rows(np.array([1, 2]))
         assert_array_equal(np.concatenate([b.X for b in again]), np.delete(X[kept], [1, 2], axis=0))
         assert source.without_target().count_rows() == 120
@@ -81,25 +78,24 @@ class TestRows:
         expected = y[kept, None] + [200.0, 0.0, 100.0]
         assert_array_equal(np.concatenate([block.y for block in blocks]), expected)
 
-    def test_a_pass_reads_each_row_group_once_and_needed_columns_only(
+    def test_a_pass_reads_each_file_once_and_needed_columns_only(
         self, numbers, monkeypatch
     ) -> None:
         path, *_ = numbers
-        read: list[tuple[str, int, tuple[str, ...]]] = []
+        read: list[tuple[str, ...]] = []
         original = pq.ParquetFile.iter_batches
 
-        def recorded(self, batch_size, row_groups, columns):
-            read.extend((str(self), group, tuple(columns)) for group in row_groups)
-            return original(self, batch_size, row_groups, columns)
+        def recorded(self, batch_size, columns):
+            read.append(tuple(columns))
+            return original(self, batch_size, columns=columns)
 
         source = ParquetSource(path, "y", ["b"])
         monkeypatch.setattr(pq.ParquetFile, "iter_batches", recorded)
         source.reduce(NormalSums())
-        assert len(read) == 4 + 1 + 5
-        assert {columns for *_, columns in read} == {("b", "y")}
+        assert read == 3 * [("b", "y")]
         read.clear()
-        list(source.targets())
-        assert {columns for *_, columns in read} == {("y",)}
+        source.targets()
+        assert read == 3 * [("y",)]
 
     @pytest.mark.skipif(pa.__version__.startswith("16."), reason="This pyarrow reads ahead.")
     def test_no_row_group_is_in_memory_as_a_whole(self, tmp_path) -> None:
@@ -137,13 +133,13 @@ class TestRows:
         assert source.reduce(NormalSums())[0] == 6
         assert source.count_rows() == 6
 
-    def test_groups_without_known_targets_give_no_block(self, tmp_path) -> None:
+    def test_batches_without_known_targets_give_no_block(self, tmp_path, monkeypatch) -> None:
         y = pa.array([1.0, float("nan"), *[None] * 4, 2.0, 3.0, None], from_pandas=False)
         table = pa.table({"a": range(9), "y": y})
-        pq.write_table(table, tmp_path / "y.parquet", row_group_size=3)
-        source = ParquetSource(tmp_path, "y")
-        blocks = [[(b.start, b.n_rows) for b in piece] for piece in source.pieces(3)]
-        assert blocks == [[(0, 1)], [], [(1, 2)]]
+        pq.write_table(table, tmp_path / "y.parquet")
+        monkeypatch.setattr(ParquetSource, "rows_together", lambda self, n_columns, most=3: 3)
+        blocks = [(block.start, block.n_rows) for block in ParquetSource(tmp_path, "y")]
+        assert blocks == [(0, 1), (1, 2)]
 
 
 class TestEncoders:
@@ -160,7 +156,7 @@ class TestEncoders:
                 work(NormalSums())
 
     def test_blocks_are_those_of_the_whole_table(self, path) -> None:
-        source = ParquetSource(path, "label", block_rows=11)
+        source = ParquetSource(path, "label")
         sample, y = sample_blocks(source, 100, random_state=0, stratify=True, raw=True)
         assert sample.shape == (100, 5)
         encoder = table_encoder().fit(sample, y)
@@ -182,7 +178,6 @@ class TestEncoders:
         ({"columns": ["a", "d"]}, "has no column d"),
         ({"target": "y", "columns": ["a", "y"]}, "both features and targets: y"),
         ({"columns": []}, "no column to learn from"),
-        ({"block_rows": 0}, "block_rows must be at least 1"),
     ],
 )
 def test_arguments(numbers, arguments, message) -> None:
@@ -196,14 +191,12 @@ def test_a_second_target(numbers) -> None:
 
 
 def test_files_are_in_the_order_of_numbers_in_their_names(tmp_path) -> None:
-    names = ["a/part.10", "a/part.2", "a/part.1", "b/part.0", "A", "a/part.2b"]
-    for name in names:
+    names = ["A", "a/part.1", "a/part.2", "a/part.2b", "a/part.10", "b/part.0"]
+    for number, name in sorted(enumerate(names), key=str):
         file = tmp_path / f"{name}.parquet"
         file.parent.mkdir(exist_ok=True)
-        pd.DataFrame({"x": [1.0]}).to_parquet(file)
-    found = [str(Path(file).relative_to(tmp_path)) for file in parquet_dataset(tmp_path).files]
-    expected = ["A", "a/part.1", "a/part.2", "a/part.2b", "a/part.10", "b/part.0"]
-    assert found == [f"{name}.parquet" for name in expected]
+        pd.DataFrame({"x": [number]}).to_parquet(file)
+    assert ParquetSource(tmp_path).take_raw(np.arange(6))[0]["x"].to_pylist() == [*range(6)]
 
 
 def test_hidden_files_and_others_are_no_part_of_the_table(tmp_path) -> None:
@@ -223,7 +216,7 @@ def test_a_footer_that_announces_other_rows_is_refused(tmp_path) -> None:
     path.write_bytes(content)
     source = ParquetSource(path)
     assert source.count_rows() == 8191
-    with pytest.raises(ValueError, match=r"damaged: 8,191 rows are announced, and 120 are there"):
+    with pytest.raises(ValueError, match=r"damaged: 8,191 rows announced, 120 are there"):
         list(source)
 
 
@@ -231,17 +224,17 @@ def test_a_name_that_occurs_twice(tmp_path) -> None:
     table = pa.table([[1.0], [2.0]], names=["x", "x"])
     pq.write_table(table, tmp_path / "x.parquet")
     with pytest.raises(ValueError, match="same name: x"):
-        parquet_dataset(tmp_path)
+        ParquetSource(tmp_path)
 
 
 def test_nothing_there_or_another_format(tmp_path) -> None:
     with pytest.raises(FileNotFoundError, match="no file or folder"):
-        parquet_dataset(tmp_path / "absent.parquet")
+        ParquetSource(tmp_path / "absent.parquet")
     with pytest.raises(FileNotFoundError, match="no Parquet file in the folder"):
-        parquet_dataset(tmp_path)
+        ParquetSource(tmp_path)
     (tmp_path / "x.parquet").write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match=r"x\.parquet is not a Parquet file"):
-        parquet_dataset(tmp_path)
+    with pytest.raises(ValueError, match=r"not a Parquet file, or holds .*x\.parquet"):
+        ParquetSource(tmp_path)
 
 
 class TestFoldersThatGiveColumns:
@@ -302,10 +295,10 @@ def test_files_of_different_columns_or_types(tmp_path) -> None:
     pd.DataFrame({"a": [1], "b": [1]}).to_parquet(tmp_path / "p.parquet")
     pd.DataFrame({"a": [1], "e": [1]}).to_parquet(tmp_path / "q.parquet")
     with pytest.raises(ValueError, match=r"q\.parquet and p\.parquet .* columns: b, e\."):
-        parquet_dataset(tmp_path)
+        ParquetSource(tmp_path)
     pd.DataFrame({"a": ["x"], "b": [1]}).to_parquet(tmp_path / "q.parquet")
     with pytest.raises(ValueError, match="different types"):
-        parquet_dataset(tmp_path)
+        ParquetSource(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -13,18 +13,9 @@ from sklearn import config_context
 from sklearn.model_selection import TimeSeriesSplit
 
 from mercer._blocks.listed_folds import ListedFolds
-from mercer._blocks.row_sample import (
-    ClassCounts,
-    RowWeights,
-    class_counts,
-    class_quotas,
-    class_row_weights,
-    row_folds,
-    row_keys,
-)
+from mercer._blocks.row_sample import class_quotas, row_folds, row_keys
 from mercer._blocks.tables import block_source
-from mercer._data.resampling import InSplits, OneAtATime, Together
-from mercer._data.weights import SampleWeights, with_class_weights
+from mercer._data.resampling import InSplits, Together
 
 
 def splitmix(seed: int, n: int) -> list[int]:
@@ -53,79 +44,44 @@ def test_folds_are_the_ranks_of_keys_in_groups(seed: int, n_folds: int, order: l
     assert_array_equal(row_folds(seed, np.array(order), n_folds), ranks)
 
 
-class TestSampleBlocks:
-    def test_many_rows_are_pruned_on_the_way(self) -> None:
-        """More rows than twice the sample come in several blocks: equal to sorting all keys."""
-        y = np.random.default_rng(0).integers(0, 3, 300_000)
-        source = block_source(np.arange(300_000.0)[:, None], y)
-        _, drawn = sample_blocks(source, 600, 0)
-        X, stratified = sample_blocks(source, 600, 0, stratify=True)
-        seed = int(np.random.RandomState(0).randint(np.iinfo(np.int64).max, dtype=np.int64))
-        keys, quotas = row_keys(seed, np.arange(300_000)), np.bincount(stratified)
-        expected = [
-            rows[np.argsort(keys[rows])[:quota]]
-            for rows, quota in ((np.flatnonzero(y == c), quotas[c]) for c in range(3))
-        ]
-        assert_array_equal(X[:, 0], np.sort(np.concatenate(expected)))
-        assert_array_equal(drawn, y[np.sort(np.argsort(keys)[:600])])
+def test_drawn_rows_have_the_smallest_keys_of_their_class() -> None:
+    y = np.random.default_rng(0).integers(0, 3, 30_000)
+    source = block_source(np.arange(30_000.0)[:, None], y)
+    _, drawn = sample_blocks(source, 600, 0)
+    X, stratified = sample_blocks(source, 600, 0, stratify=True)
+    seed = int(np.random.RandomState(0).randint(np.iinfo(np.int64).max, dtype=np.int64))
+    keys, quotas = row_keys(seed, np.arange(30_000)), np.bincount(stratified)
+    expected = [
+        rows[np.argsort(keys[rows])[:quota]]
+        for rows, quota in ((np.flatnonzero(y == c), quotas[c]) for c in range(3))
+    ]
+    assert_array_equal(X[:, 0], np.sort(np.concatenate(expected)))
+    assert_array_equal(drawn, y[np.sort(np.argsort(keys)[:600])])
 
 
-class TestClassQuotas:
-    @given(st.lists(st.integers(1, 10_000), min_size=1, max_size=8), st.data())
-    def test_they_sum_to_the_sample_and_do_not_exceed_counts(self, counts, data) -> None:
-        total = sum(counts)
-        max_samples = data.draw(st.integers(len(counts), max(total, len(counts))))
-        found = ClassCounts(np.arange(len(counts)), np.array(counts))
-        if max_samples >= total:
-            return
-        quotas = class_quotas(found, max_samples)
-        assert quotas.sum() == max_samples
-        assert np.all(quotas <= counts)
-        assert np.all(quotas >= np.minimum(counts, min(5, max_samples // len(counts))))
-
-
-RNG = np.random.default_rng(0)
-
-
-X = RNG.normal(size=(40, 2))
-
-
-Y = RNG.choice(["a", "b", "c"], 40, p=[0.6, 0.3, 0.1])
-
-
-def counted(y, block_rows=4):
-    source = block_source(np.zeros((len(y), 1)), y, block_rows=block_rows)
-    return class_counts(source)
+@given(st.lists(st.integers(1, 10_000), min_size=1, max_size=8), st.data())
+def test_quotas_sum_to_the_sample_and_do_not_exceed_counts(counts: Any, data: Any) -> None:
+    total = sum(counts)
+    max_samples = data.draw(st.integers(len(counts), max(total, len(counts))))
+    if max_samples >= total:
+        return
+    quotas = class_quotas(np.array(counts), max_samples)
+    assert quotas.sum() == max_samples
+    assert np.all(quotas <= counts)
+    assert np.all(quotas >= np.minimum(counts, min(5, max_samples // len(counts))))
 
 
 @pytest.mark.parametrize(
-    ("refused", "message"),
+    ("y", "message"),
     [
-        (lambda: counted(np.array(["a", None, "b"], dtype=object)), "missing"),
-        (lambda: counted(np.array(["a", 1, "b"], dtype=object)), "several types: int, str"),
-        (lambda: counted(np.ones((5, 2))), "one column"),
-        (lambda: counted(np.array(["a", "b"])).codes(np.array(["a", "aa"])), "unknown class"),
-        (lambda: class_row_weights(block_source(X, Y), {"a": 0.0}), "must be positive"),
-        (lambda: class_row_weights(block_source(X, Y), {"d": 2.0}), "not in class_weight"),
-        (lambda: class_row_weights(block_source(X, Y), "equal"), "class_weight"),
-        (lambda: sample_blocks(block_source(X, Y), 2, stratify=True), "number of classes, 3"),
+        (np.array(["a", None, "b"], dtype=object), "contains None"),
+        (np.array(["a", "b", "c"]), "number of classes, 3"),
+        (np.ones((3, 2)), "1d array"),
     ],
 )
-def test_bad_classes_weights_and_numbers_are_refused(refused: Any, message: str) -> None:
+def test_rows_of_other_classes_are_not_drawn(y: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        refused()
-
-
-@pytest.mark.parametrize("class_weight", [None, "balanced", {"a": 0.5, "c": 3.0}])
-def test_rows_have_their_weights(class_weight: Any) -> None:
-    weights: RowWeights = SampleWeights(RNG.uniform(0.5, 2.0, 40))
-    values = weights.values
-    if class_weight is not None:
-        values = with_class_weights(None, class_weight, Y)
-        weights = class_row_weights(block_source(X, Y, block_rows=7), class_weight)
-    np.testing.assert_allclose(weights.average, values.mean())
-    rows = np.array([3, 17, 31])
-    np.testing.assert_allclose(weights.of(Y[rows], rows).values, values[rows])
+        sample_blocks(block_source(np.zeros((3, 1)), y), 2, stratify=True)
 
 
 ROLES = st.lists(st.integers(0, 2), min_size=12, max_size=12)
@@ -163,7 +119,7 @@ def test_folds_are_those_by_which_samples_are_left_out() -> None:
     assert found is not None
     assert_array_equal(np.isin(found.numbers[0], found.folds[0].trained), np.arange(5) < 2)
     assert_array_equal(found.held_out(np.arange(5)), [np.arange(5) == 3])
-    assert ListedFolds.of_resampling(OneAtATime(5)) is None
+    assert ListedFolds.of_resampling(Together(5)) is None
 
 
 def test_folds_beyond_the_memory_are_refused() -> None:

@@ -39,7 +39,7 @@ def assert_weights(data: DrawnSample, of_rows: np.ndarray) -> None:
     assert len(rows) == len(set(rows)) < N_ROWS
     found, expected = data.weights.values, of_rows[rows]
     assert_allclose(found / found.mean(), expected / expected.mean(), rtol=1e-12)
-    among_all = data.all_weights.of(data.y, data.positions).values
+    among_all = data.all_weights.take(data.positions).values
     assert_allclose(found / found.mean(), among_all / among_all.mean(), rtol=1e-12)
 
 

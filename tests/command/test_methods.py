@@ -116,7 +116,7 @@ class TestFit:
     @pytest.mark.parametrize("name", [*ONE_STAGE, "grid"])
     @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
     @pytest.mark.filterwarnings("ignore:The least populated class")
-    @pytest.mark.filterwarnings("ignore:The smallest class has")
+    @pytest.mark.filterwarnings("ignore:The least populated class")
     def test_a_fold_with_one_class_does_not_influence_the_choice(self, name: str) -> None:
         problem = as_problem(class_table(), "kind")
         # The second class has one row only: the fold that holds it out has one class to learn from.

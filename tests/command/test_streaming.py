@@ -44,9 +44,7 @@ class TestRows:
         np.testing.assert_array_equal(found.problem.target, expected.target)
         np.testing.assert_array_equal(found.test, test)
         np.testing.assert_array_equal(found.train, np.sort(train))
-        np.testing.assert_array_equal(
-            np.concatenate([y for _, y in found.source.targets()]), expected.target[found.train]
-        )
+        np.testing.assert_array_equal(found.source.targets(), expected.target[found.train])
         assert found.problem.features.columns.tolist() == expected.features.columns.tolist()
 
     @pytest.mark.parametrize("target", ["kind", "y"])

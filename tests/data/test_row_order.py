@@ -57,18 +57,6 @@ def test_sparse_tables_text_and_missing_values_have_an_order() -> None:
     assert_array_equal(again, content_ranks(table, np.zeros(4))[order])
 
 
-@pytest.mark.parametrize("value", [2.0 + 1.0j, np.complex64(2.0), np.longdouble("1e400"), 10**400])
-def test_numbers_that_estimators_refuse_have_an_order(value: Any) -> None:
-    table = np.array([[1.0], [value], [3.0], [-1.0]], dtype=object)
-    order = [2, 0, 3, 1]
-    assert_array_equal(content_ranks(table[order]), content_ranks(table)[order])
-    if isinstance(value, complex):
-        numbers = table.astype(complex)
-        expected = content_ranks(numbers)
-        assert_array_equal(content_ranks(numbers[order]), expected[order])
-        assert_array_equal(content_ranks(sp.csr_array(numbers)), expected)
-
-
 def test_complex_numbers_are_refused_without_a_warning() -> None:
     with pytest.raises(ValueError, match="Complex data not supported"):
         TwoStageClassifier().fit(X + 0j, LABELS)

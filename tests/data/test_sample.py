@@ -63,6 +63,5 @@ def test_rows_are_drawn_in_exact_proportion_to_their_weights(seed: int) -> None:
 
 def test_labels_that_are_none_of_the_classes_are_refused() -> None:
     encoding = encode_target(["a", "c"], classification=True).encoding
-    for labels, named in ((["a", "b"], "b"), (["d"], "d")):
-        with pytest.raises(ValueError, match=f"not one of the classes: .*'{named}'"):
-            encoding.encode(np.array(labels))
+    with pytest.raises(ValueError, match="previously unseen labels"):
+        encoding.encode(np.array(["a", "b"]))

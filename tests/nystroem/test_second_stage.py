@@ -43,12 +43,14 @@ def fitted(
     **settings: Any,
 ) -> NystroemModel:
     encoding = encode_target(y, classification=y.dtype.kind == "U").encoding
-    source, everywhere = block_source(table, y, block_rows=rows), np.arange(len(y))
+    source, everywhere = block_source(table, y), np.arange(len(y))
     given = as_weights(weights, len(y))
     data = DrawnSample(
         table, y, given, source=source, positions=everywhere, all_weights=given, listed=listed
     )
-    return fit_nystroem(kernel, data, encoding, n_components=n_components, **settings)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mercer._blocks.blocks._BLOCK_ROWS", rows or 4096)
+        return fit_nystroem(kernel, data, encoding, n_components=n_components, **settings)
 
 
 def some(rows: Array, listed: ListedFolds | None = None) -> DrawnSample:

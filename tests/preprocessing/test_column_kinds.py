@@ -9,14 +9,8 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 
-from mercer.preprocessing import convert, table_encoder
-from mercer.preprocessing._column_kinds import (
-    FEW,
-    as_categories,
-    as_days,
-    as_numbers,
-    kind_of,
-)
+from mercer.preprocessing import convert, kind_of, table_encoder
+from mercer.preprocessing._column_kinds import FEW
 
 CELLS: list[tuple[list[Any], str]] = [
     ([Decimal("1.5"), None, 2], "number"),
@@ -88,34 +82,34 @@ def test_names_that_occur_twice_are_refused() -> None:
 class TestConversion:
     def test_numbers(self) -> None:
         X = column([Decimal("1.5"), None, 2, np.float32(3)])[:, None]
-        np.testing.assert_array_equal(as_numbers(X), [[1.5], [np.nan], [2.0], [3.0]])
-        assert as_numbers(np.ones((2, 3), np.float32)).dtype == np.float32
+        np.testing.assert_array_equal(convert(X, "number"), [[1.5], [np.nan], [2.0], [3.0]])
+        assert convert(np.ones((2, 3), np.float32), "number").dtype == np.float32
 
     def test_columns_of_other_kinds_are_named(self) -> None:
         frame = pd.DataFrame({"a": [1, 2], "b": ["1", "tall"], "c": pd.to_datetime(["2020"] * 2)})
         with pytest.raises(ValueError, match=r"text where numbers are needed: b, c\."):
-            as_numbers(frame)
+            convert(frame, "number")
         with pytest.raises(ValueError, match=r"infinite numbers: 1\."):
-            as_numbers(np.array([[1.0, 2.0], [3.0, -np.inf]]))
+            convert(np.array([[1.0, 2.0], [3.0, -np.inf]]), "number")
         with pytest.raises(ValueError, match=r"neither dates nor durations, which are needed: 0\."):
-            as_days(column(["today", None])[:, None])
+            convert(column(["today", None])[:, None], "date")
 
     def test_dates_are_days_since_1970(self) -> None:
         cells = [date(1970, 1, 3), None, datetime(1969, 12, 31, 12), np.datetime64("1970-01-01")]
         expected = [[2.0], [np.nan], [-0.5], [0.0]]
-        np.testing.assert_array_equal(as_days(column(cells)[:, None]), expected)
+        np.testing.assert_array_equal(convert(column(cells)[:, None], "date"), expected)
         frame = pd.DataFrame({"a": pd.to_datetime(["1970-01-02 00:00+02:00", None])})
-        np.testing.assert_allclose(as_days(frame), [[1.0 - 2 / 24], [np.nan]])
+        np.testing.assert_allclose(convert(frame, "date"), [[1.0 - 2 / 24], [np.nan]])
 
     def test_durations_are_days(self) -> None:
         cells = column([timedelta(hours=6), None, np.timedelta64(1, "D")])[:, None]
-        np.testing.assert_array_equal(as_days(cells), [[0.25], [np.nan], [1.0]])
+        np.testing.assert_array_equal(convert(cells, "date"), [[0.25], [np.nan], [1.0]])
 
     def test_categories_are_text_without_a_decimal_point(self) -> None:
         cells = column([1.0, 2.5, None, "x", True, 3])[:, None]
         expected = ["1", "2.5", np.nan, "x", "True", "3"]
-        assert as_categories(cells)[:, 0].tolist() == expected
-        assert as_categories(np.array([[3], [4]]))[:, 0].tolist() == ["3", "4"]
+        assert convert(cells, "text")[:, 0].tolist() == expected
+        assert convert(np.array([[3], [4]]), "text")[:, 0].tolist() == ["3", "4"]
 
 
 def test_empty_text_is_a_missing_category() -> None:

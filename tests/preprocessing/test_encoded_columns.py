@@ -9,7 +9,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
     MinMaxScaler,
@@ -50,6 +50,7 @@ def check(transformer: Any, X: Any) -> None:
     [
         StandardScaler(),
         make_pipeline(MinMaxScaler(), QuantileTransformer(n_quantiles=20)),
+        make_union(StandardScaler(), SelectKBest(k=1)),
         SelectKBest(k=2),
         FunctionTransformer(np.tanh, feature_names_out="one-to-one"),
         make_column_transformer((StandardScaler(), [2]), ("drop", [0]), remainder="passthrough"),

@@ -13,7 +13,7 @@ from stacking_cases import labels, problem, ridge_evaluation, values_target, vie
 
 from mercer._data.encoded_targets import EncodedTarget, encode_target
 from mercer._data.folds import shuffled_folds
-from mercer._data.resampling import OneAtATime, Together, resampled
+from mercer._data.resampling import Together, resampled
 from mercer._estimators.stacking.candidates import Candidate
 from mercer._estimators.stacking.default_estimators import best_machine
 from mercer._estimators.stacking.evaluation import Evaluation
@@ -270,7 +270,7 @@ def test_predictions_and_fits_without_each_sample(
     gram, unit = unit_gram(kernel, X, member.unit.weights)
     residuals = left_out_fits(gram, member.predictor, unit.weights).residuals
     assert_allclose(Y - residuals, expected[:, 0], rtol=1e-6, atol=1e-7)
-    left_out = member.left_out(X, OneAtATime(len(X)))(new) + target.mean[0]
+    left_out = member.left_out(X, Together(len(X)))(new) + target.mean[0]
     assert_allclose(left_out, expected[:, 1:, 0].T, rtol=1e-6, atol=1e-7)
 
 
@@ -281,7 +281,7 @@ def test_kernels_are_learned_from_other_samples_where_these_are_no_fewer() -> No
     assert others is not None
     assert_array_equal(others.y, y[1::2])
     assert table.others(np.arange(26)) is None
-    together = Together(50, np.arange(50) // 5)
+    together = Together(50, codes=np.arange(50) // 5)
     target = replace(table.target, resampling=together)
     assert replace(table, target=target).others(rows) is None
 

@@ -214,7 +214,7 @@ def test_intervals_need_enough_groups() -> None:
     [
         (None, {"groups": np.zeros(30)}, "groups contains only one group"),
         (None, {"groups": np.append(np.arange(29.0), np.nan)}, "groups contains NaN"),
-        (31, {}, "there are 30"),
+        (31, {}, "n_samples=30"),
         ([(np.arange(20), np.arange(15, 30))], {}, "trains on samples that it holds out"),
         ([(np.arange(0), np.arange(20))], {}, "train on some samples and hold out some"),
         (

@@ -9,7 +9,7 @@ from stacking_cases import CLASS_RULE, labels, outputs, problem, viewed
 from mercer import KernelStackingClassifier
 from mercer._data.encoded_targets import encode_target
 from mercer._data.folds import sample_rows, shuffled_folds
-from mercer._data.resampling import OneAtATime
+from mercer._data.resampling import Together
 from mercer._data.sample import content_ranks
 from mercer._estimators.stacking.candidates import given_candidates
 from mercer._estimators.stacking.out_of_fold import FittedEstimator
@@ -83,7 +83,7 @@ def test_the_combination_is_that_of_the_samples_that_candidates_were_compared_on
     X, y = problem(90)
     y = labels(y)
     model = KernelStackingClassifier(KERNELS, max_samples=40).fit(X, y)
-    one = OneAtATime(90, ranks=content_ranks(X, y))
+    one = Together(90, ranks=content_ranks(X, y))
     target = encode_target(y, classification=True, resampling=one)
     rows = sample_rows(90, 40, target.codes, 0, one.ranks)
     # A fit to these rows alone would put them in another order, and draw other folds.
@@ -98,7 +98,7 @@ def test_left_out_probabilities_are_of_stacks_that_were_chosen_without_the_fold(
     X, y = problem(60)
     y = labels(y)
     model = KernelStackingClassifier(KERNELS).fit(X, y)
-    one = OneAtATime(60, ranks=content_ranks(X, y))
+    one = Together(60, ranks=content_ranks(X, y))
     target = encode_target(y, classification=True, resampling=one)
     table = viewed(X, y, target)
     for train, test in shuffled_folds(60, 2, target.codes, 0, one.ranks):

@@ -21,7 +21,7 @@ from stacking_cases import labels, problem, ridge_evaluation, viewed
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer._data.encoded_targets import encode_target
-from mercer._data.resampling import OneAtATime
+from mercer._data.resampling import Together
 from mercer._data.sample import content_ranks
 from mercer._estimators.stacking.combination import combination_folds
 from mercer._estimators.stacking.default_estimators import best_machine
@@ -82,7 +82,7 @@ def test_areas_under_curves_are_means_over_folds(few_folds: None) -> None:
     y, w = labels(y), np.random.default_rng(1).uniform(0.5, 2.0, 60)
     model = KernelStackingClassifier(KERNELS, scoring="roc_auc_ovr").fit(X, y, w)
     given = LeftOutProbabilities(model.loo_predictions_, model.classes_)
-    one = OneAtATime(60, ranks=content_ranks(X, y))
+    one = Together(60, ranks=content_ranks(X, y))
     target = encode_target(y, classification=True, weights=w / w.mean(), resampling=one)
     expected = [
         get_scorer("roc_auc_ovr")(given, test, y[test], sample_weight=w[test])

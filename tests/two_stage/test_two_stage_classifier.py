@@ -85,7 +85,7 @@ def test_folds_that_train_on_one_class_are_left_out():
     X, y = make_blobs([12, 1], centers=[[-3, 0], [3, 0]], random_state=0)
     model = TwoStageClassifier(cv=LeaveOneOut()).fit(X, y)
     assert sum(name.startswith("split") for name in model.cv_results_) == 12
-    with pytest.warns(UserWarning, match="The smallest class has 1 sample, fewer than the cv=5"):
+    with pytest.warns(UserWarning, match="only 1 member.*, which is less than n_splits=5"):
         TwoStageClassifier().fit(X, y)
     with pytest.raises(ValueError, match="no fold trains on more than one class"):
         TwoStageClassifier(cv=[(np.arange(6), np.arange(6, 12))]).fit(X, y)
@@ -138,7 +138,7 @@ def test_probabilities_are_calibrated_on_held_out_samples(C):
 
 def test_a_class_that_folds_do_not_train_on_has_a_probability():
     X, y = make_blobs([30, 30, 1], centers=[[-4, 0], [4, 0], [0, 9]], random_state=0)
-    with pytest.warns(UserWarning, match="The smallest class has 1 sample"):
+    with pytest.warns(UserWarning, match="only 1 member"):
         model = TwoStageClassifier().fit(X, y)
     proba = model.predict_proba(X)
     assert proba.shape == (61, 3)

@@ -4,6 +4,7 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import left_out_kernel_ridge
@@ -234,3 +235,15 @@ def test_several_responses_have_their_own_widths() -> None:
     rank = int(np.ceil(0.9 * 51)) - 1
     expected = 2.0 * np.sort(np.abs(residuals), axis=0)[rank]
     assert_allclose(widths, np.tile(expected, (50, 1)))
+
+
+@pytest.mark.parametrize("learner", [None, UniformCombination([Gaussian(2.0)])])
+def test_an_array_in_place_of_a_data_frame_is_warned_of_once(learner: Any) -> None:
+    X, y = table(20)
+    frame = pd.DataFrame(X, columns=[f"feature {z}" for z in range(X.shape[1])])
+    model = TwoStageRegressor(learner).fit(frame, y)
+    for method in (model.predict, model.predict_interval):
+        with pytest.warns(UserWarning, match="but TwoStageRegressor was fitted with") as told:
+            found = method(X)
+        assert len(told) == 1
+        assert_array_equal(found, method(frame))

@@ -10,12 +10,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
 
 from mercer import EvidenceMaximization, KernelStackingClassifier
 from mercer.inspection import shapley_values
 from mercer.kernels import Gaussian, Laplacian
-from mercer.preprocessing import table_encoder
 
 # %%
 # The table is generated. Trains are late in the snow, in the rush hour, and on the coast line if it
@@ -40,7 +38,7 @@ late = np.where(random.random(n) < 1.0 / (1.0 + np.exp(-score)), "late", "in tim
 # The kernels of this stack are products over columns, so Shapley values are exact.
 X_train, X_test, y_train, y_test = train_test_split(table, late, random_state=0)
 kernels = [Gaussian("median"), Laplacian("median", norm=1.0), EvidenceMaximization()]
-model = make_pipeline(table_encoder(), KernelStackingClassifier(kernels)).fit(X_train, y_train)
+model = KernelStackingClassifier(kernels).fit(X_train, y_train)
 print(f"{model.score(X_test, y_test):.0%} of the test cases are classified correctly")
 
 # %%

@@ -1,20 +1,18 @@
 """
-A table of mixed types in a pipeline
-====================================
+A table of mixed types
+======================
 
-Real tables hold numbers, categories, dates and gaps. ``table_encoder`` converts all of them to
-numbers, so a pipeline takes the data frame as it is.
+Real tables hold numbers, categories, dates and gaps. The estimator converts all of them to numbers
+itself, so it takes the data frame as it is.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
 
 from mercer import KernelStackingRegressor
 from mercer.inspection import shapley_values
-from mercer.preprocessing import table_encoder
 
 # %%
 # The table is generated: the rent of a flat depends on its area, its district and the date of the
@@ -38,8 +36,8 @@ print(table.head())
 
 # %%
 X_train, X_test, y_train, y_test = train_test_split(table, rent, random_state=0)
-model = make_pipeline(table_encoder(), KernelStackingRegressor()).fit(X_train, y_train)
-print(f"R² of the test set {model.score(X_test, y_test):.2f}, estimated {model[-1].loo_score_:.2f}")
+model = KernelStackingRegressor().fit(X_train, y_train)
+print(f"R² of the test set {model.score(X_test, y_test):.2f}, estimated {model.loo_score_:.2f}")
 
 # %%
 # A category becomes one column for each of its values, the date several, and a further column marks

@@ -8,7 +8,7 @@ from sklearn.utils.validation import _num_samples
 
 from mercer._blocks.blocks import BlockSource
 from mercer._data.types import PerSample, Table
-from mercer._data.validation import check_choice, check_has_rows, check_number
+from mercer._data.validation import check_choice, check_number
 from mercer._gram.devices import current_device
 from mercer._gram.memory import available_memory, check_gram_memory, working_memory
 
@@ -82,7 +82,8 @@ def fits_exactly(
     """
     name = type(estimator).__name__
     n_rows = X.count_rows() if isinstance(X, BlockSource) else int(_num_samples(X))
-    check_has_rows(n_rows, name)
+    if n_rows == 0:
+        raise ValueError(f"X has 0 rows (0 samples): {name} needs at least 2 to learn from.")
     weights = np.asarray(sample_weight)
     # Weights of another shape are rejected when the rows are validated.
     if weights.shape == (n_rows,):

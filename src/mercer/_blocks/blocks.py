@@ -16,15 +16,12 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import TransformerMixin
 from sklearn.utils import assert_all_finite, check_array
-from sklearn.utils.validation import _num_samples
 
 from mercer._data.types import Array, Features, PerSample, Table
-from mercer._data.validation import check_number
 from mercer._gram.tiles import n_threads, serial_algebra
 
 if TYPE_CHECKING:
     import dask.array as da
-    from distributed import Client
 
 
 State = TypeVar("State")
@@ -38,7 +35,7 @@ MaybeLazy: TypeAlias = Union[Array, "da.Array"]
 """An array, or a Dask array, which is computed when it is used."""
 
 _BLOCK_ROWS = 4096
-"""Largest default number of rows of a block; products with 1,000 centers reach full speed."""
+"""Largest number of rows of a block; products with 1,000 centers reach full speed."""
 
 
 @dataclass(frozen=True)
@@ -92,35 +89,17 @@ class BlockSource(ABC):
     Iterating over a source yields its blocks, which are not empty. Few of them are in memory at a
     time.
 
-    Parameters
-    ----------
-    block_rows : int or None
-        Largest number of rows of a block; if None, 4,096, or fewer if there are many features.
-
     Attributes
     ----------
-    client : distributed.Client or None
-        The cluster whose workers accumulate statistics.
     encoder : transformer or None
         A fitted transformer, whose `transform` turns the input's rows into numbers.
     on_rows : callable or None
         Called in the calling thread with the number of rows of each part of the table that was
-        read for a statistic.
+        read for a statistic by this process.
     """
 
-    client: Client | None = None
     encoder: Any = None
     on_rows: Callable[[int], None] | None = None
-
-    def __init__(self, block_rows: int | None) -> None:
-        if block_rows is not None:
-            check_number("block_rows", block_rows, whole=True, low=1.0)
-        self._block_rows = block_rows
-
-    @property
-    def block_rows(self) -> int:
-        """Largest number of rows of a block."""
-        return self._block_rows or BlockSource.rows_together(self.n_features, _BLOCK_ROWS)
 
     @staticmethod
     def rows_together(n_columns: int, most: int = 8 * _BLOCK_ROWS) -> int:
@@ -159,8 +138,8 @@ class BlockSource(ABC):
         """
 
     @abstractmethod
-    def only_targets(self) -> BlockSource:
-        """Return a source of the same targets whose blocks have no features."""
+    def targets(self) -> Array:
+        """Return the targets of all rows, without reading their features."""
 
     @abstractmethod
     def without_target(self) -> Self:
@@ -205,7 +184,9 @@ class BlockSource(ABC):
     def check(self) -> None:
         """Raise an error that names columns that are not numbers, if there is no encoder."""
         if self.encoder is None:
-            check_convertible(self.head())
+            head = self.head()
+            kinds = head.dtypes.items() if hasattr(head, "iloc") else [("X", head.dtype)]
+            refuse_columns([str(name) for name, kind in kinds if kind.kind not in "biuf"])
 
     def encoded(self, X: Table) -> Table:
         """Return rows in the form in which the input was given, or as the encoder transforms them.
@@ -235,35 +216,32 @@ class BlockSource(ABC):
         """
         return as_numeric(self.encoded(X))
 
-    def converted(self, raw: Block, block_rows: int) -> Iterator[Block]:
-        """Convert rows to finite numbers, in blocks.
+    def converted(self, raw: Block) -> Iterator[Block]:
+        """Convert rows to finite numbers, in blocks of at most 4,096 rows.
 
         Parameters
         ----------
         raw : Block
-        block_rows : int
-            Largest number of rows of a block.
         """
         if raw.y is not None and raw.y.dtype.kind == "f":
             assert_all_finite(raw.y, input_name="y")
         X = self.numbers(raw.X)
-        for first in range(0, raw.n_rows, block_rows):
-            rows = slice(first, min(first + block_rows, raw.n_rows))
+        size = self.rows_together(X.shape[1], _BLOCK_ROWS)
+        for first in range(0, raw.n_rows, size):
+            rows = slice(first, min(first + size, raw.n_rows))
             y = None if raw.y is None else raw.y[rows]
             yield Block(X[rows, :], y, raw.start + first)
 
     def __iter__(self) -> Iterator[Block]:
         self.check()
-        size = self.block_rows
-        return chain.from_iterable(self.converted(raw, size) for raw in self.raw_blocks())
+        return chain.from_iterable(map(self.converted, self.raw_blocks()))
 
     def reduce(self, statistic: BlockStatistic[State]) -> State:
         """Accumulate a statistic over all rows, in one pass.
 
-        In memory, each thread adds blocks to its own state, in a fixed order, and the states are
-        merged at the end. On a Dask cluster, a task accumulates each partition, and further tasks
-        merge the states in a tree. Results depend neither on timing nor on the number of workers,
-        nor on whether workers fail in the meantime. Tables in memory are never sent to workers.
+        Each thread adds blocks to its own state, in a fixed order, and the states are merged at the
+        end. For a Dask collection, a task accumulates each partition, and further tasks merge the
+        states in a tree. Results depend neither on timing nor on the number of workers.
 
         Parameters
         ----------
@@ -279,8 +257,6 @@ class BlockSource(ABC):
         ValueError
             If columns are not numbers and there is no encoder, or if numbers are missing or
             infinite.
-        RuntimeError
-            If the client is closed, or the cluster is lost in the meantime.
         """
 
         def read() -> Iterator[Block]:
@@ -290,11 +266,10 @@ class BlockSource(ABC):
                     self.on_rows(raw.n_rows)
 
         def added(raw: Block, state: State | None) -> State:
-            blocks = self.converted(raw, size)
-            return reduce(statistic.add, blocks, statistic.start() if state is None else state)
+            first = statistic.start() if state is None else state
+            return reduce(statistic.add, self.converted(raw), first)
 
         self.check()
-        size = self.block_rows
         states = dict(run_in_threads(added, read())).values()
         return reduce(statistic.merge, states) if states else statistic.start()
 
@@ -322,10 +297,9 @@ class BlockSource(ABC):
         """
 
         def results(raw: Block, _: object) -> list[Array]:
-            return [function(block) for block in self.converted(raw, size)]
+            return [function(block) for block in self.converted(raw)]
 
         self.check()
-        size = self.block_rows
         found = run_in_threads(results, self.raw_blocks())
         return chain.from_iterable(some for _, some in found)
 
@@ -335,17 +309,16 @@ class MemorySource(BlockSource):
 
     Parameters
     ----------
-    X : array-like, sparse matrix or data frame of shape (n_rows, n_columns), or None
-        Sparse matrices in formats other than CSR are copied to CSR. None stands for no columns.
-    y : array-like of shape (n_rows,) or (n_rows, n_outputs), or None
-    block_rows : int, default=None
+    X : array-like, sparse matrix or pandas data frame of shape (n_rows, n_columns)
+        Sparse matrices in formats other than CSR are copied to CSR.
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
     start : int, default=0
         Position of the first row in the table that this one is a part of.
 
     Raises
     ------
     ValueError
-        If X is not two-dimensional, or y has a different number of rows.
+        If y has a different number of rows.
 
     Notes
     -----
@@ -354,16 +327,10 @@ class MemorySource(BlockSource):
     32 MiB.
     """
 
-    def __init__(
-        self, X: Table, y: PerSample = None, block_rows: int | None = None, start: int = 0
-    ) -> None:
-        super().__init__(block_rows)
-        X = np.empty((_num_samples(y), 0)) if X is None else X
-        self.X = X.tocsr() if issparse(X) else X if is_frame(X) else np.asanyarray(X)
+    def __init__(self, X: Table, y: PerSample = None, start: int = 0) -> None:
+        self.X = X.tocsr() if issparse(X) else X if hasattr(X, "iloc") else np.asanyarray(X)
         self.y = None if y is None else np.asarray(y)
         self.start = start
-        if len(self.X.shape) != 2:
-            raise ValueError(f"X must have rows and columns; its shape is {tuple(self.X.shape)}.")
         check_same_rows(self.X, self.y)
 
     def head(self) -> Table:
@@ -372,7 +339,7 @@ class MemorySource(BlockSource):
 
     def raw_blocks(self) -> Iterator[Block]:
         """Yield the rows as the input holds them."""
-        size, end = self.block_rows, self.count_rows()
+        size, end = self.rows_together(self.X.shape[1], _BLOCK_ROWS), self.count_rows()
         if self.encoder is not None:
             size = max(size, self.rows_together(self.n_features))
         for first in range(0, end, size):
@@ -384,9 +351,10 @@ class MemorySource(BlockSource):
         table = self.X.iloc if hasattr(self.X, "iloc") else self.X
         return table[rows], None if self.y is None else self.y[rows]
 
-    def only_targets(self) -> MemorySource:
-        """Return a source of the same targets whose blocks have no features."""
-        return MemorySource(None, self.y, self.rows_together(1), self.start)
+    def targets(self) -> Array:
+        """Return the targets of all rows."""
+        assert self.y is not None
+        return self.y
 
     def without_target(self) -> Self:
         """Return a source of the same features."""
@@ -407,42 +375,6 @@ def check_same_rows(X: Table, y: Table) -> None:
     """
     if y is not None and (y.ndim not in (1, 2) or y.shape[0] != X.shape[0]):
         raise ValueError(f"X has {X.shape[0]} rows, and y has the shape {tuple(y.shape)}.")
-
-
-def is_frame(X: Table) -> bool:
-    """Return whether a table is a pandas or polars data frame.
-
-    Parameters
-    ----------
-    X : object
-    """
-    return hasattr(X, "columns") and hasattr(X, "to_numpy")
-
-
-def check_convertible(X: Table) -> None:
-    """Raise an error for columns that are not numbers.
-
-    Parameters
-    ----------
-    X : ndarray, sparse matrix or data frame of shape (n_rows, n_columns)
-
-    Raises
-    ------
-    ValueError
-        If there are such columns; the message names them.
-    """
-    if is_frame(X):
-        kinds = zip(X.columns, X.dtypes, strict=True)
-        refuse_columns([str(name) for name, dtype in kinds if not _is_number(dtype)])
-    elif isinstance(X, np.ndarray) and X.dtype.kind not in "biufO":
-        raise ValueError(f"X must hold numbers; its type is {X.dtype}.")
-
-
-def _is_number(dtype: Any) -> bool:
-    """Return whether a NumPy, pandas or polars type holds numbers or booleans."""
-    if hasattr(dtype, "kind"):
-        return dtype.kind in "biuf"
-    return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
 
 
 def refuse_columns(names: list[str]) -> None:
@@ -479,7 +411,6 @@ def as_numeric(X: Table) -> Features:
     """
     sizes = {"ensure_min_samples": 0, "ensure_min_features": 0}
     dtypes = [np.float64, np.float32]
-    X = X if hasattr(X, "iloc") or not is_frame(X) else X.to_numpy()
     return check_array(X, accept_sparse="csr", dtype=dtypes, input_name="X", **sizes)
 
 

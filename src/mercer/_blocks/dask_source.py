@@ -1,33 +1,25 @@
-"""Passes over rows by Dask: its arrays and data frames, and pieces of files on a cluster."""
+"""Passes over the rows of Dask's arrays and data frames, on one machine or on a cluster."""
 
 from __future__ import annotations
 
-import sys
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
-from itertools import islice
-from operator import call
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse, vstack
 from sklearn.utils.validation import _num_samples
 
-from mercer._blocks.blocks import Block, BlockSource, BlockStatistic, MemorySource, check_same_rows
+from mercer._blocks.blocks import Block, BlockSource, BlockStatistic, MemorySource
 from mercer._data.types import Array, PerSample, Table
 from mercer._gram.tiles import serial_algebra
 
 if TYPE_CHECKING:
     import dask.array as da
     from dask.delayed import Delayed
-    from distributed import Client
 
 
 State = TypeVar("State")
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 class DaskSource(BlockSource):
@@ -37,12 +29,8 @@ class DaskSource(BlockSource):
     ----------
     X : dask.array.Array or dask.dataframe.DataFrame of shape (n_rows, n_columns)
         The numbers of rows of partitions may be unknown. Chunks of columns are merged.
-    y : Dask collection of shape (n_rows,) or (n_rows, n_outputs), array-like, or None
-        A Dask collection must be partitioned like X; an array with known chunks is rechunked. An
-        array-like is divided like X, whose numbers of rows must then be known.
-    block_rows : see `BlockSource`
-    client : distributed.Client, default=None
-        If None, the current client, or else Dask's scheduler in this process.
+    y : Dask collection of shape (n_rows,) or (n_rows, n_outputs), or None
+        It must be partitioned like X.
 
     Raises
     ------
@@ -56,11 +44,7 @@ class DaskSource(BlockSource):
     the targets, or over the features if there are no targets.
     """
 
-    def __init__(
-        self, X: Table, y: PerSample, block_rows: int | None, client: Client | None = None
-    ) -> None:
-        super().__init__(block_rows)
-        self.client = client
+    def __init__(self, X: Table, y: PerSample) -> None:
         is_frame = hasattr(X, "divisions")
         if X.ndim != 2:
             shape = f"have rows and columns; its shape is {X.shape}"
@@ -69,7 +53,9 @@ class DaskSource(BlockSource):
         self._features, self._lengths = _partitions(X)
         self._targets: list[Any] = [None] * len(self._features)
         if y is not None:
-            self._targets, lengths = _partitions(_divided(X, y, self._lengths))
+            if not is_dask(y):
+                raise ValueError("X is a Dask collection, and y is not; both must be.")
+            self._targets, lengths = _partitions(y)
             self._lengths = self._lengths or lengths
         if (found := len(self._targets)) != len(self._features):
             raise ValueError(
@@ -88,15 +74,13 @@ class DaskSource(BlockSource):
     def raw_blocks(self) -> Iterator[Block]:
         """Yield the partitions that have rows; one is in this process at a time."""
         for piece, start in zip(self._pieces(), self._starts(), strict=True):
-            [(X, y)] = computed([piece.take_raw(slice(None))], self.client)
+            [(X, y)] = computed([piece.take_raw(slice(None))])
             if X.shape[0]:
                 yield Block(X, y, start)
 
-    def only_targets(self) -> Self:
-        """Return a source of the same targets whose blocks have no features."""
-        self._counts()
-        none = [None] * len(self._features)
-        return self._changed(encoder=None, _head=np.empty((1, 0)), _features=none)
+    def targets(self) -> Array:
+        """Return the targets of all rows."""
+        return np.concatenate([np.asarray(part) for part in computed(self._targets)])
 
     def without_target(self) -> Self:
         """Return a source of the same features."""
@@ -111,22 +95,29 @@ class DaskSource(BlockSource):
             for piece, start, part in zip(self._pieces(), starts, parts, strict=True)
             if part.size
         ]
-        tables, targets = zip(
-            *computed(found, self.client) or [(self._head[:0], None)], strict=True
-        )
+        tables, targets = zip(*computed(found) or [(self._head[:0], None)], strict=True)
         return _stacked(tables), None if targets[0] is None else np.concatenate(targets)
 
     def reduce(self, statistic: BlockStatistic[State]) -> State:
-        """Accumulate a statistic on the workers; see `BlockSource.reduce`."""
-        return reduce_pieces(self._pieces(), statistic, self)
+        """Accumulate a statistic on the workers; see `BlockSource.reduce`.
+
+        The tree of merges depends only on the number of partitions. Neighboring states are merged
+        as soon as both are computed: a cluster holds one state per thread, and a few more.
+        """
+        self.check()
+        plan = sent((statistic, self.encoder))
+        level = [task(_added, plan, piece) for piece in self._pieces()]
+        while len(level) > 1:
+            level = [task(_merged, plan, *level[i : i + 2]) for i in range(0, len(level), 2)]
+        return computed(level)[0]
 
     def map(self, function: Callable[[Block], Array]) -> da.Array:
         """Return the results for all rows as a lazy Dask array; see `BlockSource.map`."""
         import dask.array as da
 
         self.check()
-        example = np.asarray(function(next(self.converted(Block(self._head), 1))))[:0]
-        plan = sent((function, example, self._block_rows, self.encoder))
+        example = np.asarray(function(next(self.converted(Block(self._head)))))[:0]
+        plan = sent((function, example, self.encoder))
         lengths: list[Any] = self._lengths or [np.nan] * len(self._features)
         parts = [
             da.from_delayed(task(_results, plan, X), (n_rows, *example.shape[1:]), meta=example)
@@ -138,7 +129,7 @@ class DaskSource(BlockSource):
         """Return the number of rows of each partition."""
         if self._lengths is None:
             counted = self._features if self._targets[0] is None else self._targets
-            self._lengths = computed([task(_num_samples, part) for part in counted], self.client)
+            self._lengths = computed([task(_num_samples, part) for part in counted])
         return self._lengths
 
     def _starts(self) -> list[int]:
@@ -148,13 +139,13 @@ class DaskSource(BlockSource):
     def _pieces(self) -> list[Delayed]:
         """Return delayed sources of the partitions."""
         parts = zip(self._features, self._targets, self._starts(), strict=True)
-        return [task(MemorySource, X, y, self._block_rows, start) for X, y, start in parts]
+        return [task(MemorySource, X, y, start) for X, y, start in parts]
 
 
 def _results(plan: tuple[Any, ...], X: Table) -> Array:
     """Return the results of a function for a partition, or the empty example if it has no rows."""
-    function, none, block_rows, encoder = plan
-    source = MemorySource(X, None, block_rows).with_encoder(encoder)
+    function, none, encoder = plan
+    source = MemorySource(X).with_encoder(encoder)
     return np.concatenate([none, *(np.asarray(function(block)) for block in source)])
 
 
@@ -175,70 +166,13 @@ def _partitions(X: Table) -> tuple[list[Any], list[int] | None]:
     return list(np.ravel(X.to_delayed())), lengths
 
 
-def _divided(X: Table, y: Table, lengths: list[int] | None) -> Table:
-    """Return a target divided into partitions like X, if the numbers of rows are known."""
-    import dask.array as da
-
-    if not is_dask(y) and lengths is None:
-        raise ValueError(
-            "X has partitions of unknown numbers of rows; y must be a Dask collection with the "
-            "same partitions."
-        )
-    y = y if is_dask(y) else da.from_array(np.asarray(y))
-    if lengths is None or hasattr(y, "divisions") or np.isnan(y.shape[0]):
-        return y
-    check_same_rows(X, y)
-    return y.rechunk({0: tuple(lengths)})
-
-
 def is_dask(X: object) -> bool:
     """Return whether an object is a Dask collection."""
     return callable(getattr(X, "__dask_graph__", None))
 
 
-def reduce_pieces(
-    pieces: Sequence[Delayed | BlockSource],
-    statistic: BlockStatistic[State],
-    whole: BlockSource,
-) -> State:
-    """Accumulate a statistic over sources or delayed sources, with a tree of merges on the workers.
-
-    The tree depends only on the number of pieces, so that the result depends neither on the number
-    of workers nor on which of them fail. Neighboring states are merged as soon as both are
-    computed: the cluster holds one state per thread, and about log2(n_pieces) more.
-
-    Parameters
-    ----------
-    pieces : sequence of BlockSource or Delayed
-    statistic : BlockStatistic
-    whole : BlockSource
-        Provides the encoder of the pieces, the client, and `on_rows`.
-    """
-    whole.check()
-    if not pieces:
-        return statistic.start()
-    plan = sent((statistic, whole.encoder))
-    level = states = [task(_added, plan, piece) for piece in pieces]
-    while len(level) > 1:
-        level = [task(_merged, plan, *level[i : i + 2]) for i in range(0, len(level), 2)]
-    with cluster(whole.client) as client:
-        if client is None or whole.on_rows is None:
-            return computed(level, client)[0]
-        from distributed import as_completed
-
-        # Only counts are returned here, so that states can be released once merged.
-        pairs = zip(states, pieces, strict=True)
-        done = [task(_second, state, piece.count_rows()) for state, piece in pairs]
-        total, *futures = client.compute([*level, *done])
-        for future in as_completed(futures, loop=client.loop):
-            if future.status != "finished":
-                break
-            whole.on_rows(future.result())
-        return total.result()
-
-
 def _added(plan: tuple[BlockStatistic[State], Any], source: BlockSource) -> State:
-    """Return the state of a piece."""
+    """Return the state of a partition."""
     statistic, encoder = plan
     return reduce(statistic.add, source.with_encoder(encoder), statistic.start())
 
@@ -248,48 +182,19 @@ def _merged(plan: tuple[BlockStatistic[State], Any], *states: State) -> State:
     return reduce(plan[0].merge, states)
 
 
-def _second(_: object, n_rows: int) -> int:
-    return n_rows
-
-
-def map_pieces(
-    function: Callable[[Item], Result], pieces: Iterable[Item], client: Client
-) -> Iterator[Result]:
-    """Yield the results of a function for each source, in order, computed by the workers.
-
-    The function is sent to the cluster once. If a worker dies, another worker recomputes the
-    copy of the function and the results that were not yet consumed. At most two results per thread
-    are computed ahead.
-
-    Parameters
-    ----------
-    function : callable
-    pieces : iterable of BlockSource
-    client : distributed.Client
-    """
-    with cluster(client):
-        there = client.persist(sent(function))
-        futures = (client.compute(task(call, there, piece)) for piece in pieces)
-        waiting = deque(islice(futures, 2 * max(sum(client.nthreads().values()), 1)))
-        while waiting:
-            yield waiting.popleft().result()
-            waiting.extend(islice(futures, 1))
-
-
-def computed(tasks: Sequence[Delayed], client: Client | None) -> list[Any]:
-    """Return the results of delayed tasks, computed by workers or by threads of this process.
+def computed(tasks: Sequence[Delayed]) -> list[Any]:
+    """Return the results of delayed tasks, computed by Dask's scheduler or the current client.
 
     Parameters
     ----------
     tasks : sequence of Delayed
-    client : distributed.Client or None
     """
     import dask
 
-    with cluster(client) as running, serial_algebra():
-        if running is None:
-            return list(dask.compute(*tasks))
-        return list(running.gather(running.compute(list(tasks))))
+    # By default, Dask warns about graphs of 10 MiB, which is less than a statistic may hold.
+    settings = {"distributed.admin.large-graph-warning-threshold": "10 GiB"}
+    with serial_algebra(), dask.config.set(settings):
+        return list(dask.compute(*tasks))
 
 
 def sent(value: Any) -> Delayed:
@@ -302,44 +207,3 @@ def sent(value: Any) -> Delayed:
 def task(function: Callable[..., object], *arguments: object) -> Delayed:
     """Return a delayed call with a unique key."""
     return sent(function)(*arguments)
-
-
-@contextmanager
-def cluster(client: Client | None) -> Iterator[Client | None]:
-    """Yield the given client, or the current one, or None if there is neither.
-
-    The various errors of a client that is closed, and of a cluster that is lost, become one.
-    """
-    if client is None and "distributed" in sys.modules:
-        from distributed import Client
-
-        with suppress(ValueError):
-            client = Client.current()
-    if client is None:
-        yield None
-        return
-    import asyncio
-    import concurrent.futures
-
-    import dask
-    from distributed import KilledWorker
-    from distributed.comm import CommClosedError
-
-    lost = (CommClosedError, asyncio.CancelledError, concurrent.futures.CancelledError)
-    try:
-        # By default, Dask warns about graphs of 10 MiB, which is less than a statistic may hold.
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "10 GiB"}):
-            yield client
-    except KilledWorker as error:
-        raise RuntimeError(
-            "Several workers of the Dask cluster died in the same task, most often because a "
-            "partition does not fit into a worker's memory. Use smaller partitions, or workers "
-            "with more memory."
-        ) from error
-    except (Exception, *lost) as error:
-        if client.status == "running" and not isinstance(error, lost):
-            raise
-        raise RuntimeError(
-            "The Dask cluster was lost before the pass over the rows was done: its scheduler or "
-            "the client is closed. Connect a new client, and start again."
-        ) from error

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
-from urllib.parse import unquote
 
 import numpy as np
 
-from mercer._blocks.blocks import Block, BlockSource, BlockStatistic, Encoder, refuse_columns
-from mercer._blocks.dask_source import map_pieces, reduce_pieces
+from mercer._blocks.blocks import Block, BlockSource, Encoder, refuse_columns
 from mercer._blocks.row_sample import sample_positions
 from mercer._data.types import Array, RandomState, Table
 
@@ -20,10 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
     import pyarrow.dataset as ds
-    from distributed import Client
 
 
-State = TypeVar("State")
 Result = TypeVar("Result")
 
 _SUFFIXES = (".parquet", ".pq")
@@ -58,12 +53,6 @@ class ParquetSource(BlockSource):
         A fitted transformer, whose `transform` turns data frames of these columns into numbers,
         such as `mercer.preprocessing.table_encoder()` fitted on a sample. Without it, all columns
         must hold numbers without missing values.
-    block_rows : int, default=None
-        Largest number of rows of a block. None stands for 4,096, or fewer if there are many
-        columns.
-    client : distributed.Client, default=None
-        The cluster whose workers read the files in fits; the workers must have access to the files.
-        With None, threads of this process read them.
     on_rows : callable, default=None
         Function that is called repeatedly with the number of rows that were just read, for example
         to show progress. A fit makes several passes over all rows.
@@ -90,7 +79,8 @@ class ParquetSource(BlockSource):
     Notes
     -----
     Initially, only the metadata at the ends of files is read. A pass needs memory for a few batches
-    of at most 32,768 rows and 32 MiB, however large the row groups are.
+    of at most 32,768 rows and 32 MiB, however large the row groups are, and for eight bytes a row
+    where classes are counted.
 
     Examples
     --------
@@ -115,19 +105,16 @@ class ParquetSource(BlockSource):
         columns: Sequence[str] | None = None,
         *,
         encoder: Encoder = None,
-        block_rows: int | None = None,
-        client: Client | None = None,
         on_rows: Callable[[int], None] | None = None,
     ) -> None:
-        super().__init__(block_rows)
-        self.encoder, self.client, self.on_rows = encoder, client, on_rows
-        self._path, self._dataset = Path(path), parquet_dataset(path)
+        self.encoder, self.on_rows = encoder, on_rows
+        self._path = Path(path)
+        self._dataset, self._folders = parquet_dataset(path)
         names = self._dataset.schema.names
         targets = [target] if isinstance(target, str) else list(target or [])
         chosen = [n for n in names if n not in targets] if columns is None else list(columns)
         _check_names(self._path, names, targets, chosen)
         self.target_names, self.column_names = tuple(targets), tuple(chosen)
-        self._start = 0
         self._n_rows: int | None = None
         self._kept: Array | None = None
         """Which of the rows whose target is known are not left out; None if all of them."""
@@ -140,11 +127,6 @@ class ParquetSource(BlockSource):
         """Whether the target is one column of dates."""
         kinds = self._schema(self.target_names).types
         return len(kinds) == 1 and _is(kinds[0], "date", "timestamp")
-
-    @property
-    def n_features(self) -> int:
-        """Number of features of blocks."""
-        return len(self.column_names) if self.encoder is None else super().n_features
 
     def check(self) -> None:
         """Raise an error for columns that are not numbers, if there is no encoder."""
@@ -173,7 +155,7 @@ class ParquetSource(BlockSource):
         columns, targets = list(self.column_names), list(self.target_names)
         encodes = bool(columns) and self.encoder is not None
         widths = (len(columns) + len(targets), self.n_features if encodes else 0)
-        first, start = 0, self._start
+        first = start = 0
         for whole in self._batches([*columns, *targets], self.rows_together(max(widths))):
             rows = _known_rows(whole.select(targets))
             known = slice(first, first + rows.size)
@@ -183,13 +165,11 @@ class ParquetSource(BlockSource):
                 yield Block(batch.select(columns), _target(batch.select(targets)), start)
             first, start = known.stop, start + rows.size
 
-    def targets(self) -> Iterator[tuple[int, Any]]:
-        """Yield the position of the first row and the targets of each block."""
-        return ((raw.start, raw.y) for raw in self.only_targets().raw_blocks())
-
-    def only_targets(self) -> Self:
-        """Return a source of the same targets without features."""
-        return self._changed(encoder=None, column_names=(), _block_rows=self.rows_together(1))
+    def targets(self) -> Array:
+        """Return the targets of all rows, in a pass over the target alone."""
+        parts = self._changed(encoder=None, column_names=()).raw_blocks()
+        none = _target(self._schema(self.target_names).empty_table())
+        return np.concatenate([none, *(raw.y for raw in parts)])
 
     def without_target(self) -> Self:
         """Return a source of the same features without the target, also in rows that lack it."""
@@ -246,20 +226,13 @@ class ParquetSource(BlockSource):
         """
         return sample_positions(self, max_samples, random_state, stratify=stratify)
 
-    def reduce(self, statistic: BlockStatistic[State]) -> State:
-        """Compute a statistic of all rows, on a cluster if there is a client."""
-        if self.client is None:
-            return super().reduce(statistic)
-        return reduce_pieces(self.with_encoder(None).pieces(), statistic, self)
-
     def map_frames(self, function: Callable[[pd.DataFrame], Result]) -> Iterator[Result]:
         """Apply a function to consecutive rows as the files hold them, and yield results in order.
 
         Parameters
         ----------
         function : callable
-            Called with a batch of rows as a data frame. It is called in this process when a result
-            is requested, or by workers; then the results of some row groups are in memory.
+            Called with a batch of rows as a data frame when a result is requested.
 
         Returns
         -------
@@ -277,40 +250,7 @@ class ParquetSource(BlockSource):
         ...     [len(frame) for frame in ParquetSource(folder).map_frames(lambda frame: frame)]
         [3]
         """
-        if self.client is None:
-            return (function(self.as_input(raw.X)) for raw in self.raw_blocks())
-        parts = map_pieces(lambda one: [*one.map_frames(function)], self.pieces(), self.client)
-        return chain.from_iterable(parts)
-
-    def pieces(self, n_rows: int = 2**17) -> list[ParquetSource]:
-        """Divide the row groups into consecutive sources, for several workers.
-
-        Parameters
-        ----------
-        n_rows : int, default=2**17
-            A piece has the row groups that begin in a range of this many rows. By default, a worker
-            takes about 0.1 seconds to read them.
-
-        Returns
-        -------
-        list of ParquetSource
-            Sources that keep the positions of their rows in the whole table.
-        """
-        whole, pieces, first, start = self._dataset, [], 0, self._start
-        groups = [one for part in whole.get_fragments() for one in part.split_by_row_group()]
-        ends = np.cumsum([group.row_groups[0].num_rows for group in groups]).tolist()
-        begins = zip([0, *ends], groups, strict=False)
-        for _, some in groupby(begins, key=lambda pair: pair[0] // n_rows):
-            part = type(whole)([group for _, group in some], whole.schema, whole.format)
-            # Workers have neither a client nor a function that shows progress.
-            alone = {"client": None, "on_rows": None, "_kept": None, "_n_rows": None}
-            piece = self._changed(_dataset=part, _start=start, **alone)
-            if self._kept is not None:
-                known = slice(first, first + piece.count_rows())
-                piece._kept, first = self._kept[known], known.stop
-            pieces.append(piece)
-            start += piece.count_rows()
-        return pieces
+        return (function(self.as_input(raw.X)) for raw in self.raw_blocks())
 
     def _schema(self, names: Sequence[str]) -> pa.Schema:
         return _arrow().schema([self._dataset.schema.field(name) for name in names])
@@ -323,23 +263,20 @@ class ParquetSource(BlockSource):
         pa, schema = _arrow(), self._schema(names)
         for part in self._dataset.get_fragments():
             given = pa.dataset.get_partition_keys(part.partition_expression)
-            folder = {*names} - ({*part.physical_schema.names} - {*given})
-            stored = [name for name in names if name not in folder]
-            n_read, n_claimed = 0, sum(group.num_rows for group in part.row_groups)
+            stored = [name for name in names if name not in self._folders]
+            n_read = 0
             settings = {"metadata": part.metadata, "buffer_size": 2**16, "pre_buffer": False}
             with pa.parquet.ParquetFile(part.path, **settings) as file:
-                groups = [group.id for group in part.row_groups]
-                for batch in file.iter_batches(n_rows, row_groups=groups, columns=stored):
+                for batch in file.iter_batches(n_rows, columns=stored):
                     n_read += batch.num_rows
                     table = pa.Table.from_batches([batch])
-                    for name in folder:
-                        value = pa.scalar(given.get(name), pa.string())
+                    for name in self._folders.intersection(names):
+                        value = pa.scalar(given.get(name), schema.field(name).type)
                         table = table.append_column(name, pa.repeat(value, batch.num_rows))
                     yield table.select(names).cast(schema)
-            if n_read != n_claimed:
+            if n_read != (told := part.metadata.num_rows):
                 raise ValueError(
-                    f"{part.path} is damaged: {n_claimed:,} rows are announced, and {n_read:,} are "
-                    "there."
+                    f"{part.path} is damaged: {told:,} rows announced, {n_read:,} are there."
                 )
 
 
@@ -367,7 +304,7 @@ def _check_names(path: Path, names: list[str], targets: list[str], columns: list
         raise ValueError(f"{path} has no column to learn from.")
 
 
-def parquet_dataset(path: str | Path) -> ds.FileSystemDataset:
+def parquet_dataset(path: str | Path) -> tuple[ds.FileSystemDataset, set[str]]:
     """Find the files of a table, and read their metadata about columns and rows.
 
     An index of pandas or Dask is a column if it has a name, and is left out otherwise.
@@ -382,8 +319,10 @@ def parquet_dataset(path: str | Path) -> ds.FileSystemDataset:
 
     Returns
     -------
-    pyarrow.dataset.FileSystemDataset
+    dataset : pyarrow.dataset.FileSystemDataset
         Its schema has the columns of all files, with the wider type where types differ.
+    folders : set of str
+        Names of the columns that names of folders define.
 
     Raises
     ------
@@ -396,28 +335,24 @@ def parquet_dataset(path: str | Path) -> ds.FileSystemDataset:
     """
     pa, path = _arrow(), Path(path)
     files, reader, local = _files(path), pa.dataset.ParquetFileFormat(), pa.fs.LocalFileSystem()
-    folders = [file.relative_to(path).parent.as_posix() + "/" for file in files]
-    found = (name for folder in folders for name in re.findall("(?:^|/)([^/=]+)=", folder))
-    names = [unquote(name) for name in dict.fromkeys(found)]
-    hive = pa.dataset.HivePartitioning(pa.schema([(name, pa.string()) for name in names]))
-    parts = [
-        reader.make_fragment(str(file), local, hive.parse(folder))
-        for file, folder in zip(files, folders, strict=True)
-    ]
-    types = [_stored_types(part) for part in parts]
+    base = path if path.is_dir() else path.parent
+    options = pa.dataset.FileSystemFactoryOptions(str(base), exclude_invalid_files=False)
+    options.partitioning_factory = pa.dataset.HivePartitioning.discover()
+    found = pa.dataset.FileSystemDatasetFactory(local, list(map(str, files)), reader, options)
+    try:
+        folders = {field.name: field for field in found.inspect_schemas()[-1]}
+        parts = list(found.finish(pa.schema(folders.values())).get_fragments())
+        types = [_stored_types(part.physical_schema) for part in parts]
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"{path} is not a Parquet file, or holds such a file: {error}") from error
     for file, own in zip(files, types, strict=True):
-        if differing := sorted((own.keys() ^ types[0].keys()) - {*names}):
+        if differing := sorted((own.keys() ^ types[0].keys()) - folders.keys()):
             different = f"have different columns: {', '.join(differing)}."
             raise ValueError(f"{file.name} and {files[0].name} {different}")
-    fields = [_widest(name, [own[name] for own in types]) for name in types[0] if name not in names]
-    keys = [pa.dataset.get_partition_keys(part.partition_expression) for part in parts]
-    for name in names:
-        values = pa.array([given.get(name) for given in keys], pa.string())
-        try:
-            fields.append(pa.field(name, values.cast(pa.int64()).type))
-        except pa.ArrowInvalid:
-            fields.append(pa.field(name, pa.string()))
-    return pa.dataset.FileSystemDataset(parts, pa.schema(fields), reader)
+    stored = [name for name in types[0] if name not in folders]
+    fields = [_widest(name, [own[name] for own in types]) for name in stored]
+    schema = pa.schema([*fields, *folders.values()])
+    return pa.dataset.FileSystemDataset(parts, schema, reader), set(folders)
 
 
 def _files(path: Path) -> list[Path]:
@@ -432,21 +367,17 @@ def _files(path: Path) -> list[Path]:
     ]
     if not inside:
         raise FileNotFoundError(f"There is no Parquet file in the folder {path}.")
-    return [path / file for file in sorted(inside, key=_natural_order)]
+
+    def natural(file: Path) -> list[tuple[int, int, str]]:
+        """Return a sort key by which part.2 comes before part.10."""
+        parts = re.split(r"(\d+)", str(file))
+        return [(0, int(part), part) if part.isdigit() else (1, 0, part) for part in parts]
+
+    return [path / file for file in sorted(inside, key=natural)]
 
 
-def _natural_order(file: Path) -> list[tuple[int, int, str]]:
-    """Return a sort key by which part.2 comes before part.10."""
-    parts = re.split(r"(\d+)", str(file))
-    return [(0, int(part), part) if part.isdigit() else (1, 0, part) for part in parts]
-
-
-def _stored_types(part: ds.ParquetFileFragment) -> dict[str, pa.DataType]:
+def _stored_types(schema: pa.Schema) -> dict[str, pa.DataType]:
     """Return the types of the columns of a file, by name."""
-    try:
-        schema = part.physical_schema
-    except _arrow().ArrowInvalid as error:
-        raise ValueError(f"{part.path} is not a Parquet file: {error}") from error
     if twice := sorted({name for name in schema.names if schema.names.count(name) > 1}):
         raise ValueError(f"Columns have the same name: {', '.join(twice)}.")
     return {one.name: one.type for one in schema if not _UNNAMED_INDEX.fullmatch(one.name)}
@@ -485,6 +416,11 @@ def _target(table: pa.Table) -> Array | None:
     """Convert a target without missing values, which has a row of values for several columns."""
     double = _arrow().float64()
     columns = [one.cast(double) if _is(one.type, "decimal") else one for one in table.columns]
+    # Equal texts of a dictionary share memory.
+    columns = [
+        one.dictionary_encode() if _is(one.type, "string", "large_string") else one
+        for one in columns
+    ]
     arrays = [
         values.astype("M8[us]").astype(float) / 86_400e6 if values.dtype.kind == "M" else values
         for values in map(np.asarray, columns)

@@ -1,6 +1,6 @@
 """Tables that estimators are fitted to, in memory or in blocks, and rows drawn from them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -14,7 +14,8 @@ from mercer._blocks.approximation import MOST_PAIRED_ROWS, all_are_centers
 from mercer._blocks.blocks import BlockSource, MaybeLazy, MemorySource
 from mercer._blocks.dask_source import DaskSource, is_dask
 from mercer._blocks.listed_folds import ListedFolds
-from mercer._blocks.row_sample import RowWeights, class_row_weights, row_folds, sample_positions
+from mercer._blocks.own_encoders import encoded, on_numbers
+from mercer._blocks.row_sample import row_folds, sample_positions
 from mercer._data.arrays import owned, owned_target
 from mercer._data.copies import with_copies
 from mercer._data.folds import sample_rows
@@ -22,7 +23,7 @@ from mercer._data.resampling import Resampling
 from mercer._data.sample import Sample, as_frame, column_names
 from mercer._data.types import Array, Features, PerSample, RandomState, Table
 from mercer._data.validation import check_target_values, table_advice
-from mercer._data.weights import UnitWeights, with_class_weights
+from mercer._data.weights import SampleWeights, UnitWeights, with_class_weights
 
 _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 """Arguments of scikit-learn's validation, which ask for numbers of single or double precision."""
@@ -65,7 +66,7 @@ class DrawnSample(TableSample):
         All rows.
     positions : ndarray of int of shape (n_samples,)
         Positions of the samples among all rows.
-    all_weights : RowWeights
+    all_weights : SampleWeights
         Weights of all rows.
     all_groups : ndarray of int of shape (n_rows,), or None
         Groups of all rows: those that were given, or groups of copied rows.
@@ -77,7 +78,7 @@ class DrawnSample(TableSample):
 
     source: BlockSource = field(kw_only=True)
     positions: Array = field(kw_only=True)
-    all_weights: RowWeights = UnitWeights(0)  # noqa: RUF009
+    all_weights: SampleWeights = UnitWeights(0)  # noqa: RUF009
     all_groups: Array | None = None
     all_resampling: Resampling | None = None
     listed: ListedFolds | None = None
@@ -142,7 +143,7 @@ class DrawnSample(TableSample):
         check_target_values(targets, estimator)
         X, y = check_X_y(self.source.numbers(raw), targets, **_CHECKS, **checks)
         groups = None if self.all_groups is None else self.all_groups[positions]
-        weights = self.all_weights.of(y, positions)
+        weights = self.all_weights.take(positions)
         return replace(
             self, X=X, y=y, weights=weights, groups=groups, kept=None, positions=positions
         )
@@ -206,6 +207,16 @@ def in_memory(X: Table, y: PerSample) -> tuple[Table, PerSample]:
     return source.encoded(rows), targets
 
 
+def _check_unset(**given: object) -> None:
+    """Raise an error for the first argument that is given but needs a table in memory."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} needs a table in memory, or an exact fit: pass arrays or a data frame, or "
+                "set approximation='exact'."
+            )
+
+
 def drawn_rows(
     estimator: BaseEstimator,
     X: Table,
@@ -249,8 +260,8 @@ def drawn_rows(
         source, head = block_source(X, y), X.encoded(X.head())
         validate_data(estimator, head, skip_check_array=True)
         names = column_names(head)
-        needs_rows = {"sample_weight": sample_weight, "groups": groups, "cv": divide}
-        weights = _weights_of_source(estimator, source, needs_rows)
+        _check_unset(sample_weight=sample_weight, groups=groups, cv=divide)
+        weights = _weights_of_source(estimator, source)
         groups = kept = resampling = weightless_y = None
     else:
         rows = validated_rows(estimator, X, y, sample_weight, groups, copy=False, **checks)
@@ -280,16 +291,17 @@ def drawn_rows(
     return replace(whole.at(positions, estimator, **checks), kept=kept)
 
 
-def _weights_of_source(
-    estimator: BaseEstimator, source: BlockSource, needs_rows: Mapping[str, object]
-) -> RowWeights:
-    for name in (name for name, value in needs_rows.items() if value is not None):
-        raise ValueError(
-            f"{name} needs a table in memory, or an exact fit: pass arrays or a data frame, "
-            "or set approximation='exact'."
-        )
+def _weights_of_source(estimator: BaseEstimator, source: BlockSource) -> SampleWeights:
     class_weight = getattr(estimator, "class_weight", None)
-    return UnitWeights(0) if class_weight is None else class_row_weights(source, class_weight)
+    if class_weight is None:
+        return UnitWeights(source.count_rows())
+    weights = np.asarray(with_class_weights(None, class_weight, source.targets()))
+    if not np.all(weights > 0.0):
+        raise ValueError(
+            "class_weight must be positive for tables that are read in blocks; "
+            f"got {class_weight!r}."
+        )
+    return SampleWeights(weights)
 
 
 def as_source(X: Table, y: PerSample = None) -> tuple[Table, PerSample]:
@@ -337,16 +349,20 @@ def predict_rows(
         Lazy for a Dask collection.
     """
     source, _ = as_source(X)
+    known = on_numbers(estimator)
     if not isinstance(source, BlockSource):
-        with table_advice(estimator):
-            return function(validate_data(estimator, X, reset=False, **checks_of(estimator)))
+        X = encoded(estimator, X)
+        with table_advice(known):
+            return function(validate_data(known, X, reset=False, **checks_of(known)))
     source = source.without_target()
-    validate_data(estimator, source.encoded(source.head()), reset=False, skip_check_array=True)
+    if known is not estimator and source.encoder is None:
+        source = source.with_encoder(estimator.encoder_)
+    validate_data(known, source.encoded(source.head()), reset=False, skip_check_array=True)
     found = source.map(lambda block: function(block.X))
     return found if is_dask(X) else np.concatenate(list(found))
 
 
-def block_source(X: Table, y: PerSample = None, *, block_rows: int | None = None) -> BlockSource:
+def block_source(X: Table, y: PerSample = None) -> BlockSource:
     """Return a source of blocks of a table's rows.
 
     Parameters
@@ -356,8 +372,6 @@ def block_source(X: Table, y: PerSample = None, *, block_rows: int | None = None
         matrices in formats other than CSR are copied to CSR. A source is returned as it is.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
         If X is a Dask collection, y may be one that is divided like X.
-    block_rows : int, default=None
-        Largest number of rows of a block. If None, 4,096, or fewer if there are many features.
 
     Returns
     -------
@@ -366,14 +380,14 @@ def block_source(X: Table, y: PerSample = None, *, block_rows: int | None = None
     Raises
     ------
     ValueError
-        If X is not two-dimensional, or if y has a different number of rows or other partitions.
+        If y has a different number of rows, or other partitions.
     """
     if isinstance(X, BlockSource):
         if y is not None:
             raise ValueError("y must be None, because the source X has its own targets.")
         return X
     if is_dask(X):
-        return DaskSource(X, y, block_rows)
+        return DaskSource(X, y)
     if is_dask(y):
         raise ValueError("y is a Dask collection, and X is not; both must be.")
-    return MemorySource(X, y, block_rows)
+    return MemorySource(X, y)

@@ -139,8 +139,6 @@ def overwritten(function: str, array: AnyArray) -> AnyArray:
 
 def copied(array: AnyArray) -> AnyArray:
     """Return a copy of an array."""
-    if isinstance(array, np.ndarray):
-        return array.copy()
     return namespace(array).asarray(array, copy=True)
 
 

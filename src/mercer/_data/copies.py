@@ -70,10 +70,10 @@ def copies(X: Features, y: Array, rounding: float = 1e-9) -> Array | None:
     targets, X = y.reshape(len(y), -1), _rounded(X, rounding)
     if _surely_differ(X, rounding):
         return None
-    numbers = _numbers(X, np.zeros(len(y)))
+    numbers = numbered(row_keys(X, np.zeros(len(y))))
     if numbers.max() + 1 == len(y):
         return None
-    both = _numbers(X, y)
+    both = numbered(row_keys(X, y))
     first = np.unique(both, return_index=True)[1]
     if any(map(_mostly_single, _columns(X[first]))):
         return numbers
@@ -161,11 +161,6 @@ def _columns(X: Features) -> Iterable[Array]:
     table.eliminate_zeros()
     n_zeros = X.shape[0] - np.diff(table.indptr)
     return (table[:, [j]].toarray()[:, 0] for j in np.flatnonzero(2 * n_zeros <= X.shape[0] + 1))
-
-
-def _numbers(X: Features, y: Array) -> Array:
-    """Number the rows; rows with equal features and equal targets share a number."""
-    return numbered(row_keys(X, y))
 
 
 def _mostly_single(values: Array) -> bool:

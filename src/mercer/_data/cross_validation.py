@@ -59,17 +59,24 @@ def check_folds(cv: object) -> None:
         check_cv(cv)
 
 
-def resampling_of(
-    cv: CrossValidator, sample: Sample, given: Sample, codes: NDArray[np.intp] | None = None
+def resampling_of_rows(
+    cv: CrossValidator,
+    sample: Sample,
+    given_rows: tuple[Table, PerSample, PerSample],
+    codes: NDArray[np.intp] | None = None,
 ) -> Resampling:
-    """Return which samples are left out together, according to `cv` and to groups.
+    """Return which rows, including copies, are left out together, according to `cv` and to groups.
 
     Parameters
     ----------
     cv : int, cross-validation generator, iterable or None
         None to leave out one sample, or one group, at a time; see :func:`folds_of`.
-    sample, given, codes
-        See :func:`folds_of`.
+    sample : Sample
+        The rows of positive weight.
+    given_rows : tuple of (table, target, groups)
+        The input as it was given, including rows of weight zero. Listed folds refer to its rows.
+    codes : ndarray of int of shape (n_samples,), default=None
+        Classes of a classifier.
 
     Raises
     ------
@@ -82,6 +89,11 @@ def resampling_of(
         If all samples of a class are in one group, or listed folds predict samples of a class on
         which they do not train.
     """
+    X, y, groups = given_rows
+    given = sample if groups is not None else replace(sample, groups=None)
+    if sample.kept is not None:
+        given = Sample.of(X, y).grouped(groups)
+    sample = with_copies(sample)
     if cv is None:
         found = sample.resampling
     else:
@@ -90,44 +102,30 @@ def resampling_of(
             raise ValueError(_ONE_CLASS.format(cv=cv))
         found = resampled(splits, len(sample), sample.groups, ranks=sample.ranks)
     if codes is not None:
-        _check_classes(cv, found, given, codes)
+        check_classes(cv, found, given.groups is not None, codes)
     return found
 
 
-def resampling_of_rows(
-    cv: CrossValidator,
-    sample: Sample,
-    given_rows: tuple[Table, PerSample, PerSample],
-    codes: NDArray[np.intp] | None = None,
-) -> Resampling:
-    """Return which rows, including copies, are left out together; see :func:`resampling_of`.
+def check_classes(
+    cv: CrossValidator, resampling: Resampling, grouped: bool, codes: NDArray[np.intp]
+) -> None:
+    """Warn if groups, or listed folds, hold out samples of a class and train on none of it.
 
     Parameters
     ----------
     cv : int, cross-validation generator, iterable or None
-    sample : Sample
-        The rows of positive weight.
-    given_rows : tuple of (table, target, groups)
-        The input as it was given, including rows of weight zero. Listed folds refer to its rows.
-    codes : ndarray of int of shape (n_samples,), default=None
+    resampling : Resampling
+    grouped : bool
+        Whether groups are given.
+    codes : ndarray of int of shape (n_samples,)
+        Classes.
     """
-    X, y, groups = given_rows
-    given = sample if groups is not None else replace(sample, groups=None)
-    if sample.kept is not None:
-        given = Sample.of(X, y).grouped(groups)
-    return resampling_of(cv, with_copies(sample), given, codes)
-
-
-def _check_classes(
-    cv: CrossValidator, resampling: Resampling, given: Sample, codes: NDArray[np.intp]
-) -> None:
-    """Warn if groups, or listed folds, hold out samples of a class and train on none of it."""
     if _are_listed(cv):
         message = (
             "A fold of cv holds out samples of a class, and trains on none of this class, so that "
             "scores are too low. StratifiedKFold divides the samples of each class."
         )
-    elif given.groups is not None and isinstance(resampling, Together):
+    elif grouped and not resampling.one_at_a_time:
         message = (
             "All samples of a class are in one group. Fits without this group do not know the "
             "class, so that scores are too low."
@@ -196,31 +194,17 @@ def folds_of(
         return inside
     n = len(sample)
     if sample.groups is not None:
-        return _group_folds(N_FOLDS if cv is None else int(cv), sample, codes, given=cv is not None)
+        n_groups = len(np.unique(sample.groups))
+        if cv is not None and int(cv) > n_groups:
+            raise ValueError(f"cv={cv} folds need as many groups; there are {n_groups}.")
+        whole = Together(n, sample.groups, sample.groups, ranks=sample.ranks)
+        return whole.folds(min(N_FOLDS if cv is None else int(cv), n_groups), codes, 0)
     largest = n if codes is None else int(np.bincount(codes).max())
     n_folds = max(2, min(N_FOLDS, largest)) if cv is None else int(cv)
-    _check_number_of_folds(n_folds, n, codes)
     kind = KFold if codes is None else StratifiedKFold
-    with catch_warnings():
-        # `_check_number_of_folds` has already warned about small classes.
-        simplefilter("ignore", UserWarning)
-        # Without shuffling, folds of a table that is sorted by its target would train on other
-        # values than they hold out.
-        return divided(kind(n_folds, shuffle=True, random_state=0), n, codes, sample.ranks)
-
-
-def _group_folds(
-    n_folds: int, sample: Sample, codes: NDArray[np.intp] | None, *, given: bool
-) -> list[Split]:
-    """Return folds of whole groups; by default, there are at most as many folds as groups."""
-    assert sample.groups is not None
-    n_groups = len(np.unique(sample.groups))
-    if n_folds < 2:
-        raise ValueError(f"cv must be at least 2 folds; got cv={n_folds}.")
-    if given and n_folds > n_groups:
-        raise ValueError(f"cv={n_folds} folds need as many groups; there are {n_groups}.")
-    whole = Together(len(sample), sample.groups, ranks=sample.ranks)
-    return whole.folds(min(n_folds, n_groups), codes, 0)
+    # Without shuffling, folds of a table that is sorted by its target would train on other values
+    # than they hold out.
+    return divided(kind(n_folds, shuffle=True, random_state=0), n, codes, sample.ranks)
 
 
 def folds_of_classes(
@@ -260,9 +244,9 @@ def folds_of_classes(
             simplefilter("ignore", UserWarning)
         splits = folds_of(cv, sample, given, codes)
     if score and listed:
-        _check_classes(cv, resampled(splits, len(sample)), given, codes)
+        check_classes(cv, resampled(splits, len(sample)), False, codes)
     elif score and given.groups is not None:
-        _check_classes(cv, Together(len(sample), sample.groups), given, codes)
+        check_classes(cv, sample.resampling, True, codes)
     found = _of_several(splits, codes)
     if not found and sample.groups is not None and given.groups is None:
         # Each class consists of one row and its copies.
@@ -295,34 +279,3 @@ def _listed_folds(cv: Any, given: Sample) -> list[Split]:
     if any(len(np.unique(test)) < len(test) for _, test in found):
         raise ValueError("A fold of cv holds out a sample twice.")
     return found
-
-
-def _check_number_of_folds(
-    n_folds: int, n_samples: int, codes: NDArray[np.intp] | None = None
-) -> None:
-    """Reject a number of folds that is too large or too small, and warn about small classes."""
-    if n_folds < 2:
-        raise ValueError(f"cv must be at least 2 folds; got cv={n_folds}.")
-    if n_folds > n_samples:
-        raise ValueError(f"cv={n_folds} folds need as many samples; there are {n_samples}.")
-    if codes is None:
-        return
-    sizes = np.bincount(codes)
-    if sizes.max() < 2:
-        raise ValueError(
-            f"n_splits={n_folds} cannot be greater than the number of members in each class, and "
-            "every class has one sample, so that none can be held out to choose C: give a class "
-            "more samples, or C a value."
-        )
-    if n_folds > sizes.max():
-        raise ValueError(
-            f"cv={n_folds} folds need a class of at least {n_folds} samples, and the largest class "
-            f"has {sizes.max()}: pass cv={sizes.max()} or less."
-        )
-    if n_folds > sizes.min():
-        few = sizes.min()
-        advice = f"pass cv={few}" if few > 1 else "give it more samples, or leave it out"
-        warn(
-            f"The smallest class has {few} {'samples' if few > 1 else 'sample'}, fewer than the "
-            f"cv={n_folds} folds, so that some folds hold out none of it: {advice}."
-        )

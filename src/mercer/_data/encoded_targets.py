@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from sklearn.preprocessing import LabelEncoder
 
 from mercer._data.folds import Split
 from mercer._data.resampling import Resampling, as_resampling
@@ -45,15 +46,9 @@ class TargetEncoding:
         ValueError
             If a label is not among the classes.
         """
-        assert self.classes is not None
-        labels = np.asarray(y).ravel()
-        codes = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
-        unknown = self.classes[codes] != labels
-        if unknown.any():
-            raise ValueError(
-                f"y contains a label that is not one of the classes: {labels[unknown][0]!r}."
-            )
-        return codes
+        encoder = LabelEncoder()
+        encoder.classes_ = self.classes
+        return np.asarray(encoder.transform(np.ravel(y)))
 
     def encode(self, y: Array) -> Array:
         """Return the values to fit by regression, shape (n_samples, n_outputs).

@@ -1,8 +1,8 @@
 """How results are shown: as a short text in terminals, and as a data frame in notebooks."""
 
 import re
+import reprlib
 from dataclasses import fields
-from numbers import Integral, Real
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -48,12 +48,32 @@ def data_frames() -> ModuleType:
     return pd
 
 
+class _Texts(reprlib.Repr):
+    """Short texts of values: of arrays and data frames, their shapes."""
+
+    def repr1(self, x: object, level: int) -> str:
+        if shape := getattr(x, "shape", ()):
+            return f"<{type(x).__name__} of shape {shape}>"
+        return super().repr1(x, level)
+
+    def repr_float(self, x: float, level: int) -> str:
+        """Return a number with four digits."""
+        return f"{x:.4g}"
+
+    repr_float64 = repr_float
+
+
+_TEXTS = _Texts()
+_TEXTS.maxother = 60
+"""Short texts of values in tables of notebooks; other objects have at most 60 characters."""
+
+
 class NotebookResult:
     """Base class of results that are shown as a short text, which names the sizes of arrays."""
 
     def __repr__(self) -> str:
         names = [field.name for field in fields(cast(Any, self))]
-        shown = [f"{name}={_short(getattr(self, name))}" for name in names]
+        shown = [f"{name}={_TEXTS.repr(getattr(self, name))}" for name in names]
         return visible(f"{type(self).__name__}({', '.join(shown)})")
 
 
@@ -70,19 +90,3 @@ class FrameResult(NotebookResult):
         except ImportError:
             return None
         return None if found is None else visible(found)
-
-
-def _short(value: object, longest: int = 40) -> str:
-    """Return a value as a short text: arrays and long containers by their sizes."""
-    if isinstance(shape := getattr(value, "shape", None), tuple) and shape:
-        return f"<{type(value).__name__} of shape {shape}>"
-    if isinstance(value, Real) and not isinstance(value, Integral):
-        return f"{float(value):.4g}"
-    text = repr(value)
-    if isinstance(value, str) or value is None:
-        return text if len(text) <= longest else f"{text[: longest - 1]}…"
-    # Some texts hold addresses in memory, which say nothing.
-    if len(text) <= 80 and " at 0x" not in text:
-        return text
-    size = f" of {len(value):,}" if isinstance(value, list | tuple | dict) else ""
-    return f"<{type(value).__name__}{size}>"

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -39,10 +39,14 @@ class Resampling(ABC):
     n_samples: int
     groups: Array | None = None
     ranks: Array | None = field(default=None, kw_only=True, repr=False, compare=False)
-    one_at_a_time: ClassVar[bool] = False
 
     def __len__(self) -> int:
         return self.n_samples
+
+    @property
+    def one_at_a_time(self) -> bool:
+        """Whether each sample is left out alone."""
+        return False
 
     @property
     def together(self) -> Array | None:
@@ -130,52 +134,19 @@ class Resampling(ABC):
 
 
 @dataclass(frozen=True)
-class OneAtATime(Resampling):
-    """Each sample is left out alone."""
-
-    one_at_a_time: ClassVar[bool] = True
-
-    def take(self, rows: Array) -> Resampling:
-        """Return the resampling restricted to some samples; see :class:`Resampling`."""
-        groups, ranks = (None if all is None else all[rows] for all in (self.groups, self.ranks))
-        return OneAtATime(len(rows), groups, ranks=ranks)
-
-    @cached_property
-    def covered(self) -> Indices:
-        """All samples."""
-        return np.arange(self.n_samples)
-
-    def folds(self, n_folds: int, codes: Array | None, random_state: RandomState) -> list[Split]:
-        """Return random folds; see :class:`Resampling`."""
-        return shuffled_folds(self.n_samples, n_folds, codes, random_state, self.ranks)
-
-    @property
-    def batches(self) -> Sequence[Part]:
-        """Parts of one sample each; see :class:`Resampling`."""
-        return [(np.arange(self.n_samples)[:, None], np.array([0]))]
-
-    def left_out_means(self, values: Array, weights: SampleWeights) -> Array:
-        """Return the mean over all other samples; see :class:`Resampling`."""
-        mean, part = weights.mean(values), (weights.values / weights.total)[:, None]
-        # If one sample has all of the weight, up to rounding, there is no mean without it.
-        rest = np.maximum(1.0 - part, np.finfo(float).eps)
-        return np.asarray(mean - part * (values - mean) / rest)
-
-
-@dataclass(frozen=True)
 class Together(Resampling):
-    """Samples of a group are left out together, and predicted from all others.
+    """Samples of a set are left out together, and predicted from all others.
 
     Attributes
     ----------
     codes : ndarray of int of shape (n_samples,), or None
         Numbers, from zero on, of the sets of samples that are left out together; -1 for samples
-        that are never left out. None if these sets are the groups.
+        that are never left out. None if each sample is left out alone.
 
     Examples
     --------
     >>> from mercer._data.weights import UnitWeights
-    >>> pairs = Together(3, np.array([0, 0, 1]))
+    >>> pairs = Together(3, codes=np.array([0, 0, 1]))
     >>> pairs.left_out_means(np.array([[1.0], [3.0], [5.0]]), UnitWeights(3)).ravel()
     array([5., 5., 2.])
     """
@@ -183,11 +154,18 @@ class Together(Resampling):
     codes: Array | None = None
 
     @property
-    def together(self) -> Array:
+    def one_at_a_time(self) -> bool:
+        """Whether each sample is left out alone; see :class:`Resampling`."""
+        return self.codes is None
+
+    @property
+    def together(self) -> Array | None:
         """Groups, or folds; see :class:`Resampling`."""
-        found = self.groups if self.codes is None else self.codes
-        assert found is not None
-        return found
+        return self.groups if self.codes is None else self.codes
+
+    @cached_property
+    def _sets(self) -> Array:
+        return np.arange(self.n_samples) if self.codes is None else self.codes
 
     def take(self, rows: Array) -> Resampling:
         """Return the resampling restricted to some samples; see :class:`Resampling`."""
@@ -210,12 +188,12 @@ class Together(Resampling):
         rows = self.covered
         if self.ranks is not None:
             rows = rows[np.argsort(self.ranks[rows], kind="stable")]
-        numbers = numbered(self.together[rows])
+        numbers = numbered(self._sets[rows])
         first = np.unique(numbers, return_index=True)[1]
         n_folds = min(n_folds, len(first))
         if len(first) == 1:
             found = [rows]
-        elif len(first) > balanced:
+        elif self.one_at_a_time or len(first) > balanced:
             classes = (
                 None if codes is None else np.unique(codes[rows][first], return_inverse=True)[1]
             )
@@ -235,23 +213,23 @@ class Together(Resampling):
 
     def left_out_means(self, values: Array, weights: SampleWeights) -> Array:
         """Return the mean over the samples of other groups; see :class:`Resampling`."""
-        own = np.column_stack([weights.values, weights.values[:, None] * values])
-        groups = self.together + 1
-        removed = np.column_stack([np.bincount(groups, column) for column in own.T])
-        rest = own.sum(axis=0) - removed[groups]
-        means = rest[:, 1:] / rest[:, :1]
-        return np.where(groups[:, None] > 0, means, np.nan)
+        mean, sets, own = weights.mean(values), self._sets + 1, weights.values
+        parts = (own / weights.total)[:, None] * np.column_stack([np.ones(len(own)), values - mean])
+        removed = np.column_stack([np.bincount(sets, column) for column in parts.T])[sets]
+        # If one set has all of the weight, up to rounding, there is no mean without it.
+        rest = np.maximum(1.0 - removed[:, :1], np.finfo(float).eps)
+        return np.where(sets[:, None] > 0, mean - removed[:, 1:] / rest, np.nan)
 
     @cached_property
     def covered(self) -> Indices:
         """Indices of the samples that are left out."""
-        return np.flatnonzero(self.together >= 0)
+        return np.flatnonzero(self._sets >= 0)
 
     @cached_property
     def batches(self) -> Sequence[Part]:
         """Batches of groups of equal size; see :class:`Resampling`."""
-        rows = self.covered[np.argsort(self.together[self.covered], kind="stable")]
-        _, starts, sizes = np.unique(self.together[rows], return_index=True, return_counts=True)
+        rows = self.covered[np.argsort(self._sets[self.covered], kind="stable")]
+        _, starts, sizes = np.unique(self._sets[rows], return_index=True, return_counts=True)
         every = [(np.arange(size), starts[sizes == size]) for size in np.unique(sizes)]
         return [(rows[first[:, None] + at], at) for at, first in every]
 
@@ -314,7 +292,7 @@ def as_resampling(resampling: Resampling | None, n_samples: int) -> Resampling:
     resampling : Resampling or None
     n_samples : int
     """
-    return OneAtATime(n_samples) if resampling is None else resampling
+    return Together(n_samples) if resampling is None else resampling
 
 
 def left_out_together(
@@ -330,22 +308,18 @@ def left_out_together(
     ----------
     n_samples : int
     groups, codes, ranks : ndarray of int of shape (n_samples,), or None
-        See :class:`Together`.
+        See :class:`Together`. If codes are None, they are the groups.
 
     Examples
     --------
     >>> left_out_together(2, np.array([0, 1]))
-    OneAtATime(n_samples=2, groups=None)
+    Together(n_samples=2, groups=None, codes=None)
     """
-    numbers = groups if codes is None else codes
-    if numbers is None or not n_samples:
-        return OneAtATime(n_samples, ranks=ranks)
-    present = np.unique(numbers)
-    if present.size == n_samples and present[0] >= 0:
-        return OneAtATime(n_samples, ranks=ranks)
-    if present.size < 2:
-        return OneAtATime(n_samples, groups, ranks=ranks)
-    return Together(n_samples, groups, codes, ranks=ranks)
+    sets = groups if codes is None else codes
+    present = np.unique(sets) if sets is not None else np.arange(0)
+    if (present.size == n_samples and present.min(initial=0) >= 0) or sets is None:
+        return Together(n_samples, ranks=ranks)
+    return Together(n_samples, groups, sets if present.size > 1 else None, ranks=ranks)
 
 
 def resampled(

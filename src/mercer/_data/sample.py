@@ -228,9 +228,6 @@ def column_names(X: Table) -> Features:
 _POWERS = (np.square, np.abs, np.positive)
 """Functions that are summed over columns, in the order in which the sums are compared."""
 
-_COMPLEX = (complex, np.complexfloating)
-"""Types of numbers whose order is that of their real parts."""
-
 
 def content_ranks(X: Table, y: PerSample = None) -> NDArray[np.intp]:
     """Return positions of samples in an order that does not depend on the row or column order.
@@ -279,16 +276,13 @@ def content_ranks(X: Table, y: PerSample = None) -> NDArray[np.intp]:
 
 
 def _table(given: Table) -> Features:
-    """Convert a table to numbers: to a sparse matrix if it is sparse, and to an array otherwise.
-
-    Of complex numbers, which no estimator accepts, the real parts are kept.
-    """
+    """Convert a table to numbers: to a sparse matrix if it is sparse, and to an array otherwise."""
     if sp.issparse(given):
-        table = sp.csr_array(given.real, dtype=np.float64, copy=True)
+        table = sp.csr_array(given, dtype=np.float64, copy=True)
         table.sum_duplicates()
         table.eliminate_zeros()
         return table
-    table = np.asarray(given).real
+    table = np.asarray(given)
     table = table.reshape(len(table), -1)
     if table.dtype.kind not in "biuf":
         table = np.column_stack([np.zeros((len(table), 0)), *map(_numbers, table.T)])
@@ -297,10 +291,8 @@ def _table(given: Table) -> Features:
 
 def _numbers(column: Array) -> Array:
     """Convert a column of objects to numbers, or to the positions of its sorted distinct texts."""
-    values = [value.real if isinstance(value, _COMPLEX) else value for value in column]
     try:
-        with np.errstate(over="ignore"):  # Longer floats may be too large.
-            return np.fromiter(values, dtype=float, count=len(values))
+        return column.astype(float)
     except (OverflowError, TypeError, ValueError):
         return np.unique(column.astype(str), return_inverse=True)[1]
 
@@ -323,11 +315,9 @@ def _sums(table: Features) -> list[Array]:
     negative = np.bincount(columns, values < 0.0, minlength=table.shape[1])
     of_zero = 2.0 * negative - sizes
     starts = np.append(True, (np.diff(columns) != 0) | (np.diff(values) != 0.0))
-    first = np.flatnonzero(starts)
-    number = np.cumsum(starts) - 1
-    last = np.append(first[1:], len(values))
+    first, number = np.flatnonzero(starts), np.cumsum(starts) - 1
     smaller = first[number] - (ends - sizes)[columns]
-    larger = ends[columns] - last[number]
+    larger = ends[columns] - np.append(first[1:], len(values))[number]
     numbers = smaller - larger + np.sign(values) * zeros[columns]
     return [
         np.bincount(rows, of(numbers) - of(of_zero)[columns], minlength=n) + of(of_zero).sum()

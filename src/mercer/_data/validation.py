@@ -31,9 +31,19 @@ LARGEST_LOGARITHM = 700.0
 
 _TABLE_ADVICE = (
     "mercer.preprocessing.table_encoder() turns categories, dates and missing values into numbers: "
-    "make_pipeline(table_encoder(), estimator)."
 )
-"""Sentence in the error message for a table that holds anything but finite numbers."""
+"""Sentence in the error message for a table that holds anything but finite numbers, without the
+code that is advised."""
+
+_IN_PIPELINE = "make_pipeline(table_encoder(), estimator)."
+
+_AS_PARAMETER = "pass encoder=table_encoder(), or a data frame with encoder='auto'."
+
+_STACK_ADVICE = (
+    "Gram matrices, kernels last, are for estimators of kernels or of a learner, such as "
+    'MKLClassifier(kernels="precomputed") or TwoStageClassifier(UniformCombination("precomputed")).'
+)
+"""Sentence in the error message for a stack of Gram matrices in place of a table."""
 
 _CLASSIFIERS = {"KernelPoissonRegressor": "KernelLogisticRegression", "L2KRR": "L1SVM"}
 """Classifiers whose names cannot be derived from the names of the corresponding regressors."""
@@ -164,24 +174,6 @@ def check_coverage(coverage: float) -> None:
     check_scalar(coverage, "coverage", Real)
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage must be between 0 and 1, such as 0.9; got {coverage!r}.")
-
-
-def check_has_rows(n_rows: int, name: str) -> None:
-    """Raise an error if a table has no rows.
-
-    Parameters
-    ----------
-    n_rows : int
-    name : str
-        The estimator's name, for the message.
-
-    Raises
-    ------
-    ValueError
-        If there are no rows.
-    """
-    if n_rows == 0:
-        raise ValueError(f"X has 0 rows (0 samples): {name} needs at least 2 to learn from.")
 
 
 def check_target_values(y: PerSample, estimator: BaseEstimator | None = None) -> None:
@@ -345,48 +337,39 @@ def table_advice(estimator: BaseEstimator) -> Iterator[None]:
     estimator : estimator
         The estimator that receives the table.
     """
+    code = _AS_PARAMETER if hasattr(estimator, "encoder") else _IN_PIPELINE
     try:
-        with refused_dates():
+        with refused_dates(code):
             yield
     except ValueError as error:
         told = str(error).rstrip(".")
         if any(part in told for part in ("could not convert", "Input X contains NaN")):
             # Scikit-learn's recommendation of other estimators is removed.
             told = told.partition(". For supervised learning")[0]
-            raise ValueError(f"{told}. {_TABLE_ADVICE}") from error
+            raise ValueError(f"{told}. {_TABLE_ADVICE}{code}") from error
         if hint := renamed(told, getattr(estimator, "feature_names_in_", ())):
             raise ValueError(f"{told}\n{hint}") from error
         if "Found array with dim 3" in told:
-            raise ValueError(f"{told}. {_stack_advice(estimator)}") from error
+            raise ValueError(f"{told}. {_STACK_ADVICE}") from error
         raise
 
 
 @contextmanager
-def refused_dates() -> Iterator[None]:
-    """Replace NumPy's errors about tables of dates by one that advises what to do."""
+def refused_dates(code: str = _IN_PIPELINE) -> Iterator[None]:
+    """Replace NumPy's errors about tables of dates by one that advises what to do.
+
+    Parameters
+    ----------
+    code : str
+        The code that is advised.
+    """
     try:
         yield
     except TypeError as error:
         if "could not be promoted" in str(error) or _OF_A_DATE.search(str(error)):
-            raise ValueError(f"X holds columns that are no numbers. {_TABLE_ADVICE}") from error
+            told = "X holds columns that are no numbers."
+            raise ValueError(f"{told} {_TABLE_ADVICE}{code}") from error
         raise
-
-
-def _stack_advice(estimator: BaseEstimator) -> str:
-    """Return advice on the argument or estimator that takes Gram matrices instead of a table."""
-    parameters = estimator.get_params(deep=False)
-    for name in ("kernels", "kernel"):
-        if name in parameters:
-            return f'If X is a stack of Gram matrices, kernels last, pass {name}="precomputed".'
-    if "learner" in parameters:
-        passed = 'pass learner=UniformCombination("precomputed"), or another such learner'
-        return f"If X is a stack of Gram matrices, kernels last, {passed}."
-    other = "Regressor" if is_regressor(estimator) else "Classifier"
-    return (
-        f"{type(estimator).__name__} takes no Gram matrices; "
-        f'MKL{other}(kernels="precomputed") and '
-        f'TwoStage{other}(UniformCombination("precomputed")) do.'
-    )
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import _safe_indexing, compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
@@ -45,12 +46,12 @@ class SampleWeights:
     @property
     def given(self) -> Array | None:
         """The weights, or None if all are one."""
-        return self.values
+        return None if self.is_unit else self.values
 
     @property
     def fit_params(self) -> dict[str, Array]:
         """The weights as a keyword argument of `fit`."""
-        return {"sample_weight": self.values}
+        return {} if self.is_unit else {"sample_weight": self.values}
 
     @property
     def total(self) -> float:
@@ -71,14 +72,10 @@ class SampleWeights:
         """
         return SampleWeights(self.values[rows])
 
-    def of(self, y: Array, rows: Array) -> SampleWeights:
-        """Return weights of some rows; see :class:`mercer._blocks.row_sample.RowWeights`."""
-        return self.take(rows)
-
     @property
     def average(self) -> float:
         """Mean of the weights."""
-        return float(self.values.mean())
+        return 1.0 if self.is_unit else float(self.values.mean())
 
     def relative(self) -> SampleWeights:
         """Return the weights scaled to a mean of one, as unit weights if all are equal.
@@ -103,6 +100,8 @@ class SampleWeights:
         ----------
         values : ndarray of shape (n_samples,) or (n_samples, n_columns)
         """
+        if self.is_unit:
+            return np.asarray(values.mean(axis=0))
         return np.asarray(self.values @ values / self.values.sum())
 
     def deviation(self, values: Array) -> Array:
@@ -140,7 +139,7 @@ class SampleWeights:
         ----------
         values : ndarray of shape (n_samples, n_columns)
         """
-        return np.asarray(self.roots[:, None] * values)
+        return values if self.is_unit else np.asarray(self.roots[:, None] * values)
 
     def scaled_gram(
         self, values: Array, rows: Rows = slice(None), columns: Rows | None = None
@@ -158,6 +157,8 @@ class SampleWeights:
         ndarray of shape (..., n_rows, n_columns)
             The given array itself if all weights are one.
         """
+        if self.is_unit:
+            return values
         columns = rows if columns is None else columns
         return np.asarray(values * np.outer(self.roots[rows], self.roots[columns]))
 
@@ -242,7 +243,7 @@ class SampleWeights:
         ----------
         table : array-like, sparse matrix or data frame of n_samples rows
         """
-        return _safe_indexing(table, self.repeated_rows())
+        return table if self.is_unit else _safe_indexing(table, self.repeated_rows())
 
     def representative(self, table: Features) -> Features:
         """Return the rows that represent a weighted table in unweighted fits to labels.
@@ -251,7 +252,7 @@ class SampleWeights:
         ----------
         table : array-like, sparse matrix or data frame of n_samples rows
         """
-        return _safe_indexing(table, self.representative_rows())
+        return table if self.is_unit else _safe_indexing(table, self.representative_rows())
 
 
 class UnitWeights(SampleWeights):
@@ -275,64 +276,10 @@ class UnitWeights(SampleWeights):
         """Ones."""
         return np.ones(self._n_samples)
 
-    @property
-    def given(self) -> Array | None:
-        return None
-
-    @property
-    def fit_params(self) -> dict[str, Array]:
-        return {}
-
-    @property
-    def total(self) -> float:
-        return float(self._n_samples)
-
-    @property
-    def roots(self) -> Array:
-        return self.values
-
     def take(self, rows: Rows) -> SampleWeights:
-        return UnitWeights(np.arange(len(self))[rows].size)
-
-    def of(self, y: Array, rows: Array) -> SampleWeights:
-        return UnitWeights(len(rows))
-
-    @property
-    def average(self) -> float:
-        return 1.0
-
-    def relative(self) -> Self:
-        return self
-
-    def mean(self, values: Array) -> Array:
-        return np.asarray(values.mean(axis=0))
-
-    def deviation(self, values: Array) -> Array:
-        return np.asarray(values.std(axis=0))
-
-    def spread(self, values: Array) -> float:
-        return float(values.std())
-
-    def sum(self, values: Array) -> float:
-        return float(values.sum())
-
-    def scaled(self, values: Array) -> Array:
-        return values
-
-    def scaled_gram(
-        self, values: Array, rows: Rows = slice(None), columns: Rows | None = None
-    ) -> Array:
-        return values
-
-    def repeated_rows(self) -> Array:
-        return np.arange(self._n_samples)
-
-    representative_rows = repeated_rows
-
-    def repeated(self, table: Features) -> Features:
-        return table
-
-    representative = repeated
+        if isinstance(rows, slice):
+            return UnitWeights(len(range(*rows.indices(len(self)))))
+        return UnitWeights(int(np.count_nonzero(rows)) if rows.dtype == bool else len(rows))
 
 
 def as_weights(weights: SampleWeights | Array | None, n_samples: int) -> SampleWeights:
@@ -380,13 +327,17 @@ def with_class_weights(
         return sample_weight
     weights = np.ones(_num_samples(y))
     if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
-    present, codes = np.unique(np.asarray(y)[weights > 0.0], return_inverse=True)
+        checks = {"dtype": np.float64, "ensure_non_negative": True, "copy": True}
+        weights = _check_sample_weight(sample_weight, y, **checks)
+    # A slice, unlike a mask, copies no labels.
+    seen = slice(None) if weights.all() else weights > 0.0
+    encoder = LabelEncoder()
+    codes = encoder.fit_transform(np.asarray(y)[seen])
+    present = encoder.classes_
     if isinstance(class_weight, str) and class_weight == "balanced":
-        totals = np.bincount(codes, weights[weights > 0.0])
+        totals = np.bincount(codes, weights[seen])
         by_class = totals.sum() / (len(present) * totals)
     else:
         by_class = compute_class_weight(class_weight, classes=present, y=y)
-    result = weights.copy()
-    result[weights > 0.0] *= by_class[codes]
-    return result
+    weights[seen] *= by_class[codes]
+    return weights

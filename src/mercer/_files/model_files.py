@@ -203,7 +203,7 @@ _N_DIGITS = len(hashlib.sha256().hexdigest())
 _END = re.compile(
     rb"(?:(mercer [\w.+!-]{1,40}); )?" + _LABEL.replace(b"2", rb"(\d+)", 1) + rb"(.{64})\Z", re.S
 )
-"""How the file of a model ends: the version that saved it, that of the format, and the digest."""
+"""The end of a model file: the version of mercer, the version of the format, and the digest."""
 
 
 def add_checksum(path: Path) -> None:

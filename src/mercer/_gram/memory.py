@@ -20,7 +20,7 @@ of the usage that is released on demand: pages of files that have not been read 
 """
 
 _UNCHECKED = 2.0**20
-"""Arrays of at most this many bytes fit: reading the limits takes longer than a small prediction."""
+"""Arrays of at most this many bytes fit. Reading the limits would take longer than predictions."""
 
 _NO_LIMIT = 2.0**60
 """Version 1 reports a number beyond this if there is no limit."""

@@ -61,15 +61,18 @@ def as_tree_terms(term: Term) -> list[Term]:
         return [tree_term(term) or replace(term, kernel=replace(term.kernel, rows=None))]
     if not isinstance(term, KernelTerm):
         return [term]
-    sums = list(_summands(term.kernel))
-    trees = [(weight, part) for weight, part in sums if isinstance(part, Forest) and weight]
-    if not trees:
+    trees: list[tuple[Kernel, float]] = []
+    rest: list[tuple[Kernel, float]] = []
+    for weight, part in _summands(term.kernel):
+        (trees if isinstance(part, Forest) else rest).append((part, weight))
+    if not any(weight for _, weight in trees):
         return [term]
-    rest = [(part, weight) for weight, part in sums if not isinstance(part, Forest)]
     found: list[Term] = []
     if rest:
         found.append(replace(term, kernel=WeightedSum(*map(list, zip(*rest, strict=True)))))
-    for weight, kernel in trees:
+    for kernel, weight in trees:
+        if not weight:
+            continue
         known = kernel if kernel.cuts is not None else kernel.with_leaves_of(term.centers)
         coefficients = weight * (known.features(term.centers).T @ term.coefficients)
         found += as_tree_terms(FeatureTerm(known, coefficients, term.view))

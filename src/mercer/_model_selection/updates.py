@@ -14,6 +14,7 @@ from sklearn.utils.validation import (
 )
 
 from mercer._blocks import tables
+from mercer._blocks.own_encoders import encoded, on_numbers
 from mercer._data.classes import fitted_classes
 from mercer._data.sample import Sample
 from mercer._data.types import Array, ClassWeight, Features, PerSample, Table
@@ -152,12 +153,13 @@ class UpdatesMixin:
         classifies = is_classifier(self)
         checks = {} if classifies else {"multi_output": True, "y_numeric": True}
         check_target_values(y, self)
-        table, target = validate_data(self, X, y, reset=False, **tables.checks_of(self), **checks)
+        known, X = on_numbers(self), encoded(self, X)
+        table, target = validate_data(known, X, y, reset=False, **tables.checks_of(known), **checks)
         class_weight = getattr(self, "class_weight", None)
         if classifies:
             _check_known(target, self.classes_)
             sample_weight = with_class_weights(sample_weight, class_weight, target)
-        elif (shape := (len(target), *self.predict(X[:1]).shape[1:])) != target.shape:
+        elif (shape := (len(target), *known.predict(table[:1]).shape[1:])) != target.shape:
             raise ValueError(f"y must have shape {shape}; got {target.shape}.")
         n = len(target)
         found = Sample(table, target, UnitWeights(n), n_given=n)

@@ -13,11 +13,11 @@ from sklearn.utils import check_random_state, gen_batches
 
 from mercer._blocks.blocks import Block
 from mercer._blocks.listed_folds import ListedFolds
-from mercer._blocks.row_sample import RowWeights, row_folds
+from mercer._blocks.row_sample import row_folds
 from mercer._data.arrays import to_numpy
 from mercer._data.encoded_targets import TargetEncoding
 from mercer._data.types import AnyArray, Array, Features, RandomState, own_fields
-from mercer._data.weights import UnitWeights
+from mercer._data.weights import SampleWeights, UnitWeights
 from mercer._gram.dense import to_unit_scale
 from mercer._gram.devices import TILE_BYTES, Device
 from mercer._gram.memory import working_memory
@@ -377,7 +377,7 @@ class NormalEquations:
     ----------
     features : NystroemFeatures
     encoding : TargetEncoding
-    weights : RowWeights
+    weights : SampleWeights
         Weights of the rows; by default, all are one.
     seed : int, default=0
         Seed of the assignment of rows, or groups, to folds.
@@ -400,7 +400,7 @@ class NormalEquations:
 
     features: NystroemFeatures
     encoding: TargetEncoding
-    weights: RowWeights = UnitWeights(0)  # noqa: RUF009
+    weights: SampleWeights = UnitWeights(0)  # noqa: RUF009
     seed: int = 0
     tile_rows: int = 2048
     groups: Array | None = None
@@ -432,7 +432,7 @@ class NormalEquations:
         """
         assert block.y is not None
         Y = self.encoding.encode(block.y)
-        roots = self.weights.of(block.y, block.positions).roots
+        roots = self.weights.take(block.positions).roots
         for numbers in self._numbers(block.positions):
             for number in np.unique(numbers):
                 inside = np.flatnonzero(numbers == number)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._blocks.own_encoders import encoded, on_numbers
 from mercer._data.notebook import FrameResult, data_frames
 from mercer._data.types import Array, Features
 from mercer._gram.expansion import KernelExpansion
@@ -239,7 +240,7 @@ class KernelTermsMixin:
             kernels, weights = list(kernel.kernels), np.asarray(self.weights_, dtype=float)
         else:
             kernels, weights = [kernel], np.ones(1)
-        relevance = WeightedSum(kernels, weights).relevance(self.n_features_in_)
+        relevance = WeightedSum(kernels, weights).relevance(on_numbers(self).n_features_in_)
         shares = np.sign(weights) * getattr(getattr(self, "learner_", self), "shares_", np.ones(1))
         return KernelTerms(kernels, [k.describe() for k in kernels], weights, shares, relevance)
 
@@ -284,4 +285,4 @@ class KernelTermsMixin:
         ndarray of shape (n_samples, n_samples)
         """
         check_is_fitted(self, "kernel_")
-        return np.asarray(self.kernel_(X))  # type: ignore[attr-defined]
+        return np.asarray(self.kernel_(encoded(self, X)))  # type: ignore[attr-defined]

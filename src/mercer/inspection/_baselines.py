@@ -174,7 +174,7 @@ def beats_constant(truth: Truth, own: PredictorScores, ratio: Estimate | None) -
     own : PredictorScores
         Scores of the model.
     ratio : Estimate or None
-        Ratio of the model's mean error to that of the constant; see `PredictorScores`.
+        Ratio of the mean errors of the model and of the constant; see `PredictorScores`.
 
     Notes
     -----

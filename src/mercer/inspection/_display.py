@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from mercer._blocks.own_encoders import on_numbers
 from mercer._data.folds import evenly_spaced
 from mercer._data.types import Array, Features
 from mercer._search.records import KernelTerms
@@ -49,8 +50,24 @@ class Display:
 
 
 def best_of(estimator: BaseEstimator) -> BaseEstimator:
-    """Return the best estimator of a fitted search, or any other estimator unchanged."""
-    return getattr(estimator, "best_estimator_", estimator)
+    """Return the best estimator of a fitted search, or any other estimator unchanged.
+
+    For an estimator that encodes tables itself, alone or as the last step of a pipeline, the result
+    is a pipeline whose last steps are its encoder and the estimator of encoded tables.
+
+    Parameters
+    ----------
+    estimator : fitted estimator, Pipeline, or search over either
+    """
+    found = getattr(estimator, "best_estimator_", estimator)
+    before, last = [], found
+    if isinstance(found, Pipeline):
+        before, last = found.steps[:-1], found[-1]
+        last = getattr(last, "best_estimator_", last)
+    step = on_numbers(last)
+    if step is last:
+        return found
+    return Pipeline([*before, *make_pipeline(last.encoder_, step).steps])
 
 
 def last_step(model: BaseEstimator, X: Features) -> tuple[Features, BaseEstimator]:

@@ -100,7 +100,7 @@ def intraclass_correlation(y: Array, codes: Array) -> tuple[float, Array]:
     ----------
     y : ndarray of shape (n_rows,)
     codes : ndarray of int of shape (n_rows,)
-        Number of the group of each row, of which some have several rows.
+        Numbers of the groups of the rows. Some groups have several rows.
     """
     n, counts = len(y), np.bincount(codes)
     means = np.bincount(codes, y) / counts

@@ -153,8 +153,8 @@ def relative_loss(
     Estimate or None
         Ratio with Student's interval for its logarithm by the delta method; None if the mean of
         `others` is not positive. A few rows with large losses of both kinds, such as the rows of
-        some groups, affect the ratio less than the difference. If the ratio is zero, its interval
-        is zero as well if that of the difference excludes zero.
+        some groups, affect the ratio less than the difference. If the ratio is zero, and the
+        interval of the difference excludes zero, the interval of the ratio is zero as well.
     """
     mean, other = float(losses.mean()), float(others.mean())
     if other <= 0.0:

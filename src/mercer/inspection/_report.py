@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
@@ -352,25 +352,21 @@ def report(
     own = predict(model, X, truth.classes)
     model_scores = PredictorScores("model", scores(truth, own))
     metric = first_score(metric, model_scores, truth if past is None else past)
-    simple, checks = list[PredictorScores](), list[Check]()
-    better, ratio = None, None
+    simple = list[PredictorScores]()
     if train is not None and past is not None:
         Z, Z_new = prepared(model, train[0], past.y, X)
         simple = baselines((Z, past.y), Z_new, truth, own, seed=random_state)
-        ratio = simple[-1].ratio
-        better = beats_constant(truth, model_scores, ratio)
-        checks.append(NoBetterThanConstant.of(better, ratio, metric, truth.task))
+    ratio = simple[-1].ratio if simple else None
+    better = beats_constant(truth, model_scores, ratio) if simple else None
     left_out, inner = left_out_scores(step, None if sampled else past)
     columns = columns_of(X, None if train is None else train[0], prefixes=True)
-    checks += _checks(columns, (truth, own), (past, inner), later, random_state)
     found, covered, remarks = _covered((model, X), (step, encoded), truth, coverage)
-    checks.append(CoverageGap.of(covered, truth.task))
-    checks.append(LeftOutGap.of(model_scores, left_out, metric))
-    if past is None:
-        lacking = "Simple predictors, leakage, copies and shift need the rows of the fit"
-        remarks.append(f"{lacking}, which are not given")
-    if not columns:
-        remarks.append("Columns of this table are not examined one by one")
+    checks = [
+        *([NoBetterThanConstant.of(bool(better), ratio, metric, truth.task)] if simple else []),
+        *_checks(columns, (truth, own), (past, inner), later, random_state),
+        CoverageGap.of(covered, truth.task),
+        LeftOutGap.of(model_scores, left_out, metric),
+    ]
     n_train = None if past is None else len(past.y)
     return ModelReport(
         model=type(step).__name__,
@@ -386,18 +382,31 @@ def report(
         constant_ratio=ratio,
         calibration=calibration_of(truth, own),
         coverage=covered,
-        losses=losses_by_column(
-            [column.take(slice(n_train, None)) for column in columns],
-            truth.losses(own),
-            truth.units,
-            are_shares=truth.task == "classification",
-        ),
+        losses=_losses(columns, truth, own, n_train),
         checks=tuple(checks),
-        remarks=tuple(remarks),
+        remarks=(*remarks, *_absent(columns, past)),
         truth=truth,
         predictions=own,
         regions=found,
     )
+
+
+def _losses(
+    columns: list[ColumnValues], truth: Truth, own: Predictions, n_train: int | None
+) -> tuple[LossByColumn, ...]:
+    """Return the losses of the held-out rows by column."""
+    new = [column.take(slice(n_train, None)) for column in columns]
+    are_shares = truth.task == "classification"
+    return losses_by_column(new, truth.losses(own), truth.units, are_shares=are_shares)
+
+
+def _absent(columns: list[ColumnValues], past: Truth | None) -> Iterator[str]:
+    """Yield remarks on parts of the report that need what is not given."""
+    if past is None:
+        lacking = "Simple predictors, leakage, copies and shift need the rows of the fit"
+        yield f"{lacking}, which are not given"
+    if not columns:
+        yield "Columns of this table are not examined one by one"
 
 
 def _checks(

@@ -286,14 +286,14 @@ def column_positions(X: Features, columns: Any) -> list[int]:
         positions = np.arange(n_features)[ends].tolist()
     else:
         entries = [columns] if np.ndim(columns) == 0 else list(columns)
-        if entries and all(isinstance(entry, bool | np.bool_) for entry in entries):
+        kinds = {*map(type, entries)}
+        if kinds and kinds <= {bool, np.bool_}:
             if len(entries) != n_features:
                 raise ValueError(
                     f"A mask of {len(entries)} columns does not fit {n_features} features."
                 )
-            entries = np.flatnonzero(entries).tolist()
-        texts = any(isinstance(entry, str) for entry in entries)
-        positions = [_position(entry, names) for entry in entries] if texts else entries
+            entries, kinds = np.flatnonzero(entries).tolist(), {int}
+        positions = entries if kinds == {int} else [_position(entry, names) for entry in entries]
     if not positions:
         raise ValueError("No column is chosen.")
     if {*map(type, positions)} == {int} and 0 <= min(positions) <= max(positions) < n_features:

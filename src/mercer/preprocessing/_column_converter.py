@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
+import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from mercer._data.types import Array, Features, PerSample
-from mercer.preprocessing._column_kinds import Kind, convert
-from mercer.preprocessing._time_zones import check_zones, zones_of
+from mercer.preprocessing._column_kinds import named_columns, plain_column
+from mercer.preprocessing._conversion import check_dates, convert, days_of, local_times, zone_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Conversion: TypeAlias = Literal["number", "date", "time", "category", "text"]
+"""What columns are converted to."""
 
 
 class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Convert columns of one kind to numbers or text; see :func:`mercer.preprocessing.convert`.
 
+    Dates become days since 1970 by the local clock: times of a named zone are those of the clock
+    there, and times with offsets from UTC are read as they are written.
+
     Parameters
     ----------
-    kind : {"number", "date", "category", "text"}, default="number"
+    kind : {"number", "date", "time", "category", "text"}, default="number"
+        Dates become times without a zone if it is "time".
 
     Attributes
     ----------
     zones_ : list of str or None
-        For dates, the time zone of each column, None if it has none.
+        For dates, the time zone of each column, whose clock counts: empty for offsets from UTC in
+        no named zone, and None for times without a zone. Empty for columns of other kinds.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, if X is a data frame whose column names are all strings.
@@ -39,20 +49,27 @@ class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [nan]], dtype=object)
     """
 
-    def __init__(self, kind: Kind = "number") -> None:
+    def __init__(self, kind: Conversion = "number") -> None:
         self.kind = kind
 
     def fit(self, X: Features, y: PerSample = None) -> Self:
-        """Keep the names of the columns.
+        """Keep the names of the columns, and the time zones of dates.
 
         Parameters
         ----------
         X : data frame or ndarray of shape (n_samples, n_features)
         y : None
             Ignored.
+
+        Raises
+        ------
+        ValueError
+            If a column holds times with a time zone and times without one.
         """
         validate_data(self, X, skip_check_array=True)
-        self.zones_ = zones_of(X) if self.kind == "date" else None
+        self.zones_ = (
+            [zone_of(*each) for each in named_columns(X)] if self.kind in ("date", "time") else []
+        )
         return self
 
     def transform(self, X: Features) -> Array | pd.DataFrame:
@@ -65,15 +82,38 @@ class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray or DataFrame of shape (n_samples, n_features)
-            For texts, a data frame of categories, which skrub takes for text even if all are
-            missing.
+            For times and texts, a data frame. Texts are categories, which skrub takes for text even
+            if all are missing.
+
+        Raises
+        ------
+        ValueError
+            If cells are of another kind; or if a column has times with a zone, and those of the
+            training rows had none, or the reverse.
         """
-        check_zones(X, getattr(self, "zones_", None))
-        found = convert(X, self.kind)
-        if self.kind != "text":
-            return found
+        if self.kind == "date":
+            return np.column_stack([days_of(times) for times in self._local_times(X)])
+        if self.kind in ("number", "category"):
+            return convert(X, self.kind)
         import pandas as pd
 
-        names = self.get_feature_names_out()
-        texts = {name: pd.Categorical(own) for name, own in zip(names, found.T, strict=True)}
-        return pd.DataFrame(texts)
+        cells: Any
+        if self.kind == "text":
+            cells = map(pd.Categorical, convert(X, "text").T)
+        else:  # Times of day are those of the first day.
+            first = np.datetime64(0, "us")
+            cells = (own + first if own.dtype.kind == "m" else own for own in self._local_times(X))
+        named = dict(zip(self.get_feature_names_out(), cells, strict=True))
+        return pd.DataFrame(named, getattr(X, "index", None))
+
+    def _local_times(self, X: Features) -> Iterator[Array]:
+        check_dates(X)
+        for (name, column), known in zip(named_columns(X), self.zones_, strict=True):
+            own = zone_of(name, column)
+            if (own is None) is not (known is None) and plain_column(column).notna().any():
+                have, had = ("no", "one") if own is None else ("a", "none")
+                raise ValueError(
+                    f"Times of column '{name}' have {have} time zone, and those of the training "
+                    f"rows had {had}: the same times may be hours apart."
+                )
+            yield local_times(column, known or "")

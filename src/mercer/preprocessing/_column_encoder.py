@@ -10,8 +10,9 @@ from sklearn.preprocessing import OrdinalEncoder
 
 from mercer._data.types import Features
 from mercer.preprocessing._column_converter import ColumnConverter
-from mercer.preprocessing._column_kinds import as_categories, named_columns
+from mercer.preprocessing._column_kinds import named_columns
 from mercer.preprocessing._column_reader import ColumnReader, used_columns
+from mercer.preprocessing._conversion import convert
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
 
 Orders = Mapping[Any, Sequence[object]]
@@ -25,7 +26,7 @@ def column_encoder(table: Features, ordered: Orders | None = None) -> Pipeline:
     same table. Missing values remain, as NaN.
 
     * Numbers are scaled by `SoftClippingScaler`.
-    * Dates become days since 1970, and durations days.
+    * Dates become days since 1970 by the local clock, and durations days.
     * Ordered categories become their ranks, starting from zero. These are the columns in `ordered`
       alone: files often mark categories as ordered that are not.
     * Text, booleans and other categories become codes in the order of their text, starting from
@@ -106,15 +107,15 @@ def columns_by_kind(
     ValueError
         If `ordered` names a column that the table does not have.
     """
-    table = table if hasattr(table, "columns") else np.asarray(table)
     table = ColumnReader().fit_transform(table)
     names = used_columns(table)
     known = dict(named_columns(table))
     orders = ordered or {}
     if unknown := [str(name) for name in orders if name not in known]:
         raise ValueError(f"ordered names columns that are absent: {', '.join(unknown)}.")
-    kinds = ("number", "date", "category")
-    found = {kind: [n for n in names[kind] if n not in orders] for kind in kinds}
+    days = [name for name in known if name in (*names["date"], *names["duration"])]
+    kinds = {"number": names["number"], "date": days, "category": names["category"]}
+    found = {kind: [n for n in own if n not in orders] for kind, own in kinds.items()}
     found["ordered"] = [name for name in known if name in orders]
     levels = [np.asarray(orders[name], dtype=object)[:, None] for name in found["ordered"]]
-    return found, [as_categories(of_column)[:, 0].tolist() for of_column in levels]
+    return found, [convert(of_column, "text")[:, 0].tolist() for of_column in levels]

@@ -1,19 +1,23 @@
 """Recognition of the contents of columns, and their conversion to numbers or categories."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator
-from datetime import date, datetime, time, timedelta
+from datetime import date, time, timedelta
 from decimal import Decimal
 from itertools import islice
 from numbers import Real
-from types import UnionType
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.sparse import issparse
 
 from mercer._data.types import Array, Features
 from mercer.preprocessing._notation import are_codes
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Kind: TypeAlias = Literal["number", "date", "category", "text", "empty", "identifier", "other"]
 
@@ -22,6 +26,19 @@ FEW = 20
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 """This matches words of at least two letters."""
+
+_IDENTIFIER_NAMES = re.compile(
+    r"(?i:(?:^|[\s_.-])(?:id|ids|uuid|guid|key|index|row|row name|nr|no|number)$)"
+    "|[a-z](?:Id|ID|Nr|No|Key)$"
+)
+"""This matches names whose last word indicates that the column identifies rows."""
+
+_MOMENTS: tuple[Any, ...] = (
+    (date, np.datetime64),
+    (timedelta, np.timedelta64),
+    (time,),
+)
+"""Types of the cells of a column of dates, durations or times of day."""
 
 
 def kind_of(column: Features) -> Kind:
@@ -49,33 +66,32 @@ def kind_of(column: Features) -> Kind:
     >>> kind_of(pd.Series([1.5, None, 2.0])), kind_of(pd.Series(["a", "b", "a"]))
     ('number', 'category')
     """
-    column = plain_column(column)
-    values = _values(column)
-    if str(column.dtype) == "category":  # Even numbers of a categorical dtype are categories.
-        values = _texts(values)
-    elif values.dtype.kind in "iufmM":
-        kind: Kind = "number" if values.dtype.kind in "iuf" else "date"
-        return "empty" if np.isnan(values).all() else kind
+    if _are_numbers(column):
+        return "empty" if np.isnan(floats_of(column)).all() else "number"
+    cells = plain_column(column)
+    known = cells.dropna()
+    if known.empty:
+        return "empty"
+    if cells.dtype.kind in "mM":
+        return "date"
+    types = set(map(type, known))
     try:
-        distinct = _distinct(values)
+        texts = {str(value) for value in known.unique()}
     except TypeError:  # Lists cannot be hashed.
         return "other"
-    if distinct.size == 0:
-        return "empty"
-    if isinstance(column, np.ndarray) and column.dtype.kind in "US" and _read_as_numbers(distinct):
-        return "number"
-    if _all_are(distinct, Real | Decimal) and not _any_is(distinct, bool | np.bool_):
-        return "number"
-    kinds_of_date = (date | np.datetime64, timedelta | np.timedelta64, time)
-    if any(_all_are(distinct, kind_of_date) for kind_of_date in kinds_of_date):
-        return "date"
-    if _any_is(distinct, complex | np.complexfloating | bytes | bytearray):
-        return "other"
-    texts = {str(value) for value in distinct}
-    if len(texts) <= max(FEW, values.size / 2):
+    # Even numbers of a categorical dtype are categories.
+    if str(cells.dtype) != "category":
+        if getattr(column.dtype, "kind", "O") in "US" and _read_as_numbers(texts):
+            return "number"
+        if _are_all(types, (Real, Decimal)) and not {bool, np.bool_} & types:
+            return "number"
+        if any(_are_all(types, moments) for moments in _MOMENTS):
+            return "date"
+        if any(issubclass(t, complex | np.complexfloating | bytes | bytearray) for t in types):
+            return "other"
+    if len(texts) <= max(FEW, len(cells) / 2):
         return "category"
-    n_known = values.size - int(is_missing(values).sum())
-    return "text" if len(texts) < n_known or holds_words(texts) else "identifier"
+    return "text" if len(texts) < len(known) or holds_words(texts) else "identifier"
 
 
 def holds_words(texts: Iterable[str], n_inspected: int = 1000) -> bool:
@@ -99,134 +115,42 @@ def is_duration(column: Features) -> bool:
     ----------
     column : Series or ndarray of shape (n_samples,)
     """
-    values = _values(column)
-    if values.dtype.kind != "O":
-        return values.dtype.kind == "m"
-    known = values[~is_missing(values)]
-    return bool(known.size) and _all_are(known, timedelta | np.timedelta64)
+    cells = plain_column(column)
+    types = set(map(type, cells.dropna()))
+    return bool(types) and _are_all(types, (timedelta, np.timedelta64))
 
 
-def convert(X: Features, kind: Kind) -> Array:
-    """Convert columns of one kind to numbers or text.
+def numbers_rows(name: str, column: Features) -> bool:
+    """Return whether a column only numbers or identifies the rows of a table.
 
     Parameters
     ----------
-    X : data frame or ndarray of shape (n_samples, n_features)
-        The columns.
-    kind : {"number", "date", "category", "text"}
-        Dates become days since 1970, and durations and times of day days. Categories and texts
-        become text, in which whole numbers have no decimal point.
+    name : str
+        Name of the column.
+    column : Series or ndarray of shape (n_samples,)
+        Numbers.
 
     Returns
     -------
-    ndarray of shape (n_samples, n_features)
-        Missing values are NaN. Empty text is a missing category.
-
-    Raises
-    ------
-    ValueError
-        If columns contain text or infinite numbers where numbers are needed, or no dates where
-        dates are needed. The message names the columns.
+    bool
+        True if all numbers are whole and distinct, and if they are consecutive and cannot be years,
+        or if the name is typical of identifiers, such as "Customer ID" or "nr".
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> from mercer.preprocessing import convert
-    >>> convert(pd.DataFrame({"day": pd.to_datetime(["1970-01-11", None])}), "date").ravel()
-    array([10., nan])
+    >>> import numpy as np
+    >>> from mercer.preprocessing import numbers_rows
+    >>> numbers_rows("order_id", np.array([17, 4, 230])), numbers_rows("price", np.array([17, 4]))
+    (True, False)
     """
-    converters = {"number": as_numbers, "date": as_days}
-    found = converters.get(kind, as_categories)(X)
-    if kind == "category":
-        found[found == ""] = np.nan
-    return found
-
-
-def as_numbers(X: Features) -> Array:
-    """Convert columns to numbers; missing values become NaN.
-
-    Parameters
-    ----------
-    X : data frame or ndarray of shape (n_samples, n_features)
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_features)
-
-    Raises
-    ------
-    ValueError
-        If columns hold text or infinite numbers; the message names the columns.
-    """
-    numbers, text, infinite = [], [], []
-    for name, column in named_columns(X):
-        try:
-            numbers.append(floats_of(column))
-        except (TypeError, ValueError):
-            text.append(str(name))
-            continue
-        if np.isinf(numbers[-1]).any():
-            infinite.append(str(name))
-    if text:
-        raise ValueError(f"Columns hold text where numbers are needed: {', '.join(text)}.")
-    if infinite:
-        raise ValueError(f"Columns hold infinite numbers: {', '.join(infinite)}.")
-    return np.column_stack(numbers) if numbers else np.empty((len(X), 0))
-
-
-def as_days(X: Features) -> Array:
-    """Convert dates, durations and times of day to days; missing values become NaN.
-
-    Dates are counted from the first of January 1970.
-
-    Parameters
-    ----------
-    X : data frame or ndarray of shape (n_samples, n_features)
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_features)
-
-    Raises
-    ------
-    ValueError
-        If columns hold no dates, durations or times of day; the message names the columns.
-    """
-    check_dates(X)
-    return np.column_stack([days_of(column) for _, column in named_columns(X)])
-
-
-def check_dates(X: Features) -> None:
-    """Check that columns hold dates, durations or times of day, or are empty.
-
-    Parameters
-    ----------
-    X : data frame or ndarray of shape (n_samples, n_features)
-
-    Raises
-    ------
-    ValueError
-        If columns hold other cells; the message names the columns.
-    """
-    columns = named_columns(X)
-    other = [str(name) for name, own in columns if kind_of(own) not in ("date", "empty")]
-    if other:
-        named = ", ".join(other)
-        raise ValueError(f"Columns hold neither dates nor durations, which are needed: {named}.")
-
-
-def as_categories(X: Features) -> Array:
-    """Convert values to text, with whole numbers as integers; missing values become NaN.
-
-    Parameters
-    ----------
-    X : data frame or ndarray of shape (n_samples, n_features)
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_features), of objects
-    """
-    return np.column_stack([_texts(_values(column)) for _, column in named_columns(X)])
+    numbers = floats_of(column)
+    if len(numbers) < 3 or not np.isfinite(numbers).all():
+        return False
+    if not np.array_equal(numbers, np.round(numbers)) or len(np.unique(numbers)) < len(numbers):
+        return False
+    is_year = numbers.min() >= 1800 and numbers.max() <= 2200
+    follow = np.ptp(numbers) == len(numbers) - 1 and not is_year
+    return bool(follow or _IDENTIFIER_NAMES.search(name))
 
 
 def named_columns(X: Features) -> Iterator[tuple[str | int, Features]]:
@@ -236,6 +160,11 @@ def named_columns(X: Features) -> Iterator[tuple[str | int, Features]]:
     ----------
     X : data frame or ndarray of shape (n_samples, n_features)
 
+    Yields
+    ------
+    (str or int, Series or ndarray of shape (n_samples,))
+        Columns of data frames are Series of pandas; see `plain_column`.
+
     Raises
     ------
     TypeError
@@ -244,14 +173,24 @@ def named_columns(X: Features) -> Iterator[tuple[str | int, Features]]:
     if issparse(X):
         raise TypeError("Sparse tables hold numbers only; convert X to a dense array.")
     if hasattr(X, "columns"):
-        get = X.iloc if hasattr(X, "iloc") else X
-        yield from ((name, plain_column(get[:, j])) for j, name in enumerate(X.columns))
+        frame = pandas_frame(X)
+        yield from ((name, plain_column(frame.iloc[:, j])) for j, name in enumerate(frame.columns))
     else:
         yield from enumerate(np.asarray(X).T)
 
 
-def plain_column(column: Features) -> Features:
-    """Return a column as pandas reads it by default, if Arrow holds its text or other objects.
+def pandas_frame(X: Features) -> pd.DataFrame:
+    """Return a data frame of pandas or polars as one of pandas.
+
+    Parameters
+    ----------
+    X : data frame of shape (n_samples, n_features)
+    """
+    return X if hasattr(X, "iloc") else X.to_pandas()
+
+
+def plain_column(column: Features) -> pd.Series[Any]:
+    """Return a column as pandas reads it by default.
 
     Parameters
     ----------
@@ -259,115 +198,35 @@ def plain_column(column: Features) -> Features:
 
     Returns
     -------
-    Series or ndarray of shape (n_samples,)
-        For text, dictionaries, times of day and lists of Arrow: text, a categorical dtype or
-        objects. For periods of pandas, the time at which each begins. Otherwise the column itself.
+    Series of shape (n_samples,)
+        Types of Arrow become NumPy's, pandas' or objects. Periods become the times at which they
+        begin. Text and objects of an array become objects.
+
+    Raises
+    ------
+    ImportError
+        If pandas is not installed.
     """
-    if str(column.dtype).startswith("period["):
-        return column.dt.to_timestamp()
-    if getattr(column.dtype, "pyarrow_dtype", None) is None or column.dtype.kind in "biufmM":
-        return column
-    plain = column.array.__arrow_array__().to_pandas()
-    return plain.set_axis(column.index).rename(column.name)
-
-
-def _values(column: Features) -> Array:
-    """Return a column as an array of numbers, dates or objects."""
-    column = plain_column(column)
-    kind = getattr(column.dtype, "kind", None)
-    if kind is not None and kind in "iuf" and hasattr(column, "to_numpy"):
-        return column.to_numpy(float, na_value=np.nan)
-    if kind is not None and kind in "mM":
-        return np.asarray(column, dtype=f"{kind}8[us]")
-    values = np.asarray(column)
-    if values.dtype.kind == "S":
-        values = values.astype(str)
-    return values if values.dtype.kind in "iufmM" else values.astype(object)
-
-
-def is_missing(values: Array) -> Array:
-    """Mark None, NaN, NaT and pandas' NA in an array of objects.
-
-    Parameters
-    ----------
-    values : ndarray of object of shape (n_samples,)
-    """
-    return np.array(
-        [v is None or type(v).__name__ in ("NAType", "NaTType") or _differs(v) for v in values],
-        dtype=bool,
-    )
-
-
-def _differs(value: object) -> bool:
-    """Return whether a number or date differs from itself, as NaN and NaT do."""
-    return isinstance(value, Real | Decimal | np.generic) and bool(value != value)  # noqa: PLR0124
-
-
-def _distinct(values: Array) -> Array:
-    """Return the distinct known values of an array of objects; True and 1 are distinct."""
-    pairs = set(zip(map(type, values), values, strict=True))
-    distinct = np.fromiter((value for _, value in pairs), dtype=object, count=len(pairs))
-    return distinct[~is_missing(distinct)]
-
-
-def _all_are(values: Array, types: type | UnionType) -> bool:
-    return all(isinstance(value, types) for value in values)
-
-
-def _any_is(values: Array, types: type | UnionType) -> bool:
-    return any(isinstance(value, types) for value in values)
-
-
-def _read_as_numbers(texts: Array) -> bool:
     try:
-        texts.astype(float)
-    except ValueError:
-        return False
-    return not are_codes(texts)
-
-
-def _floats(values: Array) -> Array:
-    if values.dtype.kind in "mM":
-        raise TypeError("dates are no numbers")
-    if values.dtype.kind != "O":
-        return values.astype(np.result_type(values, np.float32), copy=False)
-    return np.where(is_missing(values), np.nan, values).astype(float)
-
-
-def days_of(column: Features) -> Array:
-    """Convert one column of dates, durations or times of day to days; missing values become NaN.
-
-    Parameters
-    ----------
-    column : Series or ndarray of shape (n_samples,)
-    """
-    values = _values(column)
-    if values.dtype.kind == "f":  # All are missing.
-        return np.full(len(values), np.nan)
-    if values.dtype.kind == "O":
-        missing = is_missing(values)
-        values = values.copy()
-        values[missing] = None
-        if _all_are(values[~missing], time):
-            values[~missing] = [_since_midnight(at) for at in values[~missing]]
-        is_since = not missing.all() and _all_are(values[~missing], timedelta | np.timedelta64)
-        kind = "m" if is_since else "M"
-        values = np.array([_in_utc(value) for value in values], dtype=object)
-        values = values.astype(f"{kind}8[us]")
-    since = values if values.dtype.kind == "m" else values - np.datetime64(0, "D")
-    return since / np.timedelta64(1, "D")
-
-
-def _since_midnight(at: time) -> timedelta:
-    return datetime.combine(date.min, at.replace(tzinfo=None)) - datetime.combine(date.min, time())
-
-
-def _in_utc(value: object) -> object:
-    """Return a time with a time zone as the time in UTC without one, and others unchanged."""
-    if not isinstance(value, datetime) or value.tzinfo is None:
-        return value
-    offset = value.utcoffset() or timedelta(0)
-    return np.datetime64(value.replace(tzinfo=None), "us") - np.timedelta64(offset, "us")
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(
+            'Columns other than arrays of numbers need pandas: pip install "mercer[tables]".'
+        ) from error
+    if hasattr(column, "to_pandas"):  # It is of polars.
+        column = column.to_pandas()
+    if not isinstance(column, pd.Series):
+        cells = np.asarray(column)
+        cells = cells.astype(str) if cells.dtype.kind == "S" else cells
+        return pd.Series(cells, dtype=object if cells.dtype.kind in "OU" else None)
+    if isinstance(column.dtype, pd.PeriodDtype):
+        plain: Any = column.dt.to_timestamp()
+    elif isinstance(column.dtype, pd.ArrowDtype):
+        arrow: Any = column.array
+        plain = arrow.__arrow_array__().to_pandas().set_axis(column.index).rename(column.name)
+    else:
+        plain = column
+    return plain
 
 
 def floats_of(column: Features) -> Array:
@@ -376,16 +235,32 @@ def floats_of(column: Features) -> Array:
     Parameters
     ----------
     column : Series or ndarray of shape (n_samples,)
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the column holds dates, or text that is no number.
     """
-    return _floats(_values(column))
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
+        values = np.asarray(column)
+        return values.astype(np.result_type(values, np.float32), copy=False)
+    cells = plain_column(column)
+    if cells.dtype.kind in "mM":
+        raise TypeError("dates are no numbers")
+    return cells.astype(object).where(cells.notna(), np.nan).to_numpy(float)
 
 
-def _texts(values: Array) -> Array:
-    if values.dtype.kind != "O":
-        values = values.astype(object)
-    texts = np.empty(values.size, dtype=object)
-    for i, missing in enumerate(is_missing(values)):
-        value = values[i]
-        is_whole = isinstance(value, float | np.floating) and value.is_integer()
-        texts[i] = np.nan if missing else str(int(value) if is_whole else value)
-    return texts
+def _are_numbers(column: Features) -> bool:
+    return getattr(column.dtype, "kind", "O") in "iuf"
+
+
+def _are_all(types: Iterable[type], allowed: tuple[type, ...]) -> bool:
+    return all(issubclass(each, allowed) for each in types)
+
+
+def _read_as_numbers(texts: Iterable[str]) -> bool:
+    try:
+        np.array([*texts]).astype(float)
+    except ValueError:
+        return False
+    return not are_codes(texts)

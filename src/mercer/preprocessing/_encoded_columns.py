@@ -1,6 +1,6 @@
 """Mapping from the columns of an encoded table to the columns that they are computed from."""
 
-from functools import singledispatch
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,12 +8,19 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, TargetEncoder
 
 from mercer.preprocessing._circles import Circles
 from mercer.preprocessing._letter_codes import LetterCodes
 from mercer.preprocessing._text_scores import TextScores
+
+_BY_COLUMN = (
+    *(OneToOneFeatureMixin, SelectorMixin, SimpleImputer, OneHotEncoder, TargetEncoder),
+    *(FunctionTransformer, Circles, LetterCodes, TextScores),
+)
+"""Transformers that handle each column by itself, whose outputs have names that begin with the name
+of the column, or end with it."""
 
 
 def encoded_columns(transformer: TransformerMixin, n_columns: int) -> NDArray[np.intp]:
@@ -23,7 +30,7 @@ def encoded_columns(transformer: TransformerMixin, n_columns: int) -> NDArray[np
     ----------
     transformer : fitted transformer, "passthrough" or "drop"
         `table_encoder`, a transformer of scikit-learn that handles each column by itself, or a
-        `Pipeline` or `ColumnTransformer` of these.
+        `Pipeline`, `FeatureUnion` or `ColumnTransformer` of these.
     n_columns : int
         Number of input columns.
 
@@ -46,106 +53,51 @@ def encoded_columns(transformer: TransformerMixin, n_columns: int) -> NDArray[np
     >>> encoded_columns(table_encoder().fit(X), 2)
     array([0, 0, 1, 1])
     """
-    if isinstance(transformer, str):
-        return np.arange(n_columns if transformer == "passthrough" else 0)
-    return _encoded(transformer, n_columns)
-
-
-@singledispatch
-def _encoded(transformer: TransformerMixin, n_columns: int) -> NDArray[np.intp]:
-    if hasattr(transformer, "__single_column_transformer__"):  # Those of skrub have this mark.
-        return np.zeros(len(transformer.get_feature_names_out()), dtype=np.intp)
-    if hasattr(transformer, "output_to_input_"):  # So have those that skrub applies to each column.
+    if transformer is None or isinstance(transformer, str):
+        return np.arange(0 if transformer == "drop" else n_columns)
+    if isinstance(transformer, Pipeline):
+        found = np.arange(n_columns)
+        for _, step in transformer.steps:
+            found = found[encoded_columns(step, len(found))]
+        return found
+    if hasattr(transformer, "output_to_input_"):  # skrub's `TableVectorizer` has it.
         names = getattr(transformer, "feature_names_in_", [f"x{z}" for z in range(n_columns)])
         places = {name: place for place, name in enumerate(names)}
         sources = map(transformer.output_to_input_.get, transformer.all_outputs_)
         return np.array([places[name] for name in sources], dtype=np.intp)
-    raise TypeError(
-        f"{type(transformer).__name__} is not known to handle each column by itself, so that "
-        "predictions cannot be explained by the columns before it. Explain the estimator after it "
-        "by its outputs: pass model[-1] and model[:-1].transform(X)."
-    )
+    if isinstance(transformer, FeatureUnion):
+        parts = [encoded_columns(part, n_columns) for _, part in transformer.transformer_list]
+        return np.concatenate(parts)
+    if isinstance(transformer, ColumnTransformer):
+        return _of_parts(transformer)
+    if hasattr(transformer, "__single_column_transformer__"):  # Those of skrub have this mark.
+        return np.zeros(len(transformer.get_feature_names_out()), dtype=np.intp)
+    names = getattr(transformer, "feature_names_out", "one-to-one")
+    if not isinstance(transformer, _BY_COLUMN) or names != "one-to-one":
+        raise TypeError(
+            f"{type(transformer).__name__} is not known to handle each column by itself, so that "
+            "predictions cannot be explained by the columns before it. Explain the estimator after "
+            "it by its outputs: pass model[-1] and model[:-1].transform(X)."
+        )
+    return _by_names(transformer, n_columns)
 
 
-@_encoded.register(OneToOneFeatureMixin)
-def _(transformer: TransformerMixin, n_columns: int) -> NDArray[np.intp]:
-    return np.arange(n_columns)
-
-
-@_encoded.register
-def _(transformer: FunctionTransformer, n_columns: int) -> NDArray[np.intp]:
-    if transformer.func is not None and transformer.feature_names_out != "one-to-one":
-        return _encoded.dispatch(object)(transformer, n_columns)
-    return np.arange(n_columns)
-
-
-@_encoded.register
-def _(transformer: Pipeline, n_columns: int) -> NDArray[np.intp]:
-    found = np.arange(n_columns)
-    for _, step in transformer.steps:
-        found = found[encoded_columns("passthrough" if step is None else step, len(found))]
-    return found
-
-
-@_encoded.register
-def _(transformer: ColumnTransformer, n_columns: int) -> NDArray[np.intp]:
+def _of_parts(transformer: ColumnTransformer) -> NDArray[np.intp]:
     ends = [part.stop for part in transformer.output_indices_.values()]
     found = np.zeros(max(ends, default=0), dtype=np.intp)
     for name, step, _ in transformer.transformers_:
         part = transformer.output_indices_[name]
         if part.stop > part.start:
             columns = np.asarray(transformer._transformer_to_input_indices[name], dtype=np.intp)
-            found[part] = columns[encoded_columns(step, len(columns))]
+            is_one = len(columns) == 1  # All outputs are computed from it.
+            found[part] = columns[0] if is_one else columns[encoded_columns(step, len(columns))]
     return found
 
 
-@_encoded.register
-def _(transformer: SimpleImputer, n_columns: int) -> NDArray[np.intp]:
-    """Columns without any known value are left out; indicators of missing values follow."""
-    known = np.array([value == value for value in transformer.statistics_])  # noqa: PLR0124
-    kept = np.flatnonzero(known | bool(transformer.keep_empty_features))
-    marked = transformer.indicator_.features_ if transformer.add_indicator else []
-    return np.concatenate([kept, np.asarray(marked, dtype=np.intp)])
-
-
-@_encoded.register
-def _(transformer: OneHotEncoder, n_columns: int) -> NDArray[np.intp]:
-    rare = transformer.infrequent_categories_ if transformer._infrequent_enabled else None
-    counts = []
-    for column, categories in enumerate(transformer.categories_):
-        count = len(categories)
-        if rare is not None and rare[column] is not None:
-            count += 1 - len(rare[column])
-        if transformer.drop_idx_ is not None and transformer.drop_idx_[column] is not None:
-            count -= 1
-        counts.append(count)
-    return np.repeat(np.arange(n_columns), counts)
-
-
-@_encoded.register
-def _(transformer: TargetEncoder, n_columns: int) -> NDArray[np.intp]:
-    """With more than two classes, each column becomes one column per class."""
-    return np.repeat(np.arange(n_columns), len(transformer.encodings_) // n_columns)
-
-
-@_encoded.register(SelectorMixin)
-def _(transformer: TransformerMixin, n_columns: int) -> NDArray[np.intp]:
-    return np.flatnonzero(transformer.get_support())
-
-
-@_encoded.register
-def _(transformer: Circles, n_columns: int) -> NDArray[np.intp]:
-    seconds = np.zeros(2 * len(transformer.cycles_), dtype=np.intp)
-    return np.concatenate([seconds, transformer.others_])
-
-
-@_encoded.register
-def _(transformer: LetterCodes, n_columns: int) -> NDArray[np.intp]:
-    return np.zeros(transformer.length_, dtype=np.intp)
-
-
-@_encoded.register
-def _(transformer: TextScores, n_columns: int) -> NDArray[np.intp]:
-    return np.repeat(
-        np.arange(n_columns), len(transformer.coef_) // n_columns * transformer.n_outputs_
-    )
+def _by_names(transformer: TransformerMixin, n_columns: int) -> NDArray[np.intp]:
+    """Give columns names that are numbers, and find these in the names of the outputs."""
+    unnamed = copy(transformer)
+    vars(unnamed).pop("feature_names_in_", None)
+    outputs = unnamed.get_feature_names_out([f"<{place}>" for place in range(n_columns)])
+    places = [name.removeprefix("missingindicator_").partition(">")[0] for name in outputs]
+    return np.array([int(place.removeprefix("<")) for place in places], dtype=np.intp)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.types import Array, Features, PerSample
 from mercer._data.validation import check_number
-from mercer.preprocessing._column_kinds import as_categories, convert
+from mercer.preprocessing._column_kinds import plain_column
 
 
 class LetterCodes(TransformerMixin, BaseEstimator):
@@ -121,11 +121,15 @@ def _strings(X: Features) -> list[str]:
     column = np.asarray(X, dtype=object)
     if column.ndim > 2 or (column.ndim == 2 and column.shape[1] != 1):
         raise ValueError(f"LetterCodes takes one column of strings; got shape {column.shape}.")
-    cells = as_categories(column.reshape(-1, 1))[:, 0]
-    if (cells == "").any():
-        row = int(np.flatnonzero(cells == "")[0])
+    cells = column.ravel().tolist()
+    if "" in cells:
+        row = cells.index("")
         raise ValueError(f"String {row} is empty: leave its row out, or replace it by None.")
-    return [cell if isinstance(cell, str) else "" for cell in cells]
+    return ["" if _is_missing(cell) else str(cell) for cell in cells]
+
+
+def _is_missing(cell: object) -> bool:
+    return cell is None or type(cell).__name__ == "NAType" or cell != cell  # noqa: PLR0124
 
 
 def repeated_prefix(column: Features, separators: str = "_-:/#. ") -> tuple[str, Array] | None:
@@ -153,17 +157,15 @@ def repeated_prefix(column: Features, separators: str = "_-:/#. ") -> tuple[str,
     >>> separator, prefixes.tolist()
     ('_', ['309', '309', '31', '31'])
     """
-    codes = convert(
-        column.to_frame() if hasattr(column, "to_frame") else column[:, None], "category"
-    )
-    known = np.array([code == code for code in codes[:, 0]])  # noqa: PLR0124
-    texts = [str(code).strip() for code in codes[known, 0]]
+    cells = plain_column(column)
+    known = cells.notna().to_numpy()
+    texts = [str(cell).strip() for cell in cells[known]]
     for separator in separators:
         parts = [text.rpartition(separator)[0] for text in texts]
         counts = Counter(parts)
         repeated = sum(count > 1 for count in counts.values())
         if "" not in counts and 1 < len(counts) <= len(texts) / 2 and 2 * repeated > len(counts):
-            found: Array = np.full(len(codes), None, dtype=object)
+            found: Array = np.full(len(cells), None, dtype=object)
             found[known] = parts
             return separator, found
     return None

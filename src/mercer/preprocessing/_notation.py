@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -74,14 +74,6 @@ _NOT_GROUPED_PATTERN = r"[+-]?(?:0|[0-9]{4,})\.[0-9]+|[+-]?[0-9]+\.(?:[0-9]{1,2}
 _UNIT_PATTERN = rf"(?:^|(?<=^[+\-{_MINUS}(]))[{_UNITS}]\s*|\s*[{_UNITS}](?=\)?$)"
 """This matches a sign of a unit before or after a number."""
 
-_NOTATIONS = {
-    "{group} between thousands": "[{mark}]",
-    "spaces between thousands": f"[{_SPACES}]",
-    "negative in parentheses": r"^\(",
-    "the minus comes last": r"[0-9]-$",
-}
-"""Descriptions of notations of numbers, and patterns of the cells that have them."""
-
 QUARTER = "%YQ%q"
 """Quarters of years, such as 2023Q1, under the name that pandas uses for periods."""
 
@@ -109,51 +101,26 @@ _ZONE_NAME = (
 """A pattern of times of day and the name of a zone, such as CET or [Europe/Berlin]."""
 
 _DURATION_PATTERN = (
-    r"^(?P<sign>-)?(?:(?P<days>[0-9]+) days?)?,? ?"
-    r"(?:\+?(?P<hours>[0-9]+):(?P<minutes>[0-5][0-9])(?::(?P<seconds>[0-5][0-9](?:\.[0-9]+)?))?)?$"
+    r"-?(?=.)(?:[0-9]+ days?)?,? ?(?:\+?[0-9]+:[0-5][0-9](?::[0-5][0-9](?:\.[0-9]+)?)?)?"
 )
 """A pattern of durations, such as 25:30 and 3 days 04:00:00."""
 
 
-@dataclass(frozen=True)
-class Readings:
-    """The ways in which the cells of a column can be read as numbers.
-
-    Attributes
-    ----------
-    decimals : list of {"point", "comma"}
-        The decimal mark with which most cells read as numbers, or both if they do equally well.
-    differ : bool
-        Whether both marks read the same cells, but as different numbers.
-    has_comma : bool
-        Whether there are commas in the cells.
-    facts : dict of {"point", "comma"} to list of str
-        Descriptions of the notation with each decimal mark, where it is not the usual one.
-    """
-
-    decimals: list[Decimal]
-    differ: bool
-    has_comma: bool
-    facts: dict[Decimal, list[str]]
-
-
-def known_cells(cells: pd.Series[str], missing: Iterable[str] = MISSING) -> pd.Series[str]:
+def known_cells(cells: pd.Series[str]) -> pd.Series[str]:
     """Return the distinct cells that are not missing, without spaces around them.
 
     Parameters
     ----------
     cells : Series of str
-    missing : iterable of str
     """
     import pandas as pd
 
     distinct = dict.fromkeys(cell.strip() for cell in cells.drop_duplicates().dropna())
-    left_out = set(missing)
-    return pd.Series([cell for cell in distinct if cell not in left_out], dtype=str)
+    return pd.Series([cell for cell in distinct if cell not in MISSING_NUMBERS], dtype=str)
 
 
-def number_readings(cells: pd.Series[str]) -> Readings | None:
-    """Find how cells can be read as numbers.
+def decimal_marks(cells: pd.Series[str]) -> list[Decimal]:
+    """Return the decimal marks with which most cells read as numbers; none if they are no numbers.
 
     Parameters
     ----------
@@ -162,39 +129,34 @@ def number_readings(cells: pd.Series[str]) -> Readings | None:
 
     Returns
     -------
-    Readings or None
-        None if the cells are not numbers.
+    list of {"point", "comma"}
+        Both if they read equally many cells.
     """
-    if _are_plain(cells) and any(map(re.compile(_NOT_GROUPED_PATTERN).fullmatch, cells)):
-        return Readings(["point"], False, False, {decimal: [] for decimal in _PATTERNS})
-    if len(cells) and all(map(re.compile("[+-]?[0-9]+").fullmatch, cells)):
-        return Readings([*_PATTERNS], False, False, {decimal: [] for decimal in _PATTERNS})
+    if _are_plain(cells) and cells.str.fullmatch(_NOT_GROUPED_PATTERN).any():
+        return ["point"]
     bare, units = _without_unit(cells)
-    found = {decimal: _reads(bare, decimal) for decimal in _PATTERNS}
-    best = max(float(np.mean(reads)) if len(cells) else 0.0 for reads in found.values())
-    if len(units) > 1 or best < READABLE:
-        return None
-    both = bare[found["point"] & found["comma"]]
-    has_comma = bool(bare.str.contains(",", regex=False).any())
-    return Readings(
-        [decimal for decimal, reads in found.items() if np.mean(reads) == best],
-        not np.array_equal(_converted(both, "point"), _converted(both, "comma")),
-        has_comma,
-        {decimal: [*_facts(bare, decimal), *(f"in {unit}" for unit in units)] for decimal in found},
-    )
+    counts = {decimal: int(_reads(bare, decimal).sum()) for decimal in _PATTERNS}
+    best = max(counts.values())
+    if not len(cells) or len(units) > 1 or best < READABLE * len(cells):
+        return []
+    return [decimal for decimal, count in counts.items() if count == best]
 
 
-def _facts(bare: pd.Series[str], decimal: Decimal) -> list[str]:
-    group, mark = ("points", ".") if decimal == "comma" else ("commas", ",")
-    usual = decimal == "point" or not bare.str.contains(",", regex=False).any()
-    return [
-        *([] if usual else ["decimal comma"]),
-        *(
-            told.format(group=group)
-            for told, pattern in _NOTATIONS.items()
-            if bare.str.contains(pattern.replace("{mark}", mark), regex=True).any()
-        ),
-    ]
+def number_facts(cells: pd.Series[str], decimal: Decimal) -> tuple[str, ...]:
+    """Describe the notation of numbers where it is not the usual one.
+
+    Parameters
+    ----------
+    cells : Series of str
+        Distinct cells that are not missing.
+    decimal : {"point", "comma"}
+    """
+    bare, units = _without_unit(cells)
+    group, mark = ("points", r"\.") if decimal == "comma" else ("commas", ",")
+    patterns = {f"{group} between thousands": mark, "spaces between thousands": f"[{_SPACES}]"}
+    patterns |= {"decimal comma": ","} if decimal == "comma" else {}
+    found = [fact for fact, one in sorted(patterns.items()) if bare.str.contains(one).any()]
+    return (*found, *(f"in {unit}" for unit in units))
 
 
 def are_codes(texts: Iterable[str]) -> bool:
@@ -286,12 +248,17 @@ def date_formats(cells: pd.Series[str], likely_format: str = "") -> list[str]:
         Several if the order of day and month is ambiguous.
     """
     # Dates are short and have digits; this check avoids attempts to parse other text.
-    likely = cells.str.contains(r"[0-9]", regex=True) & (cells.str.len() <= 35)
+    likely = cells.str.contains("[0-9]") & (cells.str.len() <= 35)
     if not len(cells) or likely.mean() < READABLE:
         return []
-    found: dict[str, float] = {}
     guessed = _guessed(cells[likely].iloc[:5])
-    for name in dict.fromkeys([*([likely_format] if likely_format else []), *guessed, *_FORMATS]):
+    return _that_read(cells, [*([likely_format] if likely_format else []), *guessed, *_FORMATS])
+
+
+def _that_read(cells: pd.Series[str], names: Iterable[str]) -> list[str]:
+    """Return the formats in which most cells read as dates or times, if nearly all do."""
+    found: dict[str, float] = {}
+    for name in dict.fromkeys(names):
         # The first few cells rule out most formats.
         if np.isnat(parse_dates(cells.iloc[:20], name)).mean() < 0.5:
             found[name] = float((~np.isnat(parse_dates(cells, name))).mean())
@@ -326,10 +293,8 @@ def time_format(cells: pd.Series[str]) -> str | None:
         return "%H%M"
     if not len(cells) or cells.str.contains(r"^[0-9]{1,2}:[0-9]{2}", regex=True).mean() < READABLE:
         return None
-    names = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
-    shares = {name: (~np.isnat(parse_times(cells, name))).mean() for name in names}
-    best = max(shares, key=lambda name: shares[name])
-    return best if shares[best] >= READABLE else None
+    found = _that_read(cells, ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p"))
+    return found[0] if found else None
 
 
 def without_zone_names(cells: pd.Series[str]) -> pd.Series[str]:
@@ -350,15 +315,9 @@ def are_durations(cells: pd.Series[str]) -> bool:
     cells : Series of str
         Distinct cells that are not missing.
     """
-    likely = cells.str.contains(r"^-?[0-9]+(?::[0-9]{2}| day)", regex=True)
-    if not len(cells) or likely.mean() < READABLE:
-        return False
     known = parse_durations(cells)
-    has_days = cells.str.contains("day", regex=False).any()
-    return bool(
-        np.mean(~np.isnat(known)) >= READABLE
-        and (has_days or (known > np.timedelta64(1, "D")).any())
-    )
+    are_long = cells.str.contains("day", regex=False) | (known > np.timedelta64(1, "D"))
+    return bool(np.sum(~np.isnat(known)) >= READABLE * len(cells) and are_long.any())
 
 
 def parse_durations(cells: pd.Series[str]) -> Array:
@@ -372,18 +331,13 @@ def parse_durations(cells: pd.Series[str]) -> Array:
     -------
     ndarray of timedelta64 of shape (n_rows,)
     """
-    found = cells.str.strip().str.extract(_DURATION_PATTERN)
-    known = found[["days", "hours"]].notna().any(axis=1).to_numpy(bool)
-    days, hours, minutes, seconds = (
-        found.drop(columns="sign").astype(float).fillna(0.0).to_numpy().T
-    )
-    sign = np.where(found["sign"].notna(), -1.0, 1.0)
-    # The sign belongs to the days, if there are any: -1 days +23:00:00 is minus one hour.
-    since = 3600.0 * hours + 60.0 * minutes + seconds
-    total = sign * 86_400.0 * days + np.where(found["days"].isna(), sign, 1.0) * since
-    out = np.full(len(cells), np.timedelta64("NaT"), dtype="timedelta64[us]")
-    out[known] = np.round(1e6 * total[known]).astype("timedelta64[us]")
-    return out
+    import pandas as pd
+
+    text = cells.str.strip()
+    text = text.where(text.str.fullmatch(_DURATION_PATTERN)).str.replace(",", "")
+    # pandas reads hours and minutes with seconds alone.
+    text = text.str.replace(r"(?:^|(?<=[ +-]))([0-9]+:[0-9]{2})$", r"\1:00", regex=True)
+    return pd.to_timedelta(text, errors="coerce").to_numpy(dtype="timedelta64[us]")
 
 
 def is_compact(cells: pd.Series[str]) -> bool:
@@ -420,7 +374,7 @@ def parse_dates(cells: pd.Series[str], name: str) -> Array:
         is_quarter = text.str.fullmatch(_QUARTER_PATTERN)
         text = text.where(is_quarter).str.replace(_QUARTER_PATTERN, _first_month, regex=True)
         name = "%Y-%m"
-    parsed = pd.to_datetime(text, format=name, errors="coerce", utc=True)
+    parsed: pd.Series[Any] = pd.to_datetime(text, format=name, errors="coerce", utc=True)
     if "%y" in name:
         is_late = parsed.dt.year > _LAST_OF_TWO_DIGITS
         parsed = parsed.mask(is_late, parsed - pd.DateOffset(years=100))
@@ -448,3 +402,50 @@ def parse_times(cells: pd.Series[str], name: str) -> Array:
 def _first_month(quarter: re.Match[str]) -> str:
     year, number = quarter[1] or quarter[4], int(quarter[2] or quarter[3])
     return f"{year}-{3 * number - 2:02}"
+
+
+_OFFSET_PATTERN = r":[0-9]{2}(?:[.,][0-9]+)?\s*(Z|[+-][0-9]{2}(?::?[0-9]{2})?)$"
+"""A pattern of times whose group is the offset from UTC."""
+
+
+def with_offsets(cells: pd.Series[str], dates: Array) -> Array | pd.Series[Any]:
+    """Return dates in the time zones of their offsets from UTC, if cells have such offsets.
+
+    Parameters
+    ----------
+    cells : Series of str, of length n_rows
+    dates : ndarray of datetime64 of shape (n_rows,)
+        The dates in UTC; see `parse_dates`.
+
+    Returns
+    -------
+    ndarray of datetime64 or Series of shape (n_rows,)
+        If offsets differ, as they do between summer and winter, a series of objects.
+
+    Raises
+    ------
+    ValueError
+        If some dates have an offset, and others have none.
+    """
+    import pandas as pd
+
+    utc: Any = pd.Series(dates, cells.index)
+    instants = utc.dt.tz_localize("UTC")
+    offsets = cells.str.extract(_OFFSET_PATTERN, expand=False).where(instants.notna())
+    if not offsets.notna().any():
+        return dates
+    if offsets.count() < instants.count():
+        raise ValueError(
+            f"Column '{cells.name}' holds times with a time zone and times without one: they may "
+            "be hours apart."
+        )
+    known = offsets.dropna().unique()
+    clocks = {offset: datetime.fromisoformat(f"2000-01-01T00:00{offset}") for offset in known}
+    zones = {clock.tzinfo for clock in clocks.values()}
+    if len(zones) == 1:
+        return instants.dt.tz_convert(zones.pop())
+    moments = [
+        None if at is pd.NaT else at.tz_convert(clocks[offset].tzinfo)
+        for at, offset in zip(instants, offsets, strict=True)
+    ]
+    return pd.Series(moments, cells.index, dtype=object)

@@ -5,21 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sklearn.base import TransformerMixin
-from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
 from mercer.preprocessing._circles import Circles
 from mercer.preprocessing._column_converter import ColumnConverter
-from mercer.preprocessing._local_dates import LocalDates
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
 
 if TYPE_CHECKING:
     from mercer.preprocessing._table_vectorizer import TableEncoder
 
 
-def table_encoder(extrapolate_dates: bool = False) -> TableEncoder:
+def table_encoder() -> TableEncoder:
     """Make a transformer that turns a table of mixed types into numbers for kernels.
 
     It is a `skrub.TableVectorizer`, which encodes each column by its contents, with these choices:
@@ -31,12 +29,11 @@ def table_encoder(extrapolate_dates: bool = False) -> TableEncoder:
       categories are zero in all columns.
     * Other text and categories: `skrub.StringEncoder`, latent semantic analysis of the counts of
       letter sequences, with at most 30 components.
-    * Dates, by `skrub.DatetimeEncoder`: seconds since 1970, encoded as numbers; the weekday, and
-      the season and the time of day if they vary, as points on circles, with two features each.
-      Dates outside the range of the training rows count as the nearest date in this range, other
-      than on the circles. Times with a time zone are those of the clock there, and are needed where
-      the training rows have a zone, and only there. Times of day are times on the first of January
-      1970.
+    * Dates: days since 1970, encoded as numbers; the season, the weekday and the time of day, if
+      they vary, as points on circles, with two features each. Dates outside the range of the
+      training rows count as the nearest date in this range, other than on the circles. Times with a
+      time zone are those of the clock there, and are needed where the training rows have a zone,
+      and only there. Times of day are times on the first of January 1970.
     * Durations: days, encoded as numbers.
     * Columns without any known value, and identifiers, are left out. Identifiers are text that
       differs in every row and does not consist of several words. In data frames, whole numbers that
@@ -44,21 +41,12 @@ def table_encoder(extrapolate_dates: bool = False) -> TableEncoder:
       remains. Columns of lists and other objects are left out with a warning.
 
     Tables are data frames of pandas or polars, or arrays; the columns of an array of objects may
-    have different types. Before skrub sees them, text in data frames is read as numbers, dates,
+    have different types. Text in data frames is read as numbers, dates,
     times of day or durations if it is written in one of several national formats; the columns of a
     table decide together where a format is ambiguous. The command ``mercer columns`` shows how each
     column is read. All other text is left unchanged. In arrays of objects, text remains text. NumPy
     converts mixed types into an array of text; in such an array, a column whose values can all be
     read as numbers is a column of numbers.
-
-    Parameters
-    ----------
-    extrapolate_dates : bool, default=False
-        Whether dates outside the range of the training rows continue the trend. Otherwise, they
-        count as the nearest date in this range. For stacks on synthetic and real tables that were
-        tested on later rows, errors and intervals are equally good in the median. Linear trends are
-        predicted better with True, and levels that drift, turn or saturate are predicted better
-        with False.
 
     Returns
     -------
@@ -89,31 +77,26 @@ def table_encoder(extrapolate_dates: bool = False) -> TableEncoder:
     >>> encoder.get_feature_names_out().tolist()
     ['x0', 'missingindicator_x0', 'x1_a', 'x1_b', 'x1_nan']
     """
-    encoders = column_encoders(extrapolate_dates)
+    encoders = column_encoders()  # It names the extra that is missing.
     from mercer.preprocessing._table_vectorizer import TableEncoder
 
-    # skrub gets dates of the local clock, and text as categories.
+    # Cells are converted to numbers and categories before.
     return TableEncoder(
-        numeric=encoders["numbers"],
-        datetime=encoders["dates"][1:],
-        low_cardinality=encoders["categories"],
+        numeric=encoders["numbers"][1:],
+        datetime=encoders["dates"],
+        low_cardinality=encoders["categories"][-1],
         high_cardinality=encoders["text"][-1],
     )
 
 
-def column_encoders(extrapolate_dates: bool = False) -> dict[str, Pipeline]:
+def column_encoders() -> dict[str, Pipeline]:
     """Make the transformers that `table_encoder` uses, in order to choose their columns yourself.
-
-    Parameters
-    ----------
-    extrapolate_dates : bool, default=False
-        See `table_encoder`.
 
     Returns
     -------
     dict of str to Pipeline
-        For ``numbers``, ``durations``, ``dates``, ``categories`` and ``text``; unfitted. Those of
-        dates and text encode a single column.
+        For ``numbers``, ``durations``, ``dates``, ``categories`` and ``text``; unfitted. That of
+        text encodes a single column.
 
     Raises
     ------
@@ -138,21 +121,20 @@ def column_encoders(extrapolate_dates: bool = False) -> dict[str, Pipeline]:
     (3, 3)
     """
     try:
-        from skrub import DatetimeEncoder
-
-        from mercer.preprocessing._text_encoder import TextEncoder
+        from skrub import StringEncoder
     except ImportError as error:
         raise ImportError(
             'The encoding of tables needs skrub: pip install "mercer[tables]".'
         ) from error
+    numbers, circles = number_encoder(MinMaxScaler(clip=True)), Circles()
+    dates = make_union(numbers, circles, verbose_feature_names_out=False)
     one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    dates = DatetimeEncoder(None, add_weekday=True, periodic_encoding="circular")
     return {
         "numbers": number_encoder(ColumnConverter("number")),
         "durations": number_encoder(ColumnConverter("date")),
-        "dates": make_pipeline(LocalDates(), dates, _scaled_dates(extrapolate_dates)),
+        "dates": make_pipeline(ColumnConverter("date"), dates),
         "categories": make_pipeline(ColumnConverter("category"), one_hot),
-        "text": make_pipeline(ColumnConverter("text"), TextEncoder(random_state=0)),
+        "text": make_pipeline(ColumnConverter("text"), StringEncoder(random_state=0)),
     }
 
 
@@ -166,15 +148,3 @@ def number_encoder(*steps: TransformerMixin) -> Pipeline:
     """
     imputer = SimpleImputer(strategy="median", add_indicator=True)
     return make_pipeline(*steps, imputer, SoftClippingScaler())
-
-
-def _scaled_dates(extrapolate: bool) -> ColumnTransformer:
-    """Return a transformer of the features of a date: its seconds, and the circle of weekdays.
-
-    Missing dates are in the center of circles, and the seconds mark them.
-    """
-    return make_column_transformer(
-        (number_encoder(MinMaxScaler(clip=not extrapolate)), [0]),
-        (Circles(), [0, 1, 2]),
-        verbose_feature_names_out=False,
-    )

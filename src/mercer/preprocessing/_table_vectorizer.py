@@ -2,49 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from scipy.sparse import issparse
-from sklearn.base import clone
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 from skrub import TableVectorizer
 
 from mercer._data.types import Array, Features, PerSample
-from mercer.preprocessing._column_kinds import (
-    as_days,
-    as_numbers,
-    convert,
-    is_duration,
-    named_columns,
-)
-from mercer.preprocessing._column_reader import (
-    ColumnReader,
-    Columns,
-    taken,
-    used_columns,
-    with_dates_read,
-)
+from mercer.preprocessing._column_converter import ColumnConverter, Conversion
+from mercer.preprocessing._column_kinds import named_columns, plain_column
+from mercer.preprocessing._column_reader import ColumnReader, used_columns
 from mercer.preprocessing._encoded_columns import encoded_columns
-from mercer.preprocessing._local_dates import LocalDates
 
-_OF_FIT = {
-    *("_encoders", "_named_encoders", "_pipeline", "_postprocessors", "_preprocessors"),
-    *("_specific_transformers", "all_processing_steps_"),
-}
-"""Attributes of a fitted `TableVectorizer` that `TableEncoder.transform` does not need. They hold
-each encoder many times: with them, the saved encoder of four columns had 18 megabytes."""
+_ENCODERS = ("numeric", "datetime", "low_cardinality", "high_cardinality")
+"""Kinds of columns as skrub calls them, and the parameters that hold their encoders."""
+
+_CONVERTED: dict[str, Conversion] = {"number": "number", "duration": "date", "date": "time"}
+"""What columns of each kind are converted to; those of other kinds become text."""
 
 
 class TableEncoder(TableVectorizer):
     """A `skrub.TableVectorizer` that reads the columns of a table before it encodes them.
 
-    skrub gets columns of dates without a time zone and of categories, which it reads as they are,
-    and encodes each by itself. Numbers are encoded at once and in double precision, where skrub
-    would take one column after the other, in single precision. Parameters by which skrub drops
-    columns, such as `drop_if_constant`, act on the other columns.
+    skrub tells the encoder of each column from its type, its missing values and the number of its
+    categories; parameters by which skrub drops columns, such as `drop_if_constant`, act on columns
+    other than numbers. Numbers are encoded in double precision. An encoder of numbers or categories
+    is fitted to all of its columns at once, which is faster than one after the other.
 
     Attributes
     ----------
@@ -53,19 +39,15 @@ class TableEncoder(TableVectorizer):
     columns_ : dict of str to list
         Names or positions of the columns that are encoded, by kind: "number", "duration", "date",
         "category" and "text".
-    dates_ : LocalDates or None
-        Converts dates to those of the local clock.
-    numbers_ : transformer or None
-        The fitted encoder of all numbers and durations.
+    column_transformer_ : ColumnTransformer
+        Converts and encodes the columns.
     transformers_ : dict of str to transformer
-        The fitted encoders of the other columns.
+        The fitted encoder of each column; several columns may have the same one.
 
     See Also
     --------
     table_encoder : Returns an encoder for kernels.
     """
-
-    input_to_outputs_: dict[str, list[str]]
 
     def fit_transform(self, X: Features, y: PerSample = None) -> Array:
         """Recognize the columns, fit their encoders, and encode the columns.
@@ -87,22 +69,19 @@ class TableEncoder(TableVectorizer):
         TypeError
             If X is sparse.
         """
-        X = X if hasattr(X, "columns") or issparse(X) else np.asarray(X)
         self.reader_ = ColumnReader().fit(X)
         read = self.reader_.transform(X)
-        self.columns_ = _split(read, used_columns(read))
-        dates = self.columns_["date"]
-        self.dates_ = LocalDates().fit(taken(read, dates)) if dates else None
-        numbers, others = self._typed(read)
-        super().fit_transform(others, y)
-        self.numbers_ = None
-        if numbers.shape[1] and self.numeric != "drop":
-            unchanged = FunctionTransformer(feature_names_out="one-to-one")
-            encoder = unchanged if self.numeric == "passthrough" else clone(self.numeric)
-            self.numbers_ = encoder.fit(numbers, y)
-        self._name_outputs()
+        self.columns_ = used_columns(read)
+        read = _named(read)
+        self._choose_encoders(read)
+        parts = [(f"{place}", *part) for place, part in enumerate(self._parts())]
+        if not parts:
+            raise ValueError("No column is encoded: the parameters drop each of them.")
+        transformer = ColumnTransformer(parts, sparse_threshold=0.0, n_jobs=self.n_jobs)
+        self.column_transformer_ = transformer.fit(read, y)
         validate_data(self, X, skip_check_array=True)
-        return self._encoded(numbers, others)
+        self._name_outputs()
+        return self.column_transformer_.transform(read)
 
     def transform(self, X: Features) -> Array:
         """Encode the columns.
@@ -123,84 +102,77 @@ class TableEncoder(TableVectorizer):
             If columns are missing, numbers are infinite, or times have a time zone and those of the
             training rows had none, or the reverse.
         """
-        check_is_fitted(self, "reader_")
+        check_is_fitted(self, "column_transformer_")
         if not hasattr(X, "columns"):
-            X = np.asarray(X)
             validate_data(self, X, reset=False, skip_check_array=True)
-        dates = [*self.columns_["date"], *self.columns_["duration"]]
-        read = with_dates_read(self.reader_.transform(X), dates)
-        return self._encoded(*self._typed(read))
+        return self.column_transformer_.transform(_named(self.reader_.transform(X)))
 
-    def _typed(self, read: Features) -> tuple[Array, pd.DataFrame]:
-        """Return the numbers, and the other columns as dates and categories."""
-        columns = {kind: taken(read, own) for kind, own in self.columns_.items() if own}
-        kinds = {"number": as_numbers, "duration": as_days}
-        parts = [converted(columns[k]) for k, converted in kinds.items() if k in columns]
-        numbers = np.hstack(parts) if parts else np.empty((len(read), 0))
-        others: dict[str, Any] = {}
-        if self.dates_ is not None:
-            dates = self.dates_.transform(columns["date"])
-            others |= {str(name): dates[name] for name in dates}
-        for kind in ("category", "text"):
-            cells = convert(columns[kind], kind).T if kind in columns else ()
-            others |= {
-                name: pd.Categorical(own)
-                for name, own in zip(self._names(kind), cells, strict=True)
-            }
-        alone = np.isin(self._names("number", "duration"), self._specific())
-        names = np.array(self._names("number", "duration"), dtype=object)[alone]
-        others |= dict(zip(names, numbers[:, alone].T, strict=True))
-        return numbers[:, ~alone], pd.DataFrame(others, range(len(read)))
+    def _choose_encoders(self, read: Features) -> None:
+        """Let skrub tell the encoder of each column, other than numbers, without fitting them."""
+        parts = [
+            (kind, ColumnConverter(_CONVERTED.get(kind, "text")), own)
+            for kind, own in self.columns_.items()
+        ]
+        converter = ColumnTransformer(parts, verbose_feature_names_out=False)
+        table = converter.set_output(transform="pandas").fit_transform(read)
+        specific = [("passthrough", names) for _, names in self.specific_transformers]
+        known = {name for _, names in specific for name in names}
+        numbers = [name for name in table.select_dtypes("floating") if name not in known]
+        unchanged = dict.fromkeys(_ENCODERS, "passthrough") | {"specific_transformers": specific}
+        chooser = TableVectorizer(**{**self.get_params(deep=False), **unchanged})
+        chooser.fit(table.drop(columns=numbers))
+        self.kind_to_columns_ = {**chooser.kind_to_columns_, "numeric": numbers}
+        self.column_to_kind_ = {n: kind for kind, own in self.kind_to_columns_.items() for n in own}
 
-    def _names(self, *kinds: str) -> list[str]:
-        """Return names of columns; those of arrays are x0, x1, ..."""
-        found = [column for kind in kinds for column in self.columns_[kind]]
-        return [column if isinstance(column, str) else f"x{column}" for column in found]
-
-    def _specific(self) -> list[str]:
-        return [name for _, names in self.specific_transformers for name in names]
+    def _parts(self) -> Iterator[tuple[Pipeline, list[Any]]]:
+        """Yield encoders after converters, and their columns for a `ColumnTransformer`."""
+        encoders = [(getattr(self, kind), self.kind_to_columns_[kind]) for kind in _ENCODERS]
+        for place, (encoder, own) in enumerate((*encoders, *self.specific_transformers)):
+            first, names = encoder[0] if isinstance(encoder, Pipeline) else encoder, {*own}
+            # Transformers of skrub for single columns have this mark.
+            single = hasattr(first, "__single_column_transformer__")
+            apart = single or place >= len(encoders)
+            for kind, columns in self.columns_.items() if encoder != "drop" else ():
+                converter = ColumnConverter(_CONVERTED.get(kind, "text" if single else "category"))
+                converter.set_output(transform="pandas" if single else "default")
+                # An encoder may convert columns itself, from times with their zones.
+                steps = [encoder] if isinstance(first, ColumnConverter) else [converter, encoder]
+                group = [column for column in columns if _name(column) in names]
+                groups = [[column] for column in group] if apart else [group]
+                yield from ((make_pipeline(*steps), part) for part in groups if part)
 
     def _name_outputs(self) -> None:
-        """Add the outputs of the encoder of numbers, which stand before all others."""
-        numbers = [n for n in self._names("number", "duration") if n not in self._specific()]
-        found: dict[str, list[str]] = {name: [] for name in numbers}
-        self.all_outputs_: list[str] = []
-        if self.numbers_ is not None:
-            self.all_outputs_ = [*map(str, self.numbers_.get_feature_names_out(numbers))]
-            sources = encoded_columns(self.numbers_, len(numbers))
-            for output, source in zip(self.all_outputs_, sources, strict=True):
-                found[numbers[source]].append(output)
-        for name, outputs in self.input_to_outputs_.items():
-            kept = outputs if name in self.transformers_ else []
-            found[name] = [_unlike(output, self.all_outputs_) for output in kept]
-            self.all_outputs_ += found[name]
-        self.input_to_outputs_ = found
-        self.output_to_input_ = {out: name for name, outs in found.items() for out in outs}
-        self.kind_to_columns_["numeric"] = numbers
-        self.column_to_kind_ |= dict.fromkeys(numbers, "numeric")
-
-    def _encoded(self, numbers: Array, others: pd.DataFrame) -> Array:
-        parts = [np.empty((len(numbers), 0))]
-        if self.numbers_ is not None:
-            parts = [np.asarray(self.numbers_.transform(numbers))]
-        for name, transformer in self.transformers_.items():
-            if self.input_to_outputs_[name]:
-                found = np.asarray(transformer.transform(others[[name]]), dtype=parts[0].dtype)
-                parts.append(found.reshape(len(others), -1))
-        return np.hstack(parts)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in super().__getstate__().items() if k not in _OF_FIT}
+        n_columns = self.n_features_in_
+        names = [*getattr(self, "feature_names_in_", map(_name, range(n_columns)))]
+        sources = encoded_columns(self.column_transformer_, n_columns)
+        self.output_to_input_: dict[str, str] = {}
+        self.input_to_outputs_: dict[str, list[str]] = {name: [] for name in names}
+        outputs = self.column_transformer_.get_feature_names_out()
+        for given, source in zip(outputs, sources, strict=True):
+            output = given.partition("__")[2]
+            while output in self.output_to_input_:
+                output += "_"
+            self.output_to_input_[output] = names[source]
+            self.input_to_outputs_[names[source]].append(output)
+        self.all_outputs_ = [*self.output_to_input_]
+        encoders = self.column_transformer_.transformers_
+        self.transformers_ = {
+            _name(column): encoder[-1]
+            for _, encoder, columns in encoders
+            if isinstance(encoder, Pipeline)
+            for column in columns
+        }
 
 
-def _unlike(name: str, known: list[str]) -> str:
-    """Return a name that differs from known ones."""
-    return _unlike(f"{name}_", known) if name in known else name
+def _named(read: Features) -> Features:
+    """Return an array of numbers, or a data frame whose names are strings."""
+    is_frame = hasattr(read, "columns")
+    if all(isinstance(n, str) for n in read.columns) if is_frame else read.dtype.kind in "biuf":
+        return read
+    columns = (plain_column(column) for _, column in named_columns(read))
+    return pd.DataFrame({_name(place): column for place, column in enumerate(columns)})
 
 
-def _split(read: Features, columns: Columns) -> Columns:
-    """Return the columns of each kind, with durations apart from dates."""
-    pairs = zip(columns["date"], named_columns(taken(read, columns["date"])), strict=True)
-    durations = [name for name, (_, column) in pairs if is_duration(column)]
-    dates = [name for name in columns["date"] if name not in durations]
-    return {**columns, "date": dates, "duration": durations}
+def _name(column: str | int) -> str:
+    """Return the name of a column as scikit-learn calls it."""
+    return column if isinstance(column, str) else f"x{column}"

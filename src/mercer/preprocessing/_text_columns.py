@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
 
 from mercer.preprocessing import _notation as notation
 from mercer.preprocessing._column_kinds import plain_column
-from mercer.preprocessing._notation import ISO, READABLE, Decimal, Readings
-from mercer.preprocessing._time_zones import with_offsets
+from mercer.preprocessing._notation import ISO, READABLE
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ReadAs: TypeAlias = Literal["number", "date", "time", "duration", "flag", "text"]
-
-_Possible: TypeAlias = "CellReading | Readings | tuple[str, ...]"
-"""Possible readings of a column: one that is decided, numbers, or dates in several formats."""
 
 CODES = "codes with leading zeros"
 """Description of a column whose cells consist of digits but are no numbers."""
@@ -127,24 +126,26 @@ def cell_readings(
     {'day': '%d/%m/%Y', 'km': 'comma'}
     """
     likely, wanted = preferred or {}, wanted or {}
-    found: dict[str, _Possible] = {}
+    found: dict[str, list[CellReading]] = {}
     names: list[Any] = list(frame)
     for name in (name for name in names if is_text(frame[name])):
-        role, known_format = wanted.get(name, (None, ""))
-        found[name] = _possible(plain_column(frame[name]), role, known_format, likely.get(name, ""))
-    marks = [one.decimals for one in found.values() if isinstance(one, Readings)]
-    dates = [one for one in found.values() if isinstance(one, tuple)]
-    decimal = _most_common(allowed[0] for allowed in marks if len(allowed) == 1)
-    order = _most_common(_day_first(formats[0]) for formats in dates if len(formats) == 1)
+        role, notation_of = wanted.get(name, (None, ""))
+        cells = plain_column(frame[name])
+        found[name] = _possible(cells, role, notation_of, likely.get(name, ""), separator)
+    sure = [one for one, *others in found.values() if not others]
+    decimal = _most_common(one.format for one in sure if one.read_as == "number")
+    order = _most_common(_day_first(one.format) for one in sure if one.read_as == "date")
     decided: dict[str, CellReading] = {}
-    for name, one in found.items():
-        match one:
-            case Readings():
-                decided[name] = _decide_number(one, decimal, separator, likely.get(name, ""))
-            case tuple():
-                decided[name] = _decide_date(one, order, decimal, likely.get(name, ""))
-            case _:
-                decided[name] = one
+    for name, possible in found.items():
+        wishes = [likely.get(name)]
+        if order is not None:
+            wishes += [one.format for one in possible if _day_first(one.format) is order]
+        if possible[0].read_as == "number":
+            wishes = [decimal, likely.get(name)]
+        elif decimal == "comma":  # Where decimals have commas, days precede months.
+            possible.sort(key=lambda one: not _day_first(one.format))
+        suiting = [one for wish in wishes for one in possible if wish and one.format == wish]
+        decided[name] = replace(suiting[0], warnings=()) if suiting else possible[0]
     return decided
 
 
@@ -201,7 +202,7 @@ def parse_cells(
         found = notation.parse_numbers(text, "comma" if reading.format == "comma" else "point")
     elif reading.read_as == "date":
         text = notation.without_zone_names(text)
-        found = with_offsets(text, notation.parse_dates(text, reading.format or ISO))
+        found = notation.with_offsets(text, notation.parse_dates(text, reading.format or ISO))
     elif reading.read_as == "duration":
         found = notation.parse_durations(text)
     else:
@@ -233,34 +234,72 @@ def missing_texts(read_as: ReadAs = "text") -> frozenset[str]:
     return notation.MISSING if read_as == "text" else notation.MISSING_NUMBERS
 
 
-def _possible(cells: pd.Series[str], role: ReadAs | None, name: str, likely: str) -> _Possible:
-    """Find how cells can be read, in the given role and format if these are known."""
+def _possible(
+    cells: pd.Series[str], role: ReadAs | None, name: str, likely: str, separator: str
+) -> list[CellReading]:
+    """Return the ways in which cells can be read, the most likely one first.
+
+    A reading that tells nothing about other columns is listed twice.
+    """
     if role not in (None, "text") and name:
         fact = f"decimal {name}" if role == "number" else _readable(name)
-        return CellReading(role, name, (fact,))
-    known = notation.known_cells(cells, notation.MISSING_NUMBERS)
+        return [CellReading(role, name, (fact,))]
+    known = notation.known_cells(cells)
     are_flags = len(known) > 0 and all(cell.lower() in ("true", "false") for cell in known)
     if role == "flag" or (role is None and are_flags):
-        return CellReading("flag")
+        return [CellReading("flag")]
+    # If the cells cannot be read as wanted, all of them become missing values.
+    otherwise = 2 * [CellReading(role or "text", name or likely)]
     if not len(known):
-        return CellReading(role or "text", name or likely)
+        return otherwise
     if role is None and notation.is_compact(known):
-        return ("%Y%m%d",)
-    numbers = notation.number_readings(known) if role in (None, "number") else None
-    is_code = role is None and numbers is not None and notation.are_codes(known)
-    if numbers is not None and not is_code:
+        return _dates(["%Y%m%d"])
+    numbers = _numbers(known, separator) if role in (None, "number") else []
+    is_code = role is None and bool(numbers) and notation.are_codes(known)
+    if numbers and not is_code:
         return numbers
     if role in (None, "duration") and notation.are_durations(known):
-        return CellReading("duration")
+        return [CellReading("duration")]
     if role in (None, "time") and (time := notation.time_format(known)):
-        return CellReading("time", time)
+        return [CellReading("time", time)]
     if is_code:
-        return CellReading("text", facts=(CODES,))
+        return [CellReading("text", facts=(CODES,))]
     known = notation.without_zone_names(known)
-    if role in (None, "date") and (dates := notation.date_formats(known, likely)):
-        return tuple(dates)
-    # If the cells cannot be read as wanted, all of them become missing values.
-    return CellReading(role or "text", name or likely)
+    dates = notation.date_formats(known, likely) if role in (None, "date") else []
+    return _dates(dates) or otherwise
+
+
+def _numbers(known: pd.Series[str], separator: str) -> list[CellReading]:
+    """Return the readings of numbers, two equal ones if the decimal mark makes no difference."""
+    if known.str.fullmatch("[+-]?[0-9]+").all():
+        return 2 * [CellReading("number", "point")]
+    marks = notation.decimal_marks(known)
+    found = [CellReading("number", mark, notation.number_facts(known, mark)) for mark in marks]
+    if len(marks) < 2:
+        return found
+    points, commas = (notation.parse_numbers(known, mark) for mark in marks)
+    if not ((points != commas) & ~np.isnan(points + commas)).any():
+        return 2 * found[:1]
+    # Files with decimal commas have semicolons between cells.
+    sign = "comma" if known.str.contains(",").any() else "point"
+    if sign == "comma" and separator == ";":
+        found.reverse()
+    if sign == "point" and separator != ";":
+        return found
+    meaning = "decimal mark" if sign == found[0].format else "separator of thousands"
+    return [replace(one, warnings=(f"the {sign} is taken for a {meaning}",)) for one in found]
+
+
+def _dates(names: list[str]) -> list[CellReading]:
+    found = [CellReading("date", name, (_readable(name),)) for name in names]
+    orders = {_day_first(name): name for name in reversed(names)}
+    if not {True, False} <= set(orders):
+        return found[:1]
+    if "." in orders[True]:  # Dates with points begin with the day.
+        return sorted(found, key=lambda one: not _day_first(one.format))
+    told = "read as {}; days and months may be swapped"
+    found.sort(key=lambda one: bool(_day_first(one.format)))
+    return [replace(one, warnings=(told.format(*one.facts),)) for one in found]
 
 
 def _most_common(told: Iterable[Any]) -> Any:
@@ -276,42 +315,6 @@ def _day_first(name: str) -> bool | None:
     return name.index("%d") < name.index("%m")
 
 
-def _decide_number(
-    numbers: Readings, decimal: Decimal | None, separator: str, preferred: str
-) -> CellReading:
-    chosen, warnings = numbers.decimals[0], list[str]()
-    if len(numbers.decimals) > 1 and numbers.differ:
-        if decimal is not None:
-            chosen = decimal
-        elif preferred:
-            chosen = "comma" if preferred == "comma" else "point"
-        elif numbers.has_comma or separator == ";":
-            # Files with decimal commas have semicolons between cells.
-            chosen = "comma" if numbers.has_comma and separator == ";" else "point"
-            mark = "comma" if numbers.has_comma else "point"
-            reading = "decimal mark" if mark == chosen else "separator of thousands"
-            warnings.append(f"the {mark} is taken for a {reading}")
-    return CellReading("number", chosen, tuple(numbers.facts[chosen]), tuple(warnings))
-
-
-def _decide_date(
-    names: tuple[str, ...], order: bool | None, decimal: Decimal | None, preferred: str
-) -> CellReading:
-    orders = {_day_first(name): name for name in reversed(names)}
-    chosen, warnings = names[0], list[str]()
-    if {True, False} <= set(orders):
-        if preferred in names:
-            chosen = preferred
-        elif order is not None:
-            chosen = orders[order]
-        elif "." in orders[True]:  # Dates with points begin with the day.
-            chosen = orders[True]
-        else:
-            chosen = orders[decimal == "comma"]
-            warnings.append(f"read as {_readable(chosen)}; days and months may be swapped")
-    return CellReading("date", chosen, (_readable(chosen),), tuple(warnings))
-
-
 _PARTS = {
     "%Y": "year", "%y": "year", "%m": "month", "%d": "day", "%b": "month", "%B": "month",
     "%H": "hour", "%I": "hour", "%M": "minute", "%S": "second", "%f": "fraction", "%p": "am/pm",
@@ -324,6 +327,4 @@ def _readable(name: str) -> str:
     """Write a format in words, such as day/month/year."""
     if name == ISO:
         return "year-month-day and time"
-    for code, word in _PARTS.items():
-        name = name.replace(code, word)
-    return name
+    return re.sub("%.", lambda found: _PARTS.get(found[0], found[0]), name)

@@ -12,10 +12,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from mercer._data.types import Array, Features, RandomState
-from mercer.preprocessing._column_kinds import as_categories
+from mercer.preprocessing._conversion import convert
 
 _KINDS: dict[str, dict[str, Any]] = {
     "words": {"ngram_range": (1, 2), "token_pattern": r"(?u)\b\w+\b"},
@@ -53,12 +54,11 @@ class TextScores(TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    terms_ : list of list of str
-        For each column, the words that are counted, and then the letter sequences.
-    idf_ : list of ndarray of shape (n_terms,)
-        Inverse document frequencies of the terms.
-    coef_ : list of ndarray of shape (n_terms, n_outputs)
-    intercept_ : list of ndarray of shape (n_outputs,)
+    models_ : list of Pipeline or None
+        For each column, the fitted `TfidfVectorizer` and `Ridge` of the words, and those of the
+        letter sequences; None if there are none.
+    n_outputs_ : int
+        Number of scores of each: one for each class if there are more than two.
     n_features_in_ : int
 
     See Also
@@ -119,16 +119,10 @@ class TextScores(TransformerMixin, BaseEstimator):
                 min(int(folds), len(targets)), shuffle=True, random_state=self.random_state
             )
         splits = list(folds.split(targets))
-        self.terms_: list[list[str]] = []
-        self.idf_: list[Array] = []
-        self.coef_: list[Array] = []
-        self.intercept_: list[Array] = []
-        found = [np.empty((len(targets), 0))]
-        for texts in columns:
-            for kind in _KINDS:
-                found.append(self._fit_kind(kind, texts, targets, splits))
+        pairs = [_fitted(kind, texts, targets, splits) for texts in columns for kind in _KINDS]
+        self.models_ = [model for model, _ in pairs]
         self.n_features_in_, self.n_outputs_ = len(columns), targets.shape[1]
-        return np.hstack(found)
+        return np.hstack([left_out for _, left_out in pairs])
 
     def _targets(self, y: Array) -> Array:
         """Return the standardized response or class indicators; two classes have one indicator."""
@@ -138,36 +132,6 @@ class TextScores(TransformerMixin, BaseEstimator):
             values = (y[:, None] == (classes[1:] if len(classes) == 2 else classes)).astype(float)
         scale = values.std(axis=0)
         return np.asarray((values - values.mean(axis=0)) / np.where(scale > 0.0, scale, 1.0))
-
-    def _fit_kind(
-        self, kind: str, texts: list[str], targets: Array, splits: Sequence[tuple[Array, Array]]
-    ) -> Array:
-        """Fit to one kind of terms of a column, and return out-of-fold predictions."""
-        vectorizer = _vectorizer(kind, max_features=_MOST_TERMS)
-        try:
-            counts = vectorizer.fit_transform(texts)
-        except ValueError:  # There are no words.
-            self.terms_.append([])
-            self.idf_.append(np.empty(0))
-            self.coef_.append(np.empty((0, targets.shape[1])))
-            self.intercept_.append(np.zeros(targets.shape[1]))
-            return np.zeros_like(targets)
-        best, held_out = np.inf, np.unique(np.concatenate([test for _, test in splits]))
-        for alpha in _ALPHAS:
-            ridge = Ridge(alpha, solver="sparse_cg", tol=1e-3)
-            predicted = np.zeros_like(targets)
-            for train, test in splits:
-                fitted = ridge.fit(counts[train], targets[train])
-                predicted[test] = fitted.predict(counts[test]).reshape(len(test), -1)
-            if (loss := float(np.square(predicted - targets)[held_out].mean())) < best:
-                best, chosen, left_out = loss, ridge, predicted
-        chosen.fit(counts, targets)
-        # A saved model needs only arrays and lists.
-        self.terms_.append([str(term) for term in vectorizer.get_feature_names_out()])
-        self.idf_.append(np.asarray(vectorizer.idf_))
-        self.coef_.append(np.asarray(chosen.coef_).reshape(targets.shape[1], -1).T)
-        self.intercept_.append(np.broadcast_to(chosen.intercept_, targets.shape[1:]).copy())
-        return np.asarray(left_out)
 
     def transform(self, X: Features) -> Array:
         """Return predictions for new rows.
@@ -181,17 +145,13 @@ class TextScores(TransformerMixin, BaseEstimator):
         ndarray of shape (n_samples, n_features_out)
         """
         check_is_fitted(self)
-        pairs = [(kind, texts) for texts in _texts_of(X) for kind in _KINDS]
-        fitted = zip(pairs, self.terms_, self.idf_, self.coef_, self.intercept_, strict=True)
-        found = [np.empty((len(X), 0))]
-        for (kind, texts), terms, idf, coef, intercept in fitted:
-            part = np.tile(intercept, (len(X), 1))
-            if terms:
-                vectorizer = _vectorizer(kind, vocabulary=terms)
-                vectorizer.idf_ = idf
-                part += vectorizer.transform(texts) @ coef
-            found.append(part)
-        return np.hstack(found)
+        texts = [own for own in _texts_of(X) for _ in _KINDS]
+        zeros = np.zeros((len(X), self.n_outputs_))
+        scores = [
+            zeros if model is None else model.predict(own).reshape(zeros.shape)
+            for model, own in zip(self.models_, texts, strict=True)
+        ]
+        return np.hstack(scores)
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> Array:
         """Return the names of the features.
@@ -212,11 +172,29 @@ class TextScores(TransformerMixin, BaseEstimator):
         return np.asarray(names, dtype=object)
 
 
-def _vectorizer(kind: str, **settings: object) -> TfidfVectorizer:
-    return TfidfVectorizer(sublinear_tf=True, dtype=np.float64, **_KINDS[kind], **settings)
+def _fitted(
+    kind: str, texts: list[str], targets: Array, splits: Sequence[tuple[Array, Array]]
+) -> tuple[Pipeline | None, Array]:
+    """Fit to one kind of terms of a column, and return out-of-fold predictions as well."""
+    vectorizer = TfidfVectorizer(sublinear_tf=True, max_features=_MOST_TERMS, **_KINDS[kind])
+    left_out = np.zeros_like(targets)
+    try:
+        counts = vectorizer.fit_transform(texts)
+    except ValueError:  # There are no words.
+        return None, left_out
+    best, held_out = np.inf, np.unique(np.concatenate([test for _, test in splits]))
+    for alpha in _ALPHAS:
+        ridge = Ridge(alpha, solver="sparse_cg", tol=1e-3)
+        predicted = np.zeros_like(targets)
+        for train, test in splits:
+            ridge.fit(counts[train], targets[train])
+            predicted[test] = ridge.predict(counts[test]).reshape(len(test), -1)
+        if (loss := float(np.square(predicted - targets)[held_out].mean())) < best:
+            best, chosen, left_out = loss, ridge, predicted
+    return make_pipeline(vectorizer, chosen.fit(counts, targets)), left_out
 
 
 def _texts_of(X: Features, longest: int = 1000) -> list[list[str]]:
     """Return the text of each column, truncated to bound time and memory, and empty if missing."""
-    cells = as_categories(X)
+    cells = convert(X, "text")
     return [[cell[:longest] if isinstance(cell, str) else "" for cell in c] for c in cells.T]

@@ -512,7 +512,7 @@ def _estimator_rows(data: DrawnSample, n_copies: int = 5) -> int:
 def _sample_target(sample: DrawnSample, encoding: TargetEncoding) -> EncodedTarget:
     """Return the target of some rows, in a given encoding; each row is left out alone."""
     codes = None if encoding.classes is None else encoding.codes_of(sample.y)
-    values = sample.all_weights.of(sample.y, sample.positions).values.astype(float)
+    values = sample.all_weights.take(sample.positions).values.astype(float)
     weights = as_weights(values, len(sample)).relative()
     known = encoding.encode(sample.y), codes, weights, as_resampling(None, len(sample))
     return EncodedTarget(encoding.offset, encoding.scale, encoding.classes, *known)

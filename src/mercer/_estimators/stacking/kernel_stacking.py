@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator, TransformerMixin, is_classifier
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -20,8 +20,9 @@ from mercer._blocks.approximation import (
     fits_exactly,
     number_of_components,
 )
+from mercer._blocks.own_encoders import OwnEncoder, check_encoder, fit_encoder, on_numbers
 from mercer._blocks.tables import DrawnSample, TableSample
-from mercer._data.cross_validation import check_folds, resampling_of, resampling_of_rows
+from mercer._data.cross_validation import check_classes, check_folds, resampling_of_rows
 from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.folds import evenly_spaced
 from mercer._data.resampling import Resampling
@@ -114,10 +115,12 @@ class KernelStacking(
     """Base class of the stacking estimators: candidates, and views of the table."""
 
     candidates_: list[EvaluatedCandidate]
+    encoder_: TransformerMixin | None
     relevance_: Array
     weights_: Array
     _members: Sequence[Any]
     _combination: Combination
+    _encoded: dict[str, Any]
     _fall_back: FallBack
     _left_out: Deferred[LeftOut]
     _target: EncodedTarget
@@ -128,6 +131,7 @@ class KernelStacking(
         self,
         candidates: CandidateSources = None,
         *,
+        encoder: OwnEncoder = "auto",
         approximation: str = "auto",
         n_components: int | str = "auto",
         max_samples: int = 1000,
@@ -140,6 +144,7 @@ class KernelStacking(
         self.candidates = candidates
         self.cv = cv
         self.scoring = scoring
+        self.encoder = encoder
         self.approximation = approximation
         self.n_components = n_components
         self.max_samples = max_samples
@@ -158,6 +163,7 @@ class KernelStacking(
         check_number("max_samples", self.max_samples, whole=True, low=2)
         check_approximation(self.approximation, n_components=self.n_components)
         check_folds(self.cv)
+        check_encoder(self.encoder)
         check_bool("verbose", self.verbose)
 
     def _training_rows(
@@ -185,9 +191,11 @@ class KernelStacking(
             Arguments of scikit-learn's `validate_data`.
         """
         X, y = tables.as_source(X, y)
-        given = self, X, y, sample_weight, groups
+        is_exact = fits_exactly(self, X, sample_weight, self.approximation)
+        numbers = fit_encoder(self, X, y, sample_weight)
+        given = on_numbers(self), numbers, y, sample_weight, groups
         data: TableSample
-        if fits_exactly(self, X, sample_weight, self.approximation):
+        if is_exact:
             data = tables.validated_rows(*given, multi_output=multi_output, y_numeric=y_numeric)
         else:
             data = tables.drawn_rows(
@@ -225,8 +233,9 @@ class KernelStacking(
         if not isinstance(data, DrawnSample):
             found = resampling_of_rows(self.cv, data, given, target.codes)
         elif data.all_resampling is None:
-            rows = data if given[2] is not None else replace(data, groups=None)
-            found = resampling_of(None, data, rows, target.codes)
+            found = data.resampling
+            if target.codes is not None:
+                check_classes(None, found, given[2] is not None, target.codes)
         else:
             if data.listed is not None:
                 n_rows = data.source.count_rows()
@@ -436,7 +445,7 @@ class KernelStacking(
         It is NaN if the relevance of a member is unknown, and zero if no member has weight or
         depends on a feature, so that the prediction is constant.
         """
-        total = np.zeros(self.n_features_in_)
+        total = np.zeros(on_numbers(self).n_features_in_)
         for member, weight in zip(members, weights, strict=True):
             if weight != 0.0:
                 part = self._relevance_of(member, total.size)

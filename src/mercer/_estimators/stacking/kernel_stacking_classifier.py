@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 
+from mercer._blocks.own_encoders import OwnEncoder
 from mercer._data.classes import all_labels
 from mercer._data.encoded_targets import encode_target
 from mercer._data.labels import LabelSet, label_indicators, refuse_class_weight
@@ -62,6 +63,14 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, by label, which multiplies the weights of its samples. "balanced"
         gives all classes the same total weight.
+    encoder : "auto", transformer or None, default="auto"
+        How a table is turned into numbers. "auto" passes data frames that have columns of text,
+        categories, dates, booleans or missing values through
+        :func:`~mercer.preprocessing.table_encoder`, which needs ``pip install "mercer[tables]"``.
+        Other tables are used as they are: arrays, sparse matrices, sources, frames of finite
+        numbers, frames with missing numbers if a candidate accepts them, and frames whose columns
+        are named by an `OnColumns` kernel. A transformer is fitted to any table in memory. With
+        None, no table is encoded.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Whether the kernels that are kept are fitted to all samples exactly, or approximately on
         Nyström features: kernel values at a limited number of centers, in one pass over blocks of
@@ -102,6 +111,9 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         class frequencies. The error of a support vector machine or another estimator is the
         fraction of samples that are misclassified out of fold. Estimators on the table have no
         kernel (None) and no penalty: `alpha` is NaN.
+    encoder_ : transformer or None
+        The transformer that was fitted to the given rows of positive weight. None if the table was
+        used as it is.
     kernels_ : list of Kernel
         The kernels that are kept.
     weights_ : ndarray of shape (n_kernels,)
@@ -118,7 +130,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         Accuracy of `loo_predictions_`, or their score by `scoring`. It estimates the score on new
         samples.
     relevance_ : ndarray of shape (n_features_in_,)
-        How strongly the kernels depend on each feature. The values sum to one. They are NaN if the
+        How strongly the kernels depend on each feature; if the table is encoded, on each of
+        ``encoder_.get_feature_names_out()``. The values sum to one. They are NaN if the
         formula of a kernel of nonzero weight is unknown, and zero if the prediction is constant.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
@@ -162,6 +175,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         candidates: CandidateSources = None,
         *,
         class_weight: ClassWeight = None,
+        encoder: OwnEncoder = "auto",
         approximation: str = "auto",
         n_components: int | str = "auto",
         max_samples: int = 1000,
@@ -175,6 +189,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
             candidates,
             cv=cv,
             scoring=scoring,
+            encoder=encoder,
             approximation=approximation,
             n_components=n_components,
             max_samples=max_samples,
@@ -220,8 +235,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         Raises
         ------
         ValueError
-            If there is only one class or group, if X contains NaN or infinities, or if `candidates`
-            is empty or no candidate can be evaluated.
+            If there is only one class or group, if X contains NaN or infinities and is not encoded,
+            or if `candidates` is empty or no candidate can be evaluated.
         """
         self._check_settings()
         labels = None if y is None else label_indicators(y)

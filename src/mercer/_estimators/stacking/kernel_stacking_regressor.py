@@ -100,6 +100,14 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         `GradientOuterProduct()`, or any other estimators that predict, which are fitted in folds.
         They use the features as given, without scaling. A candidate that fails on the table is left
         out with a warning.
+    encoder : "auto", transformer or None, default="auto"
+        How a table is turned into numbers. "auto" passes data frames that have columns of text,
+        categories, dates, booleans or missing values through
+        :func:`~mercer.preprocessing.table_encoder`, which needs ``pip install "mercer[tables]"``.
+        Other tables are used as they are: arrays, sparse matrices, sources, frames of finite
+        numbers, frames with missing numbers if a candidate accepts them, and frames whose columns
+        are named by an `OnColumns` kernel. A transformer is fitted to any table in memory. With
+        None, no table is encoded.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Whether the kernels that are kept are fitted to all samples exactly, or approximately on
         Nyström features: kernel values at a limited number of centers, in one pass over blocks of
@@ -137,6 +145,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         The candidates, with attributes `description`, `kernel`, `alpha`, `loo_error` (mean squared
         leave-one-out error, divided by the error of predicting the mean), `weight`, and `score`
         (None without `scoring`).
+    encoder_ : transformer or None
+        The transformer that was fitted to the given rows of positive weight. None if the table was
+        used as it is.
     kernels_ : list of Kernel
         The kernels that are kept.
     weights_ : ndarray of shape (n_kernels,)
@@ -151,7 +162,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         their score by `scoring`. It is an estimate for new samples or, if groups were given, for
         new groups, with the variance between samples of different groups.
     relevance_ : ndarray of shape (n_features_in_,)
-        How strongly the kernels depend on each feature. The values sum to one. They are NaN if the
+        How strongly the kernels depend on each feature; if the table is encoded, on each of
+        ``encoder_.get_feature_names_out()``. The values sum to one. They are NaN if the
         formula of a kernel of nonzero weight is unknown, and zero if the prediction is constant.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -227,9 +239,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         Raises
         ------
         ValueError
-            If there are fewer than two samples or there is only one group. If X or y contains NaN
-            or infinities, or a weight is negative. If `candidates` is empty or no candidate can be
-            evaluated.
+            If there are fewer than two samples or there is only one group. If X contains NaN or
+            infinities and is not encoded, or y does. If a weight is negative. If `candidates` is
+            empty or no candidate can be evaluated.
         """
         self._check_settings()
         data = self._training_rows(X, y, sample_weight, groups, multi_output=True, y_numeric=True)

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import chain
@@ -11,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator, TransformerMixin, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, check_array, get_tags
 from sklearn.utils.multiclass import check_classification_targets
@@ -20,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 from mercer._blocks import tables
 from mercer._blocks.approximation import EXACT_ROWS, check_approximation, fits_exactly
 from mercer._blocks.blocks import BlockSource
+from mercer._blocks.own_encoders import OwnEncoder, check_encoder, encoded, fit_encoder, on_numbers
 from mercer._data.arrays import owned
 from mercer._data.classes import fitted_classes
 from mercer._data.copies import with_copies
@@ -99,6 +101,7 @@ class TwoStage(
     learner: BaseEstimator | str | None
     cv: CrossValidator
     scoring: Scoring
+    encoder: OwnEncoder
     approximation: str
     n_components: int | str
     random_state: RandomState
@@ -109,6 +112,8 @@ class TwoStage(
     cv_correct_: Array
     cv_residuals_: Array
     cv_results_: dict[str, Array]
+    encoder_: TransformerMixin | None
+    _encoded: dict[str, Any]
     learner_: KernelLearner
     n_features_in_: int
     kernel_: WeightedSum
@@ -142,7 +147,7 @@ class TwoStage(
         function = None if self._is_approximate() else _prediction(self)
         if function is None or isinstance(X, BlockSource):
             return self._for_rows(X, getattr(self.predictor_, method))
-        values = function(self._validated(X))
+        values = function(on_numbers(self)._validated(encoded(self, X)))
         if is_classifier(self):
             decisions = values[:, 0]
             labels = self.predictor_.classes_
@@ -167,7 +172,8 @@ class TwoStage(
                 f"tables in memory; got a {type(X).__name__}. Read it with pandas.read_parquet, or "
                 "fit with approximation='nystroem'."
             )
-        return np.asarray(function(self._kernel_rows(X)))
+        known = on_numbers(self)
+        return np.asarray(function(known._kernel_rows(encoded(self, X))))
 
     def _expansion(self) -> KernelExpansion:
         return second_stage_expansion(self.predictor_, self)
@@ -214,12 +220,21 @@ class TwoStage(
         if is_table and not get_tags(self).input_tags.three_d_array:
             with table_advice(self):
                 validate_data(self, X, reset=False, skip_check_array=True)
-        return np.asarray(rows_of(self.learner_, self._kept_columns(X)), dtype=float)
+        return np.asarray(rows_of(self._learner_for(X), self._kept_columns(X)), dtype=float)
+
+    def _learner_for(self, X: Features) -> KernelLearner:
+        """Return the learner; for a table without names, one that does not warn of it again."""
+        learner = self.learner_
+        if not hasattr(X, "columns") and hasattr(learner, "feature_names_in_"):
+            learner = copy(learner)
+            del learner.feature_names_in_
+        return learner
 
     def _check_settings(self) -> None:
         """Raise an error if a setting is invalid, before the fit."""
         check_learner(self.learner)
         check_folds(self.cv)
+        check_encoder(self.encoder)
         check_approximation(self.approximation, n_components=self.n_components)
 
     def _fit_stages(
@@ -230,6 +245,7 @@ class TwoStage(
         X, y = tables.as_source(X, y)
         exact = self._fits_exactly(X, sample_weight)
         check_in_use(self, self._penalty, exact=exact)
+        X = fit_encoder(self, X, y, sample_weight)
         stage: Any
         if exact:
             stage = self._exact_stage(*tables.in_memory(X, y), sample_weight, groups)
@@ -253,10 +269,11 @@ class TwoStage(
         """Set the fitted attributes from the best evaluation."""
         learner, held_out = found.learner, found.held_out
         if not hasattr(learner, "n_features_in_"):
+            known = on_numbers(self)
             for name in ("n_features_in_", "feature_names_in_"):
-                if hasattr(self, name):
-                    setattr(learner, name, getattr(self, name))
-            learner.kernel_ = with_names(learner.kernel_, self)
+                if hasattr(known, name):
+                    setattr(learner, name, getattr(known, name))
+            learner.kernel_ = with_names(learner.kernel_, known)
         self.learner_, self.kernel_, self.weights_ = learner, learner.kernel_, learner.weights_
         self.alignment_, self.history_ = learner.alignment_, learner.history_
         self.n_iter_, self.predictor_ = learner.n_iter_, found.predictor
@@ -306,7 +323,7 @@ class TwoStage(
         """Return the second stage on Nyström features of a large table, with rows drawn from it."""
         state = self.random_state
         drawn = tables.drawn_rows(
-            self, X, y, sample_weight, groups, random_state=state, **self._target_checks
+            on_numbers(self), X, y, sample_weight, groups, random_state=state, **self._target_checks
         )
         classes = self._task == "classification"
         target = encode_target(drawn.y, classification=classes, weights=drawn.weights)
@@ -383,7 +400,7 @@ class TwoStage(
     ) -> tuple[Sample, Sample]:
         """Return all samples, and the samples of positive weight, as numbers without a learner."""
         X = getattr(self.learner, "as_input", lambda X: X)(X)
-        validate_data(self, X, skip_check_array=True)
+        validate_data(on_numbers(self), X, skip_check_array=True)
         tags = get_tags(self).input_tags
         X, y = indexable(X, y)
         given = Sample.of(X, y, pairwise=tags.pairwise).grouped(groups)

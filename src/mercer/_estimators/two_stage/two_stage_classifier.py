@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer._blocks.own_encoders import OwnEncoder, on_numbers
 from mercer._data.classes import all_labels
 from mercer._data.cross_validation import folds_of_classes
 from mercer._data.types import (
@@ -79,6 +80,14 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, by label, which multiplies the weights of its samples. "balanced"
         gives all classes the same total weight.
+    encoder : "auto", transformer or None, default="auto"
+        How a table is turned into numbers. "auto" passes data frames that have columns of text,
+        categories, dates, booleans or missing values through
+        :func:`~mercer.preprocessing.table_encoder`, which needs ``pip install "mercer[tables]"``.
+        Other tables are used as they are: arrays, sparse matrices, sources, frames of finite
+        numbers, frames with missing numbers if the learner accepts them, and frames whose columns
+        are named by an `OnColumns` kernel. A transformer is fitted to any table in memory. With
+        None, no table is encoded.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Whether the second stage is fitted to all samples exactly, or approximately on Nyström
         features: kernel values at a limited number of centers, in one pass over blocks of rows. On
@@ -98,6 +107,9 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
 
     Attributes
     ----------
+    encoder_ : transformer or None
+        The transformer that was fitted to the given rows of positive weight. None if the table was
+        used as it is.
     learner_ : estimator
         The fitted learner.
     kernel_ : Kernel
@@ -190,6 +202,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     cv: CrossValidator = None
     scoring: Scoring = None
     class_weight: ClassWeight = None
+    encoder: OwnEncoder = "auto"
     approximation: str = "auto"
     n_components: int | str = "auto"
     random_state: RandomState = 0
@@ -238,7 +251,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         self, X: Table, y: PerSample, sample_weight: PerSample, groups: PerSample
     ) -> ExactStage:
         as_grid("C", self.C, FIRST_TRIED)
-        y = validate_data(self, y=y)
+        y = validate_data(on_numbers(self), y=y)
         check_classification_targets(y)
         weights = with_class_weights(sample_weight, self.class_weight, y)
         given, sample = self._samples(X, y, weights, groups)

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer._blocks.own_encoders import OwnEncoder, encoded, on_numbers
 from mercer._data.cross_validation import folds_of
 from mercer._data.types import (
     Array,
@@ -73,6 +74,14 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         A scorer of scikit-learn or its name, such as "neg_mean_absolute_error". It replaces the
         squared error in the choice of alpha and of the kernel, and is applied to predictions of
         held-out samples (see Notes). An error is raised if the scorer would have no effect.
+    encoder : "auto", transformer or None, default="auto"
+        How a table is turned into numbers. "auto" passes data frames that have columns of text,
+        categories, dates, booleans or missing values through
+        :func:`~mercer.preprocessing.table_encoder`, which needs ``pip install "mercer[tables]"``.
+        Other tables are used as they are: arrays, sparse matrices, sources, frames of finite
+        numbers, frames with missing numbers if the learner accepts them, and frames whose columns
+        are named by an `OnColumns` kernel. A transformer is fitted to any table in memory. With
+        None, no table is encoded.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Whether the second stage is fitted to all samples exactly, or approximately on Nyström
         features: kernel values at a limited number of centers, in one pass over blocks of rows. On
@@ -92,6 +101,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
 
     Attributes
     ----------
+    encoder_ : transformer or None
+        The transformer that was fitted to the given rows of positive weight. None if the table was
+        used as it is.
     learner_ : estimator
         The fitted learner.
     kernel_ : Kernel
@@ -173,6 +185,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     alpha: Penalties = "auto"
     cv: CrossValidator = None
     scoring: Scoring = None
+    encoder: OwnEncoder = "auto"
     approximation: str = "auto"
     n_components: int | str = "auto"
     random_state: RandomState = 0
@@ -227,7 +240,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     ) -> ExactStage:
         as_grid("alpha", self.alpha, ALPHA_GRID)
         check_target_values(y, self)
-        y = validate_data(self, y=y, **self._target_checks).astype(float, copy=False)
+        y = validate_data(on_numbers(self), y=y, **self._target_checks).astype(float, copy=False)
         given, sample = self._samples(X, y, sample_weight, groups)
         splits = [] if self.cv is None else folds_of(self.cv, sample, given)
         return RidgeStage(
@@ -310,8 +323,10 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             residuals = held_out.residuals[:, 0] if residuals.ndim == 1 else held_out.residuals
         scales = [] if scale is None else held_out.scales(coverage)
         features: Features = None
+        known = self
         if not self._is_approximate() and getattr(self.learner_, "X_fit_", None) is not None:
-            features = new_samples(self.learner_, X)
+            known, X = on_numbers(self), encoded(self, X)
+            features = new_samples(known._learner_for(X), X)
 
         def intervals(rows: Features) -> Array:
             predicted = np.asarray(self.predictor_.predict(rows))
@@ -319,4 +334,4 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             table = rows if self._is_approximate() else features
             return np.asarray(held_out.rescaled(found, predicted, table, scales, coverage))
 
-        return self._for_rows(X, intervals)
+        return known._for_rows(X, intervals)

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from mercer import probabilistic
+from mercer._blocks.own_encoders import on_numbers
 from mercer._estimators import generalized, one_stage, stacking, two_stage
 from mercer._files.deployment.compressed import CompressedClassifier, CompressedRegressor
 from mercer._files.deployment.onnx_predictions import output_names, predictions
@@ -95,7 +96,8 @@ def _parse(
     kinds = [TEXT if isinstance(one.type, types.StringTensorType) else float for one in inputs]
     columns: Columns = [graph.input("", width, kind) for kind in kinds]
     if hasattr(model, "kernel_expansion"):
-        names, found = output_names(model), predictions(model, numbers(columns))
+        encodes, step = getattr(model, "encoder_", None), on_numbers(model)
+        names, found = output_names(step), predictions(step, numbers(transformed(encodes, columns)))
     else:
         names, found = ["variable"], transformed(model, columns)
     is_double = any(isinstance(one.type, types.DoubleTensorType) for one in inputs)
