@@ -34,6 +34,10 @@ l1svm
     weight in some step; against `SVC(kernel="precomputed").fit` on their sum.
 explanations
     Processor time of the Shapley values of a row: 1,000 training and 100 background rows, d = 20.
+predictions
+    Processor time of the predictions for 1,000 rows and for one row, by two-stage models, stacks
+    and what `mercer.compress` makes of them, n = 3000, d = 10; against the same model's ONNX graph
+    in onnxruntime, both on one thread. It needs onnxruntime.
 package
     Processor time of `import sklearn.svm, mercer` less that of `import sklearn.svm`, relative to
     it; and the same with every public name of `mercer`.
@@ -78,6 +82,7 @@ from common import (
     widths_around,
 )
 from scipy.optimize import nnls
+from sklearn.datasets import make_friedman1
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import KernelCenterer
@@ -88,9 +93,13 @@ from mercer import (
     L1SVM,
     AlignmentMaximization,
     ContinuousAlignment,
+    KernelStackingClassifier,
+    KernelStackingRegressor,
     TwoStageClassifier,
     TwoStageRegressor,
     UniformCombination,
+    compress,
+    to_onnx,
 )
 from mercer._estimators.two_stage import C_GRID
 from mercer._gram.dense import centered
@@ -334,6 +343,53 @@ def explanations(repeats: int) -> Iterator[Record]:
     yield Record("explanations n=1000 d=20", "at most 0.1 s", spread("row s", np.array(found)))
 
 
+def processor_seconds(function: Callable[[], object], times: int) -> float:
+    """Return the processor time of a call, the mean over calls."""
+    start = time.process_time()
+    for _ in range(times):
+        function()
+    return (time.process_time() - start) / times
+
+
+def graph_of(model: Any, X: Array) -> Callable[[Array], object]:
+    """Return the function of a model's ONNX graph, on one thread."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    graph = to_onnx(model, X).SerializeToString()
+    session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    given = session.get_inputs()[0]
+    number = np.float64 if "double" in given.type else np.float32
+    return lambda rows: session.run(None, {given.name: rows.astype(number)})
+
+
+def predictions(repeats: int) -> Iterator[Record]:
+    """Compare predictions with those of the same models' ONNX graphs."""
+    X, y = make_friedman1(3000, noise=1.0, random_state=0)
+    new, is_high = make_friedman1(1000, random_state=1)[0], y > np.median(y)
+    models: dict[str, Any] = {}
+    for estimator in (TwoStageRegressor, KernelStackingRegressor):
+        models[estimator.__name__] = estimator().fit(X, y)
+    for estimator in (TwoStageClassifier, KernelStackingClassifier):
+        models[estimator.__name__] = estimator().fit(X, is_high)
+    models |= {f"compressed {name}": compress(model, X) for name, model in models.items()}
+    for name, model in models.items():
+        sides = getattr(model, "predict_proba", model.predict), graph_of(model, X)
+        figures: dict[str, float] = {}
+        for n_rows, times in ((1000, 3), (1, 100)):
+            rows = new[:n_rows]
+            calls = [partial(side, rows) for side in sides]
+            with threadpool_limits(1):
+                found = np.array(
+                    [[processor_seconds(call, times) for call in calls] for _ in range(repeats + 1)]
+                )[1:]
+            label = "row" if n_rows == 1 else f"{n_rows} rows"
+            figures |= spread(f"{label} s", found[:, 0])
+            figures |= spread(f"{label} ratio", found[:, 0] / found[:, 1])
+        yield Record(f"predictions {name}", "at most 2, a row 0.001 s", figures)
+
+
 PROCESSES = {
     **{"bare": ["-c", "pass"], "sklearn": ["-c", "import sklearn.svm"]},
     "package": ["-c", "import sklearn.svm, mercer"],
@@ -373,7 +429,7 @@ def command(repeats: int) -> Iterator[Record]:
 
 
 _BENCHMARKS = (ca1d, alignf, memory, gradient, norms, two_stage, cand, l1svm, explanations)
-_BENCHMARKS += (package, command)
+_BENCHMARKS += (predictions, package, command)
 BENCHMARKS = {benchmark.__name__: benchmark for benchmark in _BENCHMARKS}
 
 

@@ -88,3 +88,31 @@ def test_wide_kernels_keep_their_digits() -> None:
     found = kernel._value_tiles(X)(slice(0, 40), slice(0, 40))
     expected = np.expm1(-np.square(X[:, None] - X).sum(axis=2) / 1e6)
     assert_allclose(found, expected, rtol=1e-6, atol=1e-18)
+
+
+PREPARED = [
+    *KERNELS,
+    WeightedSum([Gaussian(2.0), Gaussian(0.5), Linear()], [0.3, 0.5, 1.5]),
+    WeightedSum(
+        [OnColumns(Gaussian(1.0), [0, 1]), OnColumns(Gaussian(3.0), [0, 1]), Laplacian(1.0)],
+        [0.5, 0.2, 0.1],
+    ),
+    WeightedSum([OnColumns(Linear(), [0]), OnColumns(Linear(), [2])], [0.5, 2.0]),
+    Product([Gaussian(2.0), OnColumns(Categorical(), [2])]),
+]
+
+
+@pytest.mark.parametrize("kernel", PREPARED, ids=described)
+def test_values_with_given_rows_are_those_of_the_kernel(kernel: Kernel) -> None:
+    bound = kernel.bind(X)
+    values = bound._shifted_at(X[:25])
+    for rows in (X, X[30:31]):
+        assert_allclose(values(rows), bound._shifted(rows, X[:25]), rtol=1e-10, atol=1e-12)
+
+
+def test_values_with_given_sparse_rows() -> None:
+    table = sp.csr_array(np.where(X > 0.0, X, 0.0))
+    for kernel in (Gaussian(2.0), Linear(), WeightedSum([Gaussian(2.0), Linear()], [0.3, 1.5])):
+        values = kernel.bind(table)._shifted_at(table[:25])
+        expected = kernel.bind(table)._shifted(table, table[:25])
+        assert_allclose(values(table), expected, rtol=1e-10, atol=1e-12)

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from mercer._data.arrays import is_foreign, namespace
 from mercer._data.types import Array, Features
-from mercer.kernels._distances import products, squared_distances
+from mercer.kernels._distances import distances_to, products, squared_distances
 from mercer.kernels._kernel import Kernel, ValueTiles, stack_values
 from mercer.kernels._radial import Radial, RadialFunction
 from mercer.kernels._structure import Distance, InnerProduct, PrecomputedGram, Structure
@@ -173,21 +173,9 @@ class WeightedSum(Composite):
         if is_foreign(X):
             zeros = namespace(X).zeros_like(products(X, X if Z is None else Z))
             return sum((w * part._shifted(X, Z) for w, part in terms), zeros)
-        total = np.zeros((X.shape[0], (X if Z is None else Z).shape[0]))
-        dense, scales = [], np.zeros(X.shape[1])
-        for weight, part in terms:
-            structure = part.structure
-            if isinstance(structure, InnerProduct):
-                scales[structure.positions(X.shape[1])] += weight
-            else:
-                dense.append((weight, part))
-        if scales.any():
-            weighted = X.multiply(scales).tocsr() if sp.issparse(X) else X * scales
-            total += products(weighted, X if Z is None else Z)
-        for index, block in shifted_blocks([part for _, part in dense], X, Z):
-            np.multiply(block, dense[index][0], out=block)
-            total += block
-        return total
+        scales, dense = inner_product_part(terms, X.shape[1])
+        blocks = shifted_blocks([part for _, part in dense], X, Z)
+        return _weighted_sum(X, X if Z is None else Z, scales, dense, blocks)
 
     def _value_tiles(self, X: Features) -> ValueTiles:
         terms = [(w, part) for w, part in self._terms() if w != 0.0]
@@ -205,11 +193,12 @@ class WeightedSum(Composite):
         return tile
 
     def _shifted_at(self, Z: Features) -> Callable[[Features], Array]:
-        terms = self._terms()
-        if len(terms) > 1 and radial_groups(self.kernels):
+        if is_foreign(Z):
             return super()._shifted_at(Z)
-        parts = [(weight, part._shifted_at(Z)) for weight, part in terms if weight]
-        return lambda X: np.zeros((X.shape[0], Z.shape[0])) + sum(w * part(X) for w, part in parts)
+        terms = [(w, part) for w, part in self._terms() if w != 0.0]
+        scales, dense = inner_product_part(terms, Z.shape[1])
+        blocks = shifted_blocks_at([part for _, part in dense], Z)
+        return lambda X: _weighted_sum(X, Z, scales, dense, blocks(X))
 
     def _shifted_diag(self, X: Features) -> Array:
         total = np.zeros(X.shape[0])
@@ -280,6 +269,10 @@ class Product(Composite):
     def _shifted(self, X: Features, Z: Features | None) -> Array:
         return self._multiplied([part._shifted(X, Z) for part in self._parts()])
 
+    def _shifted_at(self, Z: Features) -> Callable[[Features], Array]:
+        values = [part._shifted_at(Z) for part in self._parts()]
+        return lambda X: self._multiplied([each(X) for each in values])
+
     def _shifted_diag(self, X: Features) -> Array:
         return self._multiplied([part._shifted_diag(X) for part in self._parts()])
 
@@ -334,6 +327,71 @@ def shifted_blocks(
     for position, kernel in enumerate(kernels):
         if position not in grouped:
             yield position, kernel._shifted(X, Z)
+
+
+def shifted_blocks_at(
+    kernels: Sequence[Kernel], Z: Features
+) -> Callable[[Features], Iterator[tuple[int, Array]]]:
+    """Return :func:`shifted_blocks` as a function of X; terms in `Z` are computed once."""
+    groups = [
+        (
+            slice(None) if distance.columns is None else list(distance.columns),
+            distance.norm,
+            group,
+        )
+        for distance, group in radial_groups(kernels).items()
+    ]
+    shared = [
+        (chosen, distances_to(Z[:, chosen], norm), group)
+        for chosen, norm, group in groups
+        if len(group) > 1
+    ]
+    grouped = {position for _, _, group in shared for position, _ in group}
+    others = [
+        (position, kernel._shifted_at(Z))
+        for position, kernel in enumerate(kernels)
+        if position not in grouped
+    ]
+
+    def blocks(X: Features) -> Iterator[tuple[int, Array]]:
+        for chosen, squared_to, group in shared:
+            squared = squared_to(X[:, chosen])
+            yield from ((position, each.from_squared(squared)) for position, each in group)
+        yield from ((position, values(X)) for position, values in others)
+
+    return blocks
+
+
+def inner_product_part(
+    terms: Sequence[tuple[float, Kernel]], n_features: int
+) -> tuple[Array, list[tuple[float, Kernel]]]:
+    """Return the factors of features in the sum of inner products, and all other terms."""
+    others, scales = [], np.zeros(n_features)
+    for weight, part in terms:
+        structure = part.structure
+        if isinstance(structure, InnerProduct):
+            scales[structure.positions(n_features)] += weight
+        else:
+            others.append((weight, part))
+    return scales, others
+
+
+def _weighted_sum(
+    X: Features,
+    Z: Features,
+    scales: Array,
+    terms: Sequence[tuple[float, Kernel]],
+    blocks: Iterator[tuple[int, Array]],
+) -> Array:
+    """Return an inner product with scaled features plus weighted blocks of other terms."""
+    total = np.zeros((X.shape[0], Z.shape[0]))
+    if scales.any():
+        weighted = X.multiply(scales).tocsr() if sp.issparse(X) else X * scales
+        total += products(weighted, Z)
+    for index, block in blocks:
+        np.multiply(block, terms[index][0], out=block)
+        total += block
+    return total
 
 
 def radial_groups(kernels: Sequence[Kernel]) -> dict[Distance, list[tuple[int, Radial]]]:

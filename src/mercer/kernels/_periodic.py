@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
@@ -75,10 +75,11 @@ class Periodic(OfColumns):
             )
         return np.broadcast_to(np.asarray(self.period, dtype=float), (n_features,))
 
-    def _scaled(self, X: Features) -> Array:
-        """Return points on circles, divided by the widths."""
-        self._check_width(X.shape[1])
-        return self._on_circles(X) / self._lengths()
+    def _scaling(self, n_features: int) -> Callable[[Features], Array]:
+        """Return the function from rows to points on circles, divided by the widths."""
+        self._check_width(n_features)
+        lengths = self._lengths()
+        return lambda X: self._on_circles(X) / lengths
 
     def _on_circles(self, X: Features) -> Array:
         angles = 2.0 * np.pi * (np.asarray(X) / self._periods(X.shape[1]) % 1.0)

@@ -96,8 +96,9 @@ class Radial(Kernel):
         return self._from_scaled(squared_distances(self._scaled(X), Z, norm=self.norm))
 
     def _shifted_at(self, Z: Features) -> Callable[[Features], Array]:
-        squared = distances_to(self._scaled(Z), self.norm)
-        return lambda X: self._from_scaled(squared(self._scaled(X)))
+        scaled = self._scaling(Z.shape[1])
+        squared = distances_to(scaled(Z), self.norm)
+        return lambda X: self._from_scaled(squared(scaled(X)))
 
     def _shifted_diag(self, X: Features) -> Array:
         return np.zeros(X.shape[0])
@@ -113,7 +114,12 @@ class Radial(Kernel):
         return scale
 
     def _scaled(self, X: Features) -> Features:
-        return scaled_features(X, self._check_width(X.shape[1]))
+        return self._scaling(X.shape[1])(X)
+
+    def _scaling(self, n_features: int) -> Callable[[Features], Features]:
+        """Return the function that divides features by the widths, which are checked once."""
+        lengths = self._check_width(n_features)
+        return lambda X: scaled_features(X, lengths)
 
     def _contract(
         self, X: Features, P: Array, Z: Features, start: int | None

@@ -11,9 +11,10 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.multioutput import MultiOutputRegressor
-from sklearn.utils import Tags, gen_batches, get_tags
+from sklearn.utils import Tags, get_tags
 
 from mercer._data.types import Array, Features, PerSample, Table
+from mercer.kernels._minkowski import slices
 
 
 def is_boosted(ensemble: BaseEstimator) -> bool:
@@ -158,7 +159,7 @@ class TreeArrays(BaseEstimator):
             Sparse matrices are converted to dense in blocks of 1,024 rows.
         """
         parts = [np.empty((0, self._n_trees), dtype=np.intp)]
-        for rows in gen_batches(X.shape[0], 1024):
+        for rows in slices(X.shape[0], 1024):
             part = sp.csr_matrix(X[rows]).toarray() if sp.issparse(X) else X[rows]
             table = np.asarray(part, dtype=np.float32 if self.is_single else np.float64)
             parts.append(self._leaves(table))

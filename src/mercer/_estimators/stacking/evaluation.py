@@ -12,7 +12,7 @@ from mercer._data.encoded_targets import EncodedTarget, TargetEncoding
 from mercer._data.folds import N_FOLDS, Split, sample_rows
 from mercer._data.resampling import Resampling
 from mercer._data.sample import Sample
-from mercer._data.types import Array, Features, RandomState, Rows
+from mercer._data.types import Array, Features, RandomState, Rows, own_fields
 from mercer._data.weights import SampleWeights
 from mercer._estimators.stacking.candidates import Candidate, left_out_message
 from mercer._estimators.stacking.combination import (
@@ -24,7 +24,8 @@ from mercer._estimators.stacking.members import Member, gram_term
 from mercer._estimators.stacking.out_of_fold import OutOfFold
 from mercer._estimators.stacking.table_views import ViewName
 from mercer._gram.dense import UnitScale, unit_gram, unit_rows
-from mercer._gram.expansion import Term
+from mercer._gram.expansion import Term, of_rows_as_they_are
+from mercer._gram.kernel_sums import KernelSum
 from mercer._gram.tiles import map_tiles
 from mercer._solvers.left_out import relative_loss
 from mercer._solvers.left_out_fits import left_out_fits, left_out_residuals
@@ -264,8 +265,24 @@ class GramMember:
         -------
         ndarray of shape (n_rows, n_outputs)
         """
-        rows = X if self.unit is None else unit_rows(self.kernel, self.unit, X, Z)
-        return self.predictor.deviations(rows)
+        if self.unit is None:
+            return self.predictor.deviations(X)
+        known: tuple[Features, KernelSum | None] | None = vars(self).get("_sum")
+        if known is None or known[0] is not Z:
+            known = vars(self)["_sum"] = Z, self._sum_at(Z)
+        if known[1] is None:
+            return self.predictor.deviations(unit_rows(self.kernel, self.unit, X, Z))
+        return known[1](X)
+
+    def _sum_at(self, Z: Features) -> KernelSum | None:
+        """Return the deviations as a function of rows; None if they are votes of machines."""
+        if (linear := self.predictor.linear(Z.shape[0])) is None:
+            return None
+        coefficients, constant = of_rows_as_they_are(self.unit, linear[0])
+        return KernelSum.at_used(self.kernel, Z, coefficients, constant + linear[1])
+
+    def __getstate__(self) -> dict[str, object]:
+        return own_fields(self)
 
     def term(self, Z: Features, n_outputs: int) -> tuple[Term, Array]:
         """Return the deviations as a term of an expansion and a constant; see :func:`gram_term`."""

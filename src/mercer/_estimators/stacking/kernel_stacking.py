@@ -391,10 +391,28 @@ class KernelStacking(
         names = {*object.__dir__(self)} - (set() if known else _LEFT_OUT)
         return [name for name in names if hasattr(self, name)]
 
-    def _for_rows(self, X: Table, function: Callable[[dict[ViewName, Features]], Array]) -> Array:
-        """Apply a function to the views of new samples; a source is processed block by block."""
+    def _for_rows(
+        self,
+        X: Table,
+        function: Callable[[dict[ViewName, Features]], Array],
+        *,
+        all_views: bool = False,
+    ) -> Array:
+        """Apply a function to views of new samples; a source is processed block by block.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Dask collection or BlockSource
+        function : callable
+        all_views : bool, default=False
+            Whether it takes all views that are stored, or those on which predictions depend.
+        """
         check_is_fitted(self)
-        return tables.predict_rows(self, X, lambda rows: function(self._views_of(rows)))
+        views_of = self._views_of
+        if not all_views:
+            used = {self._fall_back.view, *(member.view for member in self._members)}
+            views_of = replace(views_of, names=tuple(n for n in views_of.names if n in used))
+        return tables.predict_rows(self, X, lambda rows: function(views_of(rows)))
 
     @property
     def _views_of(self) -> SeveralViews:
@@ -416,7 +434,7 @@ class KernelStacking(
 
     def _blocks(self, views: dict[ViewName, Features], n_values: int = 0) -> list[slice]:
         """Return blocks of rows whose kernel values, or `n_values` numbers each, fit in memory."""
-        name = next(iter(self._training))
+        name = next(iter(views))
         n_rows, n_samples = views[name].shape[0], self._training[name].shape[0]
         size = fitting_rows(max(n_samples, n_values))
         return [slice(start, start + size) for start in range(0, max(n_rows, 1), size)]

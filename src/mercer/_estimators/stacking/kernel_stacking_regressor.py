@@ -329,7 +329,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         scales: list[ResidualScale | None] = [None] * self._target.n_outputs
         if scale is not None:
             scales = self._residuals()[1].scales(coverage)
-        found: Array = self._for_rows(X, partial(self._intervals, coverage=coverage, scales=scales))
+        intervals = partial(self._intervals, coverage=coverage, scales=scales)
+        found: Array = self._for_rows(X, intervals, all_views=True)
         return found
 
     def _residuals(self) -> tuple[Array, HeldOutResiduals]:

@@ -3,11 +3,12 @@
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import chain
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +68,7 @@ from mercer._gram.expansion import (
     Scale,
     of_rows_as_they_are,
 )
+from mercer._gram.kernel_sums import KernelSum, used_rows
 from mercer._gram.sample_expansion import expansion_at_samples, expansion_of_function
 from mercer._model_selection.calibration import calibrated_expansion
 from mercer._model_selection.scoring import checked_scorer
@@ -142,7 +144,22 @@ class TwoStage(
     def _second_stage(self, X: Table, method: str) -> Array:
         """Return the result of a method of the second stage for the rows of X."""
         check_is_fitted(self)
-        return self._for_rows(X, getattr(self.predictor_, method))
+        function = None if self._is_approximate() else _prediction(self)
+        if function is None or isinstance(X, BlockSource):
+            return self._for_rows(X, getattr(self.predictor_, method))
+        values = function(on_numbers(self)._validated(encoded(self, X)))
+        if is_classifier(self):
+            decisions = values[:, 0]
+            labels = self.predictor_.classes_
+            return labels[(decisions >= 0.0).astype(int)] if method == "predict" else decisions
+        return values.reshape(len(values), *self.predictor_.dual_coef_.shape[1:])
+
+    def _validated(self, X: Features) -> Features:
+        """Validate rows on which the kernel of a learner is evaluated."""
+        finite = "allow-nan" if self.learner_.kernel_.accepts_missing else True
+        checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+        with table_advice(self):
+            return validate_data(self, X, reset=False, ensure_all_finite=finite, **checks)
 
     def _for_rows(self, X: Table, function: Callable[[Features], Array]) -> Array:
         """Apply a function to the input of the second stage: kernel values, or rows of features."""
@@ -420,12 +437,8 @@ def second_stage_expansion(predictor: Pipeline, model: BaseEstimator) -> KernelE
         An expansion of the responses in regression. In classification, an expansion of log-odds or
         scores of classes if there are probabilities, or else of decision values.
     """
-    center, machine = predictor
-    if len(fitted_classes(model)) == 2:
-        dual, intercept = machine_coefficients(machine, len(center.K_fit_rows_))
-        unit = UnitScale(center.K_fit_rows_, 1.0)
-        coefficients, constant = of_rows_as_they_are(unit, dual[:, None])
-        found = of_kernel(model, coefficients, constant + intercept, "decision value")
+    if (linear := _linear_in_rows(predictor)) is not None:
+        found = of_kernel(model, *linear, "decision value")
     else:
         found = _of_votes(predictor.decision_function, model)
     if hasattr(model, "temperature_"):
@@ -435,10 +448,10 @@ def second_stage_expansion(predictor: Pipeline, model: BaseEstimator) -> KernelE
 
 @second_stage_expansion.register
 def _(predictor: Ridge, model: BaseEstimator) -> KernelExpansion:
-    coefficients, _ = predictor.linear(_n_fitted(model))
+    coefficients, constant = _linear_of_ridge(predictor)
     # Rounding leaves a sum of coefficients, which the offset of a wide kernel would magnify.
     rest = getattr(model.kernel_, "offset", 0.0) * coefficients.sum(axis=0)
-    return of_kernel(model, coefficients, np.atleast_1d(predictor.intercept_) - rest, "response")
+    return of_kernel(model, coefficients, constant - rest, "response")
 
 
 @second_stage_expansion.register
@@ -451,10 +464,82 @@ def _(predictor: NystroemModel, model: BaseEstimator) -> KernelExpansion:
     return calibrated_expansion(found, predictor.calibration, fitted_classes(model))
 
 
-def _n_fitted(model: BaseEstimator) -> int:
-    """Return the number of samples to which the second stage was fitted."""
-    learner = model.learner_
-    return int(learner.n_features_in_ if learner.X_fit_ is None else learner.X_fit_.shape[0])
+@singledispatch
+def _linear_in_rows(predictor: Pipeline) -> tuple[Array, Array] | None:
+    """Return a second stage as a linear function of kernel values less the kernel's offset.
+
+    Parameters
+    ----------
+    predictor : Pipeline or Ridge
+        A support vector machine on the centered kernel, or a ridge regression.
+
+    Returns
+    -------
+    coefficients : ndarray of shape (n_fitted, n_outputs)
+    constant : ndarray of shape (n_outputs,)
+        None in place of both for machines of more than two classes, which vote.
+    """
+    center, machine = predictor
+    if len(machine.classes_) != 2:
+        return None
+    dual, intercept = machine_coefficients(machine, len(center.K_fit_rows_))
+    unit = UnitScale(center.K_fit_rows_, 1.0)
+    coefficients, constant = of_rows_as_they_are(unit, dual[:, None])
+    return coefficients, constant + intercept
+
+
+@_linear_in_rows.register
+def _linear_of_ridge(predictor: Ridge) -> tuple[Array, Array]:
+    coefficients = predictor.dual_coef_.reshape(len(predictor.dual_coef_), -1)
+    return coefficients, np.atleast_1d(predictor.intercept_)
+
+
+@dataclass(frozen=True)
+class _Prediction:
+    """The decision values or responses of a second stage, as a function of validated rows.
+
+    Attributes
+    ----------
+    predictor, kernel, samples : object
+        Fitted attributes of the model and of its learner, from which it was made.
+    function : KernelSum or None
+        None if the second stage needs the kernel with all samples.
+    """
+
+    predictor: object
+    kernel: object
+    samples: object
+    function: KernelSum | None
+
+
+_PREDICTIONS: WeakKeyDictionary[BaseEstimator, _Prediction] = WeakKeyDictionary()
+"""Prediction of each fitted model that has predicted in this process.
+
+Predictions change no attribute of a model, and files do not hold what is computed anew."""
+
+
+def _prediction(model: TwoStage) -> KernelSum | None:
+    """Return the function that an exact second stage predicts with; None if there is none."""
+    learner, predictor = model.learner_, model.predictor_
+    samples = getattr(learner, "X_fit_", None)
+    if samples is None or not isinstance(learner, KernelLearner):
+        return None
+    known = _PREDICTIONS.get(model)
+    made_from = predictor, learner.kernel_, samples
+    if known is None or any(
+        one is not other
+        for one, other in zip(
+            (known.predictor, known.kernel, known.samples), made_from, strict=True
+        )
+    ):
+        linear = None
+        if getattr(learner, "projection_", None) is None:
+            linear = _linear_in_rows(predictor)
+        function = None
+        if linear is not None:
+            function = KernelSum.at_used(learner.kernel_, samples, *linear)
+        known = _PREDICTIONS[model] = _Prediction(*made_from, function)
+    return known.function
 
 
 def of_kernel(
@@ -471,10 +556,9 @@ def of_kernel(
         See :class:`KernelExpansion`.
     """
     # The coefficients of support vector machines sum to zero only up to rounding.
-    used = np.abs(coefficients).max(axis=1, keepdims=True) > _rounding(coefficients)
     found = expansion_at_samples(
         model.learner_,
-        np.where(used, coefficients, 0.0),
+        np.where(used_rows(coefficients)[:, None], coefficients, 0.0),
         intercept,
         scale,
         samples=model._samples_of_learner,
@@ -482,11 +566,6 @@ def of_kernel(
     names = tuple(map(str, fitted_classes(model))) if is_classifier(model) else ()
     outputs = names[1:] if len(names) == 2 and len(intercept) == 1 else names
     return replace(found, outputs=outputs)
-
-
-def _rounding(coefficients: Array) -> float:
-    """Return the rounding error of the mean coefficient, which centering subtracts from each."""
-    return float(np.finfo(float).eps * np.abs(coefficients).max(initial=0.0))
 
 
 def _of_votes(votes: Callable[[Array], Array], model: BaseEstimator) -> KernelExpansion:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, check_consistent_length, gen_batches, get_tags
+from sklearn.utils import Tags, check_consistent_length, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._blocks import tables
@@ -25,6 +25,7 @@ from mercer._files.deployment.growth_of_error import PROBABILITIES, predicted, r
 from mercer._gram.expansion import KernelExpansion
 from mercer._gram.new_rows import fitting_rows
 from mercer.inspection._display import best_of
+from mercer.kernels._minkowski import slices
 
 _MOST_ROWS = 20_000
 """A function is fitted to at most this many rows."""
@@ -77,7 +78,7 @@ def values_at(function: KernelExpansion, X: Features) -> Array:
         The validated rows.
     """
     size = fitting_rows(max(view.shape[0] for view in function.training.values()))
-    found = [function.predicted(function.views(X[rows])) for rows in gen_batches(X.shape[0], size)]
+    found = [function.predicted(function.views(X[rows])) for rows in slices(X.shape[0], size)]
     return np.concatenate([np.empty((0, len(function.intercept))), *found])
 
 

@@ -1,0 +1,97 @@
+"""Sums over given samples of kernel values times coefficients, as functions of new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer._data.types import Array, Features, own_fields
+from mercer._gram.tiles import CACHED_VALUES
+from mercer.kernels import Kernel
+from mercer.kernels._kernel import check_takes
+from mercer.kernels._minkowski import slices
+
+_KEPT_VALUES = 2**23
+"""Tables of more values are scaled anew for each call, so that memory holds no second copy."""
+
+
+@dataclass(frozen=True)
+class KernelSum:
+    """A function of rows, sum_i c_i (k(x, z_i) - offset) + constant.
+
+    What depends on the samples alone is computed once, and is not saved.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        A kernel that is bound to the table.
+    samples : ndarray or sparse matrix of shape (n_samples, n_features)
+        The samples z_i.
+    coefficients : ndarray of shape (n_samples, n_outputs)
+    constant : ndarray of shape (n_outputs,)
+    """
+
+    kernel: Kernel
+    samples: Features
+    coefficients: Array
+    constant: Array
+
+    @classmethod
+    def at_used(
+        cls, kernel: Kernel, samples: Features, coefficients: Array, constant: Array
+    ) -> KernelSum:
+        """Return the sum over samples whose coefficients are larger than rounding errors."""
+        used = used_rows(coefficients)
+        if not used.all():
+            samples, coefficients = samples[np.flatnonzero(used)], coefficients[used]
+        return cls(kernel, samples, coefficients, constant)
+
+    def __call__(self, X: Features) -> Array:
+        """Return the values of the function, shape (n_rows, n_outputs).
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_rows, n_features)
+            Validated rows.
+        """
+        if self.kernel.accepts_missing:
+            check_takes([self.kernel], X)
+        found = np.tile(self.constant, (X.shape[0], 1))
+        if not len(self.coefficients):
+            return found
+        X, values = X.astype(np.float64, copy=False), self._values()
+        # Kernel values of a block of rows stay in the cache.
+        size = max(4 * CACHED_VALUES // len(self.coefficients), 64)
+        for rows in slices(X.shape[0], size):
+            found[rows] += values(X[rows]) @ self.coefficients
+        return found
+
+    def _values(self) -> Callable[[Features], Array]:
+        """Return the function from rows to their kernel with the samples, less its offset."""
+        known: Callable[[Features], Array] | None = vars(self).get("_known")
+        if known is None:
+            known = self.kernel._shifted_at(self.samples.astype(np.float64, copy=False))
+            size = self.samples.nnz if sp.issparse(self.samples) else self.samples.size
+            if size <= _KEPT_VALUES:
+                vars(self)["_known"] = known
+        return known
+
+    def __getstate__(self) -> dict[str, object]:
+        return own_fields(self)
+
+
+def used_rows(coefficients: Array) -> Array:
+    """Return which rows of coefficients are larger than rounding errors, shape (n_samples,).
+
+    Centering subtracts the mean coefficient, so that coefficients that were zero are rounding
+    errors.
+
+    Parameters
+    ----------
+    coefficients : ndarray of shape (n_samples, n_outputs)
+    """
+    sizes = np.abs(coefficients)
+    return np.asarray(sizes.max(axis=1) > np.finfo(float).eps * sizes.max(initial=0.0))
