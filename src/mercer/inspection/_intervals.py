@@ -218,8 +218,8 @@ def mean_share(hits: Array, units: Array, classes: Array) -> Estimate:
     Notes
     -----
     The distances from the mean to the ends are roots of sums of squares of these distances of the
-    single shares [1]_, such that a class of few rows makes the interval wide. If units have rows of
-    several classes, whose shares may be correlated, the distances themselves are summed.
+    single shares [1]_, such that a class of few rows makes the interval wide. Shares are correlated
+    if units have rows of several classes.
 
     References
     ----------
@@ -229,12 +229,28 @@ def mean_share(hits: Array, units: Array, classes: Array) -> Estimate:
     rows = [np.flatnonzero(classes == k) for k in range(classes.max() + 1)]
     found = [share(hits[own], numbered(units[own])) for own in rows]
     values, low, high = np.array([(one.value, one.low, one.high) for one in found]).T
-    # The classes of a unit with rows of several are as if they were correlated perfectly.
-    has_one_class = len(np.unique(units * len(rows) + classes)) == units.max() + 1
-    joined = np.linalg.norm if has_one_class else np.sum
-    mean, down, up = values.mean(), joined(values - low), joined(high - values)
-    ends = (mean, mean - down / len(rows), mean + up / len(rows))
-    return Estimate(*map(float, ends)).within(0.0, 1.0)
+    R = _correlations(hits - values[classes], units, classes)
+    mean, below, above = float(values.mean()), values - low, high - values
+    down, up = (np.sqrt(max(d @ R @ d, 0.0)) / len(rows) for d in (below, above))
+    return Estimate(mean, float(mean - down), float(mean + up)).within(0.0, 1.0)
+
+
+def _correlations(residuals: Array, units: Array, classes: Array) -> Array:
+    """Return correlations of the classes' sums over units, one where they are not known."""
+    n_classes = classes.max() + 1
+    shape = (units.max() + 1, n_classes)
+    places = units * n_classes + classes
+    sums, counts = (
+        np.bincount(places, weights, minlength=shape[0] * n_classes).reshape(shape)
+        for weights in (residuals, None)
+    )
+    squares = sums.T @ sums
+    sizes = np.sqrt(np.outer(np.diag(squares), np.diag(squares)))
+    found = np.divide(squares, sizes, out=np.ones_like(squares), where=sizes > 0.0)
+    has = (counts > 0).astype(float)
+    found[has.T @ has == 0.0] = 0.0
+    np.fill_diagonal(found, 1.0)
+    return found
 
 
 def area(positive: Array, decisions: Array, units: Array) -> Estimate:
