@@ -230,12 +230,12 @@ def read_columns(
     others = frame[plain.undecided(frame)]
     readings = cell_readings(others, known, separator=separator, preferred=preferred)
     found = dict[str, ReadColumn]()
-    none = pd.Series([], frame.index[:0], dtype=str)
+    plain_frame, none = pd.DataFrame(plain.values, frame.index), pd.Series(dtype=str)
     for name in frame.columns:
-        if (numbers := plain.values.get(name)) is not None:
+        if name in plain.values:
             told = (f"decimal {known[name][1]}",) if name in known and known[name][1] else ()
             reading = replace(PLAIN, facts=told) if told else PLAIN
-            found[name] = ReadColumn(pd.Series(numbers, frame.index), reading, none)
+            found[name] = ReadColumn(plain_frame[name], reading, none)
             continue
         values, odd, reading = frame[name], frame[name][:0], readings.get(name)
         if reading is not None:
