@@ -184,7 +184,7 @@ class ReadColumn(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether all cells could be read as numbers, about whose notation nothing is to be said."""
+        """Whether all cells could be read as numbers in the usual notation."""
         return self.reading == PLAIN and not len(self.odd)
 
     def notes(self) -> list[str]:
@@ -226,16 +226,21 @@ def read_columns(
         **{n: without_codes(frame[n], c) for n, c in missing.items() if n in frame}
     )
     known = {name: (one.read_as, one.format) for name, one in wanted.items()}
-    plain = plain_numbers(frame, [n for n in frame if known.get(n, _POINT) in (_POINT, _NUMBER)])
-    others = frame[plain.undecided(frame)]
+    # Columns of numbers and dates, of which there may be thousands, are read as they are.
+    dtypes = zip(frame.columns, frame.dtypes, strict=True)
+    untyped = {name: None for name, dtype in dtypes if dtype.kind not in "biufcmM"}
+    plain = plain_numbers(frame, [n for n in untyped if known.get(n, _POINT) in (_POINT, _NUMBER)])
+    others = frame[plain.undecided(untyped)]
     readings = cell_readings(others, known, separator=separator, preferred=preferred)
     found = dict[str, ReadColumn]()
-    plain_frame, none = pd.DataFrame(plain.values, frame.index), pd.Series(dtype=str)
+    numbers, none = pd.DataFrame(plain.values, frame.index), pd.Series(dtype=str)
     for name in frame.columns:
+        if name not in untyped:
+            found[name] = ReadColumn(frame[name], None, none)
+            continue
         if name in plain.values:
             told = (f"decimal {known[name][1]}",) if name in known and known[name][1] else ()
-            reading = replace(PLAIN, facts=told) if told else PLAIN
-            found[name] = ReadColumn(plain_frame[name], reading, none)
+            found[name] = ReadColumn(numbers[name], replace(PLAIN, facts=told), none)
             continue
         values, odd, reading = frame[name], frame[name][:0], readings.get(name)
         if reading is not None:

@@ -66,8 +66,8 @@ def without_totals(cells: Cells) -> Cells:
 
 def _numbers(frame: pd.DataFrame, separator: str) -> dict[str, tuple[float, Array]]:
     """Return the last number and those above it, zero if missing, of columns that end with one."""
-    plain = plain_numbers(frame, frame)
-    readings = cell_readings(frame[plain.undecided(frame)], separator=separator)
+    plain = plain_numbers(frame, frame.columns)
+    readings = cell_readings(frame[plain.undecided(frame.columns)], separator=separator)
     numbers = dict[str, Array]()
     for name in frame.columns:
         if name in plain.values:

@@ -204,7 +204,7 @@ def _statistics(X: Array, threshold: float) -> Array:
     width = _difference(high, low)
     # A column whose range is at most ten spacings of floating-point numbers is constant.
     is_constant = width <= 10.0 * eps * np.maximum(np.abs(low), np.abs(high))
-    is_pair = ~is_constant & ((X == low) | (X == high) | ~known).all(axis=0)
+    is_pair = ~is_constant & (np.equal(X, low) | np.equal(X, high) | ~known).all(axis=0)
     usual = np.full_like(low, threshold), np.zeros_like(low), np.ones_like(low)
     found = np.array([low, np.where(is_constant, np.inf, width), *usual])
     if (other := ~is_constant & ~is_pair).any():
