@@ -240,7 +240,8 @@ def read_columns(
             continue
         if name in plain.values:
             told = (f"decimal {known[name][1]}",) if name in known and known[name][1] else ()
-            found[name] = ReadColumn(numbers[name], replace(PLAIN, facts=told), none)
+            values = without_codes(numbers[name], missing.get(name, ()))
+            found[name] = ReadColumn(values, replace(PLAIN, facts=told), none)
             continue
         values, odd, reading = frame[name], frame[name][:0], readings.get(name)
         if reading is not None:

@@ -1,5 +1,7 @@
 """Columns of plain numbers, which are read without trying every notation."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from command_cases import pd
@@ -45,10 +47,12 @@ def test_plain_numbers_are_read_like_others(
     names = np.random.default_rng(seed).permutation(list(DRAWS))[: 3 * seed + 4]
     frame = pd.DataFrame({name: DRAWS[name].astype(object) for name in names}, dtype=str)
     choices = {names[0]: columns.Choice("number", "point")} if names[0] == "measured" else {}
-    typed, found = columns.recognize_columns(frame, choices, separator=separator)
+    codes = {name: ["-999", "7"] for name in names[::2]}
+    given: Any = {"separator": separator, "missing": codes}
+    typed, found = columns.recognize_columns(frame, choices, **given)
     monkeypatch.setattr(columns, "plain_numbers", nothing)
     monkeypatch.setattr(columns, "is_usual", lambda numbers: False)
-    as_others, expected = columns.recognize_columns(frame, choices, separator=separator)
+    as_others, expected = columns.recognize_columns(frame, choices, **given)
     assert found == expected
     pd.testing.assert_frame_equal(typed, as_others)
 
