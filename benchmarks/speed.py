@@ -34,10 +34,17 @@ l1svm
     weight in some step; against `SVC(kernel="precomputed").fit` on their sum.
 explanations
     Processor time of the Shapley values of a row: 1,000 training and 100 background rows, d = 20.
+<<<<<<< HEAD
 predictions
     Processor time of the predictions for 1,000 rows and for one row, by two-stage models, stacks
     and what `mercer.compress` makes of them, n = 3000, d = 10; against the same model's ONNX graph
     in onnxruntime, both on one thread. It needs onnxruntime.
+=======
+wide
+    A table of 70 rows and 8,000 columns: processor time of `mercer columns` against that of a
+    process that reads the file with pandas; and of `KernelStackingClassifier().fit` against
+    `GridSearchCV(SVC())` over seven values of C, 5 folds.
+>>>>>>> wide
 package
     Processor time of `import sklearn.svm, mercer` less that of `import sklearn.svm`, relative to
     it; and the same with every public name of `mercer`.
@@ -61,6 +68,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -94,7 +102,10 @@ from mercer import (
     AlignmentMaximization,
     ContinuousAlignment,
     KernelStackingClassifier,
+<<<<<<< HEAD
     KernelStackingRegressor,
+=======
+>>>>>>> wide
     TwoStageClassifier,
     TwoStageRegressor,
     UniformCombination,
@@ -343,6 +354,7 @@ def explanations(repeats: int) -> Iterator[Record]:
     yield Record("explanations n=1000 d=20", "at most 0.1 s", spread("row s", np.array(found)))
 
 
+<<<<<<< HEAD
 def processor_seconds(function: Callable[[], object], times: int) -> float:
     """Return the processor time of a call, the mean over calls."""
     start = time.process_time()
@@ -388,6 +400,30 @@ def predictions(repeats: int) -> Iterator[Record]:
             figures |= spread(f"{label} s", found[:, 0])
             figures |= spread(f"{label} ratio", found[:, 0] / found[:, 1])
         yield Record(f"predictions {name}", "at most 2, a row 0.001 s", figures)
+=======
+def wide(repeats: int) -> Iterator[Record]:
+    """Compare reading and fitting a table of many more columns than rows with plain baselines."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(70, 8000)).round(4), rng.integers(0, 2, 70)
+    grid = GridSearchCV(SVC(), {"C": np.logspace(-2, 4, 7)})
+    with TemporaryDirectory() as folder:
+        file = str(Path(folder) / "wide.csv")
+        names = ",".join([*(f"g{k}" for k in range(8000)), "y"])
+        np.savetxt(file, np.c_[X, y], "%.10g", ",", header=names, comments="")
+        told = ["-c", "from mercer_command import main; main()", "columns", file]
+        plain = ["-c", f"import pandas; pandas.read_csv({file!r})"]
+        sides = (told, plain)
+        read = np.array([[processor_time(side) for side in sides] for _ in range(repeats)]).T
+    fits = np.empty((2, repeats))
+    for k in range(repeats):
+        for row, model in zip(fits, (KernelStackingClassifier(), grid), strict=True):
+            start = time.process_time()
+            model.fit(X, y)
+            row[k] = time.process_time() - start
+    figures = spread("columns ratio", read[0] / read[1]) | spread("columns s", read[0])
+    figures |= spread("fit ratio", fits[0] / fits[1]) | spread("fit s", fits[0])
+    yield Record("wide n=70 d=8000", "columns 2 s, fit 10 s", figures)
+>>>>>>> wide
 
 
 PROCESSES = {
@@ -429,7 +465,11 @@ def command(repeats: int) -> Iterator[Record]:
 
 
 _BENCHMARKS = (ca1d, alignf, memory, gradient, norms, two_stage, cand, l1svm, explanations)
+<<<<<<< HEAD
 _BENCHMARKS += (predictions, package, command)
+=======
+_BENCHMARKS += (wide, package, command)
+>>>>>>> wide
 BENCHMARKS = {benchmark.__name__: benchmark for benchmark in _BENCHMARKS}
 
 

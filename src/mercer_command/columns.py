@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
+import numpy as np
 import pandas as pd
 from pandas.api.types import infer_dtype
 
@@ -22,6 +23,7 @@ from mercer.preprocessing import (
 from mercer_command.messages import InputError, checked_name, listing, shown
 from mercer_command.missing_words import Counts, counted_texts, usual_texts
 from mercer_command.names import ROLES
+from mercer_command.plain_numbers import PLAIN, is_usual, plain_numbers
 from mercer_command.values import (
     Cells,
     MissingCodes,
@@ -48,6 +50,9 @@ DATES: tuple[Role, ...] = ("date", "time", "duration")
 
 USED: tuple[Role, ...] = ("number", "category", *DATES, "text")
 """Models learn from columns of these roles; all others are left out."""
+
+_NUMBER: tuple[ReadAs, str] = ("number", "")
+_POINT: tuple[ReadAs, str] = ("number", "point")
 
 MANY_LEVELS = 30
 """Categorical columns with more levels than this are encoded by the target's mean in each level,
@@ -177,6 +182,11 @@ class ReadColumn(NamedTuple):
         """Whether enough cells could be read."""
         return self.reading is None or self.reading.suits(self.values, self.odd)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether all cells could be read as numbers in the usual notation."""
+        return self.reading == PLAIN and not len(self.odd)
+
     def notes(self) -> list[str]:
         """Return notes on a notation that is a guess, and on cells that could not be read."""
         if self.reading is None:
@@ -216,9 +226,23 @@ def read_columns(
         **{n: without_codes(frame[n], c) for n, c in missing.items() if n in frame}
     )
     known = {name: (one.read_as, one.format) for name, one in wanted.items()}
-    readings = cell_readings(frame, known, separator=separator, preferred=preferred)
+    # Columns of numbers and dates, of which there may be thousands, are read as they are.
+    dtypes = zip(frame.columns, frame.dtypes, strict=True)
+    untyped = {name: None for name, dtype in dtypes if dtype.kind not in "biufcmM"}
+    plain = plain_numbers(frame, [n for n in untyped if known.get(n, _POINT) in (_POINT, _NUMBER)])
+    others = frame[plain.undecided(untyped)]
+    readings = cell_readings(others, known, separator=separator, preferred=preferred)
     found = dict[str, ReadColumn]()
+    numbers, none = pd.DataFrame(plain.values, frame.index), pd.Series(dtype=str)
     for name in frame.columns:
+        if name not in untyped:
+            found[name] = ReadColumn(frame[name], None, none)
+            continue
+        if name in plain.values:
+            told = (f"decimal {known[name][1]}",) if name in known and known[name][1] else ()
+            values = without_codes(numbers[name], missing.get(name, ()))
+            found[name] = ReadColumn(values, replace(PLAIN, facts=told), none)
+            continue
         values, odd, reading = frame[name], frame[name][:0], readings.get(name)
         if reading is not None:
             values, odd = parse_cells(values, reading, absent[name])
@@ -273,7 +297,12 @@ def recognize_columns(
     typed: dict[str, Cells] = {}
     columns = []
     for name, read in found.items():
-        values, cells = read.values, without_codes(frame[name], missing.get(name, ()))
+        values = read.values
+        if name not in choices and read.is_plain and is_usual(numbers := values.to_numpy()):
+            typed[name], share = values, float(np.isnan(numbers).mean())
+            columns.append(Column(name, "number", PLAIN.format, missing=share))
+            continue
+        cells = without_codes(frame[name], missing.get(name, ()))
         column = _read_column(name, cells, read)
         if name not in choices and kind_of(values) == "category" and is_text(values):
             values, told = one_spelling(values)
@@ -281,7 +310,7 @@ def recognize_columns(
                 told = f"{told}; --columns '{shown(name)}=category' keeps them apart"
                 column = replace(column, warnings=(*column.warnings, told))
         typed[name] = values
-        column = replace(column, missing=float(values.isna().mean()))
+        column = replace(column, missing=float(values.isna().to_numpy().mean()))
         columns.append(
             _chosen(column, read, choices[name])
             if name in choices
@@ -346,7 +375,7 @@ def _used(column: Column, role: Role, values: Cells) -> Column:
     """Describe how models use a column, and warn of a value that may stand for missing cells."""
     if role == "date" and infer_dtype(values, skipna=True) in ("timedelta", "timedelta64"):
         role = "duration"
-    n_levels = values.nunique()
+    n_levels = values.nunique() if role in ("category", "text") else 0
     many = "; encoded by the target's mean in each" if n_levels > MANY_LEVELS else ""
     uses = {
         "category": f"{n_levels} levels{many}",

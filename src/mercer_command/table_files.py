@@ -55,8 +55,8 @@ def read_text_table(path: Path, *, header: bool = True) -> tuple[pd.DataFrame, T
         frame = _frame(path, content, found, skip_blank_lines=False)
     if found.is_short:
         frame = frame.reset_index(names=ROW_NAME)
-    # Cells that short lines lack are read as empty.
-    frame = frame.fillna("")
+    if frame.iloc[:, -1:].isna().any(axis=None):
+        frame = frame.fillna("")  # Cells that short lines lack are read as empty.
     names = frame.columns.str.strip()
     frame.columns = names if names.is_unique else frame.columns
     if frame.empty or any(frame.iloc[-1]) or not frame.any(axis=None):

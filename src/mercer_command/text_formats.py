@@ -177,7 +177,8 @@ def recognized_text(path: Path, *, header: bool = True) -> tuple[bytes, TextForm
     if _QUOTED_NAMES.fullmatch(lines[0]):
         separators = (_SPACES,)
     # The first layout is taken if none is suitable.
-    layouts = [_layout(lines, separator, header=header) for separator in separators]
+    quote = _quote(lines)
+    layouts = [_layout(lines, separator, quote, header=header) for separator in separators]
     found = max(layouts, key=lambda one: (one.score, one.separator != _SPACES, -one.n_above))
     if n_above := found.n_above:
         above = "first line is" if n_above == 1 else f"first {n_above} lines are"
@@ -192,7 +193,7 @@ def recognized_text(path: Path, *, header: bool = True) -> tuple[bytes, TextForm
     told = (
         ("sep", found.separator, ","),
         ("encoding", encoding, "utf-8"),
-        ("quotechar", _quote(lines), '"'),
+        ("quotechar", quote, '"'),
         ("escapechar", "\\" if is_escaped else None, None),
         ("skiprows", is_told + found.n_above, 0),
         ("names", None if header else [f"column {k + 1}" for k in range(len(names))], None),
@@ -247,9 +248,9 @@ def _quote(lines: list[str]) -> str:
     return "'" if single > double and 2 * single >= len(lines) else '"'
 
 
-def _layout(lines: list[str], separator: str, *, header: bool) -> _Layout:
+def _layout(lines: list[str], separator: str, quote: str, *, header: bool) -> _Layout:
     """Return the rows that a separator makes of lines, from the header on."""
-    starts, rows = zip(*_parsed(lines, separator), strict=True)
+    starts, rows = zip(*_parsed(lines, separator, quote), strict=True)
     width = _usual_size(rows[1:]) or len(rows[0])
     at = _header_of(rows, width) if header else 0
     whole = rows[at:-1] or rows[at:]
@@ -271,7 +272,7 @@ def _usual_size(rows: Sequence[list[str]]) -> int:
     return sizes.most_common(1)[0][0] if sizes else 0
 
 
-def _parsed(lines: list[str], separator: str) -> list[tuple[int, list[str]]]:
+def _parsed(lines: list[str], separator: str, quote: str) -> list[tuple[int, list[str]]]:
     """Split lines into cells, and return each row with the number of lines above it.
 
     Empty lines are no rows. A cell in quotes may span lines.
@@ -282,7 +283,7 @@ def _parsed(lines: list[str], separator: str) -> list[tuple[int, list[str]]]:
     reader = csv.reader(
         (line + "\n" for line in lines),
         delimiter=separator,
-        quotechar=_quote(lines),
+        quotechar=quote,
         skipinitialspace=True,
     )
     # A line that lacks the separator is one field, which may exceed the usual limit.

@@ -10,6 +10,7 @@ import pandas as pd
 
 from mercer.preprocessing import cell_readings, kind_of, parse_cells
 from mercer_command.messages import listing
+from mercer_command.plain_numbers import plain_numbers
 from mercer_command.table_files import Cells
 from mercer_command.values import Array
 
@@ -45,8 +46,8 @@ def without_totals(cells: Cells) -> Cells:
     if len(frame) <= _FEWEST:
         return cells
     # Most columns are ruled out by their first rows.
-    first = [*range(min(100, len(frame) - 1)), len(frame) - 1]
-    ends = _numbers(frame.iloc[first], cells.separator)
+    first = frame if len(frame) <= 101 else frame.iloc[[*range(100), len(frame) - 1]]
+    ends = _numbers(first, cells.separator)
     likely = [name for name, (total, above) in ends.items() if abs(total) > np.abs(above).max()]
     found = {
         name: np.round(above / total, 9)
@@ -65,16 +66,22 @@ def without_totals(cells: Cells) -> Cells:
 
 def _numbers(frame: pd.DataFrame, separator: str) -> dict[str, tuple[float, Array]]:
     """Return the last number and those above it, zero if missing, of columns that end with one."""
-    readings = cell_readings(frame, separator=separator)
-    found = dict[str, tuple[float, Array]]()
+    plain = plain_numbers(frame, frame.columns)
+    readings = cell_readings(frame[plain.undecided(frame.columns)], separator=separator)
+    numbers = dict[str, Array]()
     for name in frame.columns:
+        if name in plain.values:
+            numbers[name] = plain.values[name]
+            continue
         column, reading = frame[name], readings.get(name)
         if (reading.read_as if reading else kind_of(column)) == "number":
             read = parse_cells(column, reading)[0] if reading else column
-            values = read.to_numpy(dtype=float, na_value=np.nan)
-            if np.isfinite(values[-1]):
-                found[name] = float(values[-1]), np.nan_to_num(values[:-1])
-    return found
+            numbers[name] = read.to_numpy(dtype=float, na_value=np.nan)
+    return {
+        name: (float(values[-1]), np.nan_to_num(values[:-1]))
+        for name, values in numbers.items()
+        if np.isfinite(values[-1])
+    }
 
 
 def _is_total(total: float, above: Array) -> bool:

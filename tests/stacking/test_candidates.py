@@ -60,6 +60,8 @@ def test_relevance_needs_samples_and_columns() -> None:
     assert learns_relevance(problem(100)[0])
     assert not learns_relevance(problem(10)[0])
     assert not learns_relevance(problem(100)[0][:, :1])
+    assert learns_relevance(np.ones((50, 200)))
+    assert not learns_relevance(np.ones((50, 201)))
 
 
 @pytest.mark.parametrize(

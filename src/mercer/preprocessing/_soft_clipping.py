@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
@@ -13,8 +14,13 @@ from sklearn.utils.validation import FLOAT_DTYPES, check_is_fitted, validate_dat
 from mercer._data.types import Array, PerSample, Table
 from mercer._data.validation import check_positive
 
+Indices: TypeAlias = npt.NDArray[np.intp]
+
 _LARGEST = float(np.finfo(float).max)
 """Differences and ratios that overflow, and infinite thresholds, are replaced by this number."""
+
+_BLOCK = 2**20
+"""Number of entries of the columns whose statistics are computed at once."""
 
 
 class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -114,8 +120,10 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_positive("threshold", self.threshold)
         X = self._validated(X, reset=True)
-        fitted = [_statistics(column[~np.isnan(column)], self.threshold) for column in X.T]
-        self.center_, self.scale_, self.thresholds_, self.mean_, self.std_ = np.array(fitted).T
+        size = max(1, _BLOCK // len(X))
+        blocks = [X[:, start : start + size] for start in range(0, X.shape[1], size)]
+        fitted = np.concatenate([_statistics(block, self.threshold) for block in blocks], axis=1)
+        self.center_, self.scale_, self.thresholds_, self.mean_, self.std_ = fitted
         return self
 
     def transform(self, X: Table) -> Array:
@@ -177,38 +185,73 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-def _statistics(x: Array, threshold: float) -> tuple[float, float, float, float, float]:
-    """Return center, scale, threshold, mean and standard deviation of a column's known values."""
-    if x.size == 0:
-        return 0.0, np.inf, threshold, 0.0, 1.0
-    # A column whose range is at most ten spacings of floating-point numbers is constant.
-    tolerance = 10.0 * np.finfo(x.dtype).eps * max(abs(x.min()), abs(x.max()))
-    x = x.astype(float)
-    low, high = x.min(), x.max()
+def _statistics(X: Array, threshold: float) -> Array:
+    """Return center, scale, threshold, mean and standard deviation of columns.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    threshold : float
+
+    Returns
+    -------
+    ndarray of shape (5, n_features)
+    """
+    eps = np.finfo(X.dtype).eps
+    X = np.asarray(X, dtype=float)
+    known = ~np.isnan(X)
+    low, high = (np.nan_to_num(ends.reduce(X, axis=0)) for ends in (np.fmin, np.fmax))
     width = _difference(high, low)
-    if width <= tolerance:
-        return low, np.inf, threshold, 0.0, 1.0
-    if np.all((x == low) | (x == high)):
-        return low, float(width), threshold, 0.0, 1.0
-    center = float(np.median(x))
-    deviations = np.abs(_difference(x, center))
+    # A column whose range is at most ten spacings of floating-point numbers is constant.
+    is_constant = width <= 10.0 * eps * np.maximum(np.abs(low), np.abs(high))
+    is_pair = ~is_constant & (np.equal(X, low) | np.equal(X, high) | ~known).all(axis=0)
+    usual = np.full_like(low, threshold), np.zeros_like(low), np.ones_like(low)
+    found = np.array([low, np.where(is_constant, np.inf, width), *usual])
+    if (other := ~is_constant & ~is_pair).any():
+        found[:, other] = _moments(X[:, other], known[:, other].sum(axis=0), threshold)
+    return found
+
+
+def _moments(X: Array, n_known: Indices, threshold: float) -> Array:
+    """Return the statistics of columns of more than two values; see `_statistics`."""
+    center = _medians(X, n_known)
+    deviations = np.abs(_difference(X, center))
     # The median absolute deviation of a standard normal variable is its 0.75 quantile.
-    scale = np.median(deviations) / ndtri(0.75)
-    if scale == 0.0:
-        deviations = deviations[deviations > 0.0]
-        scale = np.median(deviations)
-    scale = min(scale, _LARGEST)
+    scale = _medians(deviations, n_known) / ndtri(0.75)
+    if (half := scale == 0.0).any():
+        deviations[:, half] = np.where(deviations[:, half] > 0.0, deviations[:, half], np.nan)
+        n_known = np.where(half, (deviations > 0.0).sum(axis=0), n_known)
+        scale[half] = _medians(deviations[:, half], n_known[half])
+    scale = np.minimum(scale, _LARGEST)
     # At most a tenth is clipped: if more values lie far from the median, the column has several
     # clusters or a center of nearly equal values rather than rare values.
-    largest_kept = np.quantile(deviations, 0.9, method="lower")
-    z = _scaled(x, center, scale)
-    threshold = max(threshold, float(_scaled(largest_kept, 0.0, scale)))
-    threshold = min(threshold, _LARGEST)
+    [largest_kept] = _sorted(deviations, np.floor(0.9 * (n_known - 1)).astype(int))
+    z = _scaled(X, center, scale)
+    thresholds = np.maximum(threshold, _scaled(largest_kept, 0.0, scale))
+    thresholds = np.minimum(thresholds, _LARGEST)
     # In this unit, squares neither overflow for large columns nor underflow for narrow ones.
-    unit = min(threshold, np.abs(z).max())
+    unit = np.minimum(thresholds, np.nanmax(np.abs(z), axis=0))
     # If values are clipped at two thresholds, a single value hardly changes mean and deviation.
-    z = np.clip(_soft_clipped(z, threshold) / unit, -2.0, 2.0)
-    return center, scale, threshold, unit * z.mean(), unit * z.std()
+    z = np.clip(_soft_clipped(z, thresholds) / unit, -2.0, 2.0)
+    mean, std = np.nanmean(z, axis=0), np.nanstd(z, axis=0)
+    return np.array([center, scale, thresholds, unit * mean, unit * std])
+
+
+def _sorted(X: Array, *rows: Indices) -> list[Array]:
+    """Return what stands in the given rows of each column if it is sorted, missing values last."""
+    wanted = np.unique(rows)
+    # A few rows need no complete order.
+    X = np.partition(X, wanted, axis=0) if len(wanted) < 8 else np.sort(X, axis=0)
+    return [np.take_along_axis(X, at[None], axis=0)[0] for at in rows]
+
+
+def _medians(X: Array, n_known: Indices) -> Array:
+    """Return the medians of the known values of columns."""
+    below, above = _sorted(X, (n_known - 1) // 2, n_known // 2)
+    with np.errstate(over="ignore"):
+        middle = (below + above) / 2.0
+    # The sum of the largest numbers overflows.
+    return np.where(np.isfinite(middle), middle, below / 2.0 + above / 2.0)
 
 
 def _difference(X: Array | float, Z: Array | float) -> Array:

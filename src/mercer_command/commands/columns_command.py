@@ -1,6 +1,7 @@
 """The command `mercer columns`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mercer_command import options, output, table_files
 from mercer_command.columns import Column, recognize_columns
@@ -17,8 +18,33 @@ def run(given: options.Columns) -> None:
     cells = without_totals(table_files.read_cells(given.table, header=not given.no_header))
     missing = parse_missing(given.missing, cells.frame.columns)
     _, found = recognize_columns(cells.frame, separator=cells.separator, missing=missing)
-    output.show([columns_section(found, n_shown=None)])
+    output.show([_all_columns(found)])
     output.print_notes(cells.notes)
+
+
+_FEW = 100
+"""All columns of tables with no more of them are listed."""
+
+_MOST_ALIKE = 20
+"""Number of columns that are listed of those that are read alike, in larger tables."""
+
+
+def _all_columns(columns: Sequence[Column]) -> Section:
+    """Return the section on all columns; of a large table, those that are alike are counted."""
+    if len(columns) <= _FEW:
+        return columns_section(columns, n_shown=None)
+    alike: dict[object, list[Column]] = {}
+    for one in columns:
+        kind = (one.is_used, one.role, one.facts, one.warnings, one.missing > 0.0)
+        alike.setdefault(kind, []).append(one)
+    listed, counted = list[Column](), list[str]()
+    for group in alike.values():
+        listed += group[:_MOST_ALIKE]
+        if n_more := len(group[_MOST_ALIKE:]):
+            told = "; ".join((*group[0].facts, *["some cells missing"] * (group[0].missing > 0.0)))
+            counted.append(f"and {n_more:,} more of role {group[0].role}{'; ' * bool(told)}{told}")
+    section = columns_section(listed, n_shown=None)
+    return replace(section, parts=(*section.parts, *counted))
 
 
 def columns_section(columns: Sequence[Column], *, n_shown: int | None = 40) -> Section:
