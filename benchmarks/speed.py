@@ -34,17 +34,14 @@ l1svm
     weight in some step; against `SVC(kernel="precomputed").fit` on their sum.
 explanations
     Processor time of the Shapley values of a row: 1,000 training and 100 background rows, d = 20.
-<<<<<<< HEAD
 predictions
     Processor time of the predictions for 1,000 rows and for one row, by two-stage models, stacks
     and what `mercer.compress` makes of them, n = 3000, d = 10; against the same model's ONNX graph
     in onnxruntime, both on one thread. It needs onnxruntime.
-=======
 wide
     A table of 70 rows and 8,000 columns: processor time of `mercer columns` against that of a
     process that reads the file with pandas; and of `KernelStackingClassifier().fit` against
     `GridSearchCV(SVC())` over seven values of C, 5 folds.
->>>>>>> wide
 package
     Processor time of `import sklearn.svm, mercer` less that of `import sklearn.svm`, relative to
     it; and the same with every public name of `mercer`.
@@ -102,10 +99,7 @@ from mercer import (
     AlignmentMaximization,
     ContinuousAlignment,
     KernelStackingClassifier,
-<<<<<<< HEAD
     KernelStackingRegressor,
-=======
->>>>>>> wide
     TwoStageClassifier,
     TwoStageRegressor,
     UniformCombination,
@@ -354,7 +348,6 @@ def explanations(repeats: int) -> Iterator[Record]:
     yield Record("explanations n=1000 d=20", "at most 0.1 s", spread("row s", np.array(found)))
 
 
-<<<<<<< HEAD
 def processor_seconds(function: Callable[[], object], times: int) -> float:
     """Return the processor time of a call, the mean over calls."""
     start = time.process_time()
@@ -400,7 +393,8 @@ def predictions(repeats: int) -> Iterator[Record]:
             figures |= spread(f"{label} s", found[:, 0])
             figures |= spread(f"{label} ratio", found[:, 0] / found[:, 1])
         yield Record(f"predictions {name}", "at most 2, a row 0.001 s", figures)
-=======
+
+
 def wide(repeats: int) -> Iterator[Record]:
     """Compare reading and fitting a table of many more columns than rows with plain baselines."""
     rng = np.random.default_rng(0)
@@ -423,7 +417,6 @@ def wide(repeats: int) -> Iterator[Record]:
     figures = spread("columns ratio", read[0] / read[1]) | spread("columns s", read[0])
     figures |= spread("fit ratio", fits[0] / fits[1]) | spread("fit s", fits[0])
     yield Record("wide n=70 d=8000", "columns 2 s, fit 10 s", figures)
->>>>>>> wide
 
 
 PROCESSES = {
@@ -465,11 +458,7 @@ def command(repeats: int) -> Iterator[Record]:
 
 
 _BENCHMARKS = (ca1d, alignf, memory, gradient, norms, two_stage, cand, l1svm, explanations)
-<<<<<<< HEAD
-_BENCHMARKS += (predictions, package, command)
-=======
-_BENCHMARKS += (wide, package, command)
->>>>>>> wide
+_BENCHMARKS += (predictions, wide, package, command)
 BENCHMARKS = {benchmark.__name__: benchmark for benchmark in _BENCHMARKS}
 
 

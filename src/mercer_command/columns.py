@@ -52,7 +52,10 @@ USED: tuple[Role, ...] = ("number", "category", *DATES, "text")
 """Models learn from columns of these roles; all others are left out."""
 
 _NUMBER: tuple[ReadAs, str] = ("number", "")
+"""Reading and notation of columns that hold numbers, not text."""
+
 _POINT: tuple[ReadAs, str] = ("number", "point")
+"""Those of text of numbers with a decimal point."""
 
 MANY_LEVELS = 30
 """Categorical columns with more levels than this are encoded by the target's mean in each level,
@@ -226,7 +229,7 @@ def read_columns(
         **{n: without_codes(frame[n], c) for n, c in missing.items() if n in frame}
     )
     known = {name: (one.read_as, one.format) for name, one in wanted.items()}
-    # Columns of numbers and dates, of which there may be thousands, are read as they are.
+    # There may be thousands of columns of numbers and dates, which are read as they are.
     dtypes = zip(frame.columns, frame.dtypes, strict=True)
     untyped = {name: None for name, dtype in dtypes if dtype.kind not in "biufcmM"}
     plain = plain_numbers(frame, [n for n in untyped if known.get(n, _POINT) in (_POINT, _NUMBER)])

@@ -152,6 +152,7 @@ def unsaved(members: list[Member]) -> list[str]:
 
 
 _CHOICES = f"choose from {', '.join(_NAMED)}, or name a class as module:Class"
+"""What `--with` takes, for error messages."""
 
 
 def _member(name: str) -> Member:

@@ -20,14 +20,16 @@ _PLAIN = r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 """A number as programs write it, which `float` reads."""
 
 _MISSING = missing_texts("number")
+"""Texts that stand for a missing number."""
 
 _EMPTY = "|".join(map(re.escape, _MISSING))
+"""This matches one of them."""
 
 _COLUMN = re.compile(rf"(?:(?:{_PLAIN}|{_EMPTY})\n)++")
-"""Lines of a column of plain numbers, some of which may be missing."""
+"""This matches the lines of a column of plain numbers, among them missing ones."""
 
 _WHOLE = re.compile(rf"(?:(?:[+-]?[0-9]+|{_EMPTY})\n)++")
-"""Lines of a column of whole numbers, some of which may be missing."""
+"""This matches the lines of a column of whole numbers, among them missing ones."""
 
 _POINT = re.compile(
     r"^[+-]?(?:(?:0|[0-9]{4,})\.[0-9]+|[0-9]+\.(?:[0-9]{1,2}|[0-9]{4,}))$", re.MULTILINE

@@ -158,7 +158,7 @@ def _is_frame(X: Table) -> bool:
 
 
 def _holds_numbers(X: Features, *, allows_missing: bool) -> bool:
-    """Return whether all columns of a data frame hold numbers, none of which is missing."""
+    """Return whether all columns of a data frame hold numbers, and no value is missing."""
     kinds = {"number", "empty"} if allows_missing else {"number"}
     return all(
         kind_of(column) in kinds and (allows_missing or not np.isnan(floats_of(column)).any())

@@ -64,8 +64,9 @@ class _Texts(reprlib.Repr):
 
 
 _TEXTS = _Texts()
+"""Shortens texts of values in tables of notebooks."""
+
 _TEXTS.maxother = 60
-"""Short texts of values in tables of notebooks; other objects have at most 60 characters."""
 
 
 class NotebookResult:

@@ -36,8 +36,10 @@ _TABLE_ADVICE = (
 code that is advised."""
 
 _IN_PIPELINE = "make_pipeline(table_encoder(), estimator)."
+"""The code for estimators without a parameter `encoder`."""
 
 _AS_PARAMETER = "pass encoder=table_encoder(), or a data frame with encoder='auto'."
+"""The advice for estimators with this parameter."""
 
 _STACK_ADVICE = (
     "Gram matrices, kernels last, are for estimators of kernels or of a learner, such as "
