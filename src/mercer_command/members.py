@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import signature
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
-from mercer._files.model_types import class_named
+from mercer import KernelStackingClassifier, save
 from mercer_command.messages import InputError, brief, did_you_mean, shown
 from mercer_command.target_column import Task
 
@@ -142,13 +144,19 @@ def unsaved(members: list[Member]) -> list[str]:
     ----------
     members : list of Member
     """
-    kinds = [type(estimator) for one in members for estimator in one.makers.values()]
-    refused = [
-        kind.__name__
-        for kind in kinds
-        if class_named(f"{kind.__module__}.{kind.__qualname__}") is None
-    ]
-    return list(dict.fromkeys(refused))
+    made = [estimator for one in members for estimator in one.makers.values()]
+    return list(dict.fromkeys(type(one).__name__ for one in made if not _is_saved(one)))
+
+
+def _is_saved(estimator: BaseEstimator) -> bool:
+    """Return whether a file of a model may hold an estimator, which need not be fitted."""
+    stack = KernelStackingClassifier(["default", estimator])
+    with TemporaryDirectory() as folder:
+        try:
+            save(stack, Path(folder) / "model")
+        except ValueError:
+            return False
+    return True
 
 
 _CHOICES = f"choose from {', '.join(_NAMED)}, or name a class as module:Class"

@@ -159,7 +159,7 @@ class UpdatesMixin:
         if classifies:
             _check_known(target, self.classes_)
             sample_weight = with_class_weights(sample_weight, class_weight, target)
-        elif (shape := (len(target), *known.predict(table[:1]).shape[1:])) != target.shape:
+        elif (shape := (len(target), *known.predict(X[:1]).shape[1:])) != target.shape:
             raise ValueError(f"y must have shape {shape}; got {target.shape}.")
         n = len(target)
         found = Sample(table, target, UnitWeights(n), n_given=n)
