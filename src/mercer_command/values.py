@@ -82,7 +82,8 @@ def check_column(option: str, name: str, names: Collection[str]) -> None:
         Names of the columns that can be chosen.
     """
     if name not in names:
-        named = f"{option} names a column '{shown(name)}'{did_you_mean(name, names)}"
+        hint = did_you_mean(name, names)
+        named = f"{option} names '{shown(name)}', which cannot be chosen{hint}"
         raise InputError(f"{named}; choose from {listing(names)}")
 
 

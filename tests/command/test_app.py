@@ -199,7 +199,7 @@ class TestInvalidInput:
         [
             (
                 ("sort",),
-                "names a column 'sort'; choose from 'height', 'width of it', 'color', 'flag'",
+                "names 'sort', which cannot be chosen; choose from 'height', 'width of it', 'color'",
             ),
             (("kind", "--task", "regression"), "no numbers: it cannot be the target of regression"),
             (

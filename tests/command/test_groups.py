@@ -128,8 +128,12 @@ def test_bad_groups_are_refused(run: Run) -> None:
     few = np.where(frame["pain"] > 0, "a", "b")
     unknown = frame["patient"].where(frame.index != 3, "")
     for groups, options, message in (
-        (frame["patient"], "doctor", "--group names a column 'doctor'; choose from 'patient'"),
-        (frame["patient"], "severe", "--group names a column 'severe'; choose from"),
+        (
+            frame["patient"],
+            "doctor",
+            "--group names 'doctor', which cannot be chosen; choose from 'patient'",
+        ),
+        (frame["patient"], "severe", "--group names 'severe', which cannot be chosen; choose from"),
         (few, "patient", "'patient' holds 2 groups; at least 4 are needed"),
         (unknown, "patient", "the group 'patient' is missing in 1 row"),
     ):

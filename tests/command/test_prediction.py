@@ -160,7 +160,10 @@ def test_columns_are_kept(run: Run) -> None:
     run("predict m.skops t --out q.csv --keep nr")
     assert pd.read_csv("q.csv")["nr"].tolist() == frame["nr"].tolist()
     line = error_line("predict m.skops new.csv --out p.csv --keep id")
-    assert "--keep names a column 'id' (did you mean 'kind'?); choose from 'height'" in line
+    assert (
+        "--keep names 'id', which cannot be chosen (did you mean 'kind'?); choose from 'height'"
+        in line
+    )
 
 
 def test_absent_columns_are_suggested(run: Run, model: str) -> None:

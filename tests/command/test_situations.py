@@ -169,23 +169,29 @@ def test_comparisons_hold_out_groups_and_later_rows(run: Run) -> None:
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (("--time", "none"), "--time names a column 'none'; choose from 'Date', 'open'"),
+        (
+            ("--time", "none"),
+            "--time names 'none', which cannot be chosen; choose from 'Date', 'open'",
+        ),
         (("--time", "kind"), "'kind' holds neither dates nor numbers, which times are"),
         (("--time", "Date", "--group", "kind"), "--group and --time exclude each other"),
         (("--time", "Date", "--learner", "mkl"), "mkl takes no times; choose from stacking"),
         (("--group", "open"), "'open' differs in each row, so that it names no groups"),
-        (("--missing", "none=3"), "--missing names a column 'none'; choose from"),
-        (("--columns", "none=number"), "--columns names a column 'none'"),
+        (("--missing", "none=3"), "--missing names 'none', which cannot be chosen; choose from"),
+        (("--columns", "none=number"), "--columns names 'none', which cannot be chosen"),
         (("--columns", "kind=size"), "there is no role 'size'"),
         (("--target", "kind", "--metric", "mae"), "mae is for classes that are numbers"),
         (
             ("--target", "Y"),
-            "--target names a column 'Y' (did you mean 'y'?); choose from 'Date', 'open'",
+            "--target names 'Y', which cannot be chosen (did you mean 'y'?); choose from 'Date', 'open'",
         ),
-        (("--time", "date"), "--time names a column 'date' (did you mean 'Date'?)"),
-        (("--group", "knd"), "--group names a column 'knd' (did you mean 'kind'?)"),
-        (("--columns", "OPEN=number"), "names a column 'OPEN' (did you mean 'open'?)"),
-        (("--missing", "opne=0"), "names a column 'opne' (did you mean 'open'?)"),
+        (("--time", "date"), "--time names 'date', which cannot be chosen (did you mean 'Date'?)"),
+        (("--group", "knd"), "names 'knd', which cannot be chosen (did you mean 'kind'?)"),
+        (
+            ("--columns", "OPEN=number"),
+            "names 'OPEN', which cannot be chosen (did you mean 'open'?)",
+        ),
+        (("--missing", "opne=0"), "names 'opne', which cannot be chosen (did you mean 'open'?)"),
         (("--metric", "roc_auc"), "there is no metric of regression 'roc_auc'; choose from rmse"),
     ],
 )
