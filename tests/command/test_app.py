@@ -199,7 +199,7 @@ class TestInvalidInput:
         [
             (
                 ("sort",),
-                "names 'sort', which cannot be chosen; choose from 'height', 'width of it', 'color'",
+                "names 'sort', which cannot be chosen; choose from 'height', 'width of it',",
             ),
             (("kind", "--task", "regression"), "no numbers: it cannot be the target of regression"),
             (

@@ -183,7 +183,7 @@ def test_comparisons_hold_out_groups_and_later_rows(run: Run) -> None:
         (("--target", "kind", "--metric", "mae"), "mae is for classes that are numbers"),
         (
             ("--target", "Y"),
-            "--target names 'Y', which cannot be chosen (did you mean 'y'?); choose from 'Date', 'open'",
+            "--target names 'Y', which cannot be chosen (did you mean 'y'?); choose from 'Date'",
         ),
         (("--time", "date"), "--time names 'date', which cannot be chosen (did you mean 'Date'?)"),
         (("--group", "knd"), "names 'knd', which cannot be chosen (did you mean 'kind'?)"),
