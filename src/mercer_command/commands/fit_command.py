@@ -1,5 +1,6 @@
 """The command `mercer fit`."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,6 +60,24 @@ def run(given: options.Fit) -> None:
     learn(training, given, command, read=read)
 
 
+def _learned_again(
+    trial: models.Trial, given: options.Fit, save: Callable[[TableModel], None], bar: output.Bar
+) -> str:
+    """Learn from all rows, unless they are read in parts, and note what the saved model is of."""
+    assert trial.training is not None
+    training = trial.training
+    if training.source is not None:
+        rows = counted(len(training.test), "row")
+        return f"the saved model is the tested one, without the {rows} of the test"
+    bar.step("learning from all rows")
+    with collected_warnings([]):
+        save(models.refit(trial, given))
+    rows = counted(len(training.problem.target), "row")
+    return (
+        f"the saved model learned from all {rows} after the test; --no-refit saves the tested one"
+    )
+
+
 def learn(
     training: streaming.Training,
     given: options.Fit,
@@ -89,16 +108,8 @@ def learn(
         notes = [*training.problem.notes, *warned]
         if given.with_ is not None:
             notes.append(weights_note(trial.model, named_members(given.with_)))
-        if given.refit and "model" in written and training.source is not None:
-            rows = counted(len(training.test), "row")
-            notes.append(f"the saved model is the tested one, without the {rows} of the test")
-        elif given.refit and "model" in written:
-            bar.step("learning from all rows")
-            with collected_warnings([]):
-                save(models.refit(trial, given))
-            rows = counted(len(training.problem.target), "row")
-            told = "after the test; --no-refit saves the tested one"
-            notes.append(f"the saved model learned from all {rows} {told}")
+        if given.refit and "model" in written:
+            notes.append(_learned_again(trial, given, save, bar))
     found = [summary_section(trial), *score_sections(trial), importance_section(trial)]
     if given.report is not None:
         found += [*pictures.prediction_sections(trial), *pictures.dependence_sections(trial)]

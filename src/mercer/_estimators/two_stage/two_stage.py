@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import chain
 from numbers import Real
+from operator import is_
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -500,15 +501,13 @@ class _Prediction:
 
     Attributes
     ----------
-    predictor, kernel, samples : object
+    made_from : tuple of object
         Fitted attributes of the model and of its learner, from which it was made.
     function : KernelSum or None
         None if the second stage needs the kernel with all samples.
     """
 
-    predictor: object
-    kernel: object
-    samples: object
+    made_from: tuple[object, ...]
     function: KernelSum | None
 
 
@@ -526,19 +525,11 @@ def _prediction(model: TwoStage) -> KernelSum | None:
         return None
     known = _PREDICTIONS.get(model)
     made_from = predictor, learner.kernel_, samples
-    if known is None or any(
-        one is not other
-        for one, other in zip(
-            (known.predictor, known.kernel, known.samples), made_from, strict=True
-        )
-    ):
-        linear = None
-        if getattr(learner, "projection_", None) is None:
-            linear = _linear_in_rows(predictor)
-        function = None
-        if linear is not None:
+    if known is None or not all(map(is_, known.made_from, made_from)):
+        function, is_projected = None, getattr(learner, "projection_", None) is not None
+        if not is_projected and (linear := _linear_in_rows(predictor)) is not None:
             function = KernelSum.at_used(learner.kernel_, samples, *linear)
-        known = _PREDICTIONS[model] = _Prediction(*made_from, function)
+        known = _PREDICTIONS[model] = _Prediction(made_from, function)
     return known.function
 
 
