@@ -166,7 +166,7 @@ def progress_bar(unit: str = "rows") -> Iterator[Bar]:
     unit : str, default="rows"
         Unit that is counted.
     """
-    console, counted = Console(stderr=True), "{task.completed:,.0f} {task.fields[unit]}"
+    console, counted = Console(stderr=True, emoji=False), "{task.completed:,.0f} {task.fields[unit]}"
     columns = (*progress.Progress.get_default_columns(), progress.TextColumn(counted))
     hidden = not console.is_terminal
     with progress.Progress(*columns, console=console, transient=True, disable=hidden) as bar:
@@ -175,7 +175,7 @@ def progress_bar(unit: str = "rows") -> Iterator[Bar]:
 
 def print_line(line: str) -> None:
     """Print one line of the result."""
-    Console().print(visible(line), markup=False, highlight=False)
+    Console(emoji=False).print(visible(line), markup=False, highlight=False)
 
 
 def print_notes(notes: Iterable[str], kind: str = "note") -> None:
@@ -183,7 +183,7 @@ def print_notes(notes: Iterable[str], kind: str = "note") -> None:
     for note in notes:
         style = "yellow" if kind == "note" else "bold yellow"
         told = visible(f"{kind}: {note}")
-        Console(stderr=True).print(told, markup=False, highlight=False, style=style)
+        Console(stderr=True, emoji=False).print(told, markup=False, highlight=False, style=style)
 
 
 def show(sections: Iterable[Section]) -> None:
@@ -206,10 +206,10 @@ def show(sections: Iterable[Section]) -> None:
         if not parts:
             continue
         # A title inside the table would be wrapped to the width of the table.
-        Console().print(f"[bold]{_as_markup(section.title)}[/]", highlight=False)
+        Console(emoji=False).print(f"[bold]{_as_markup(section.title)}[/]", highlight=False)
         for part in parts:
             if isinstance(part, Table):
-                Console().print(_grid(part))
+                Console(emoji=False).print(_grid(part))
                 if (n_more := len(part.rows) - (part.n_shown or len(part.rows))) > 0:
                     print_line(f"and {n_more} more")
             else:

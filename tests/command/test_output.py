@@ -75,17 +75,19 @@ def test_the_title_and_all_parts_of_a_page_are_text(tmp_path: Path) -> None:
     assert page.count("&lt;b&gt;&amp;&lt;/b&gt;") == 12
 
 
-def test_marks_of_the_terminal_are_text(capsys: pytest.CaptureFixture[str]) -> None:
-    marked = "[bold]a[/]"
-    output.show([Section(marked, [Table([marked], [[marked]])])])
-    assert capsys.readouterr().out.count(marked) == 3
+@pytest.mark.parametrize("marked", ["[bold]a[/]", "titer 1:100:2"])
+def test_marks_of_the_terminal_are_text(capsys: pytest.CaptureFixture[str], marked: str) -> None:
+    output.show([Section(marked, [Table([marked], [[marked]]), marked])])
+    output.print_notes([marked])
+    told = capsys.readouterr()
+    assert (told.out.count(marked), told.err.count(marked)) == (4, 1)
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, is_terminal: bool) -> str:
     """Return what a bar shows after some rows, and rows of a further step of unknown length."""
     written = StringIO()
     console = Console(file=written, force_terminal=is_terminal, width=120)
-    monkeypatch.setattr(output, "Console", lambda stderr: console)
+    monkeypatch.setattr(output, "Console", lambda stderr, emoji: console)
     with output.progress_bar() as bar:
         bar.step("fitting all rows", 4000)
         bar.advance(1000)
