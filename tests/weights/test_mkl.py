@@ -189,7 +189,7 @@ def grams_of_columns(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
 )
 def test_machines_are_those_of_the_gram_matrices(task: str, norm: float, intercept: bool) -> None:
     X, Y = columns_and_responses()
-    options: dict[str, Any] = {"norm": norm, "fit_intercept": intercept, "tol": 1e-8}
+    options: dict[str, Any] = {"norm": norm, "fit_intercept": intercept, "tol": 1e-9}
     model: Any = MKLRegressor(linear_kernels(), alpha=0.7, **options)
     y: np.ndarray = Y if task == "responses" else Y[:, 0]
     if task == "labels":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,12 +18,13 @@ from mercer._estimators.one_stage.kernel_machines import (
     MachineRegressor,
 )
 from mercer._gram.kernel_products import base_grams
+from mercer._search.weights.feature_weights import learn_feature_weights
+from mercer._search.weights.linear_features import linear_features
 from mercer._search.weights.mkl import SOLVERS, Solver, learn_weights
-from mercer._search.weights.rotated_samples import rotated_samples
 from mercer._search.weights.weight_sets import WeightSet, unit_ball
 from mercer.kernels import Kernel
 from mercer.kernels._conversion import KernelDictionary
-from mercer.losses import Loss, Squared
+from mercer.losses import Loss
 
 
 class FiniteMKL(KernelMachines):
@@ -61,30 +62,30 @@ class FiniteMKL(KernelMachines):
                 "norm=1."
             )
         samples = data.samples(len(kernels))
-        rotated = None
-        if isinstance(problems.loss, Squared):
-            rotated = rotated_samples(problems, samples, kernels)
-        if rotated is None:
-            solved, grams = problems, base_grams(samples, kernels, centered=problems.intercept)
-        else:
-            solved, grams = rotated.problems, rotated.grams
-        traces = grams.traces(solved.loss.weights)
-        scales = np.ones(len(kernels))
-        if self.normalize == "trace":
-            # Kernels of zero trace get no weight. They are constant if there is an intercept.
-            means = traces / samples.total
-            scales = np.divide(1.0, means, out=0.0 * means, where=means > 0.0)
-        found = learn_weights(
-            solved,
-            grams.scaled(scales),
-            weight_set,
-            solver=self.solver,
-            tol=float(self.tol),
-            max_iter=self.max_iter,
-            on_step=report,
-        )
-        machines = found if rotated is None else rotated.restored(found)
-        return FittedMachines(kernels, found.weights * scales, traces, machines, problems, rotated)
+        options: dict[str, Any] = {"solver": self.solver, "tol": float(self.tol)}
+        options |= {"max_iter": self.max_iter, "on_step": report}
+        features = linear_features(problems, samples, kernels)
+        if features is not None:
+            traces = features.traces()
+            scales = self._scales(traces, samples.total)
+            found = learn_feature_weights(features, scales, weight_set, **options)
+            if found is not None:
+                return FittedMachines(
+                    kernels, found.weights * scales, traces, found, problems, features
+                )
+        grams = base_grams(samples, kernels, centered=problems.intercept)
+        traces = grams.traces(problems.loss.weights)
+        scales = self._scales(traces, samples.total)
+        found = learn_weights(problems, grams.scaled(scales), weight_set, **options)
+        return FittedMachines(kernels, found.weights * scales, traces, found, problems)
+
+    def _scales(self, traces: Array, total: float) -> Array:
+        """Return the factors of the kernels, by the traces of their Gram matrices."""
+        if self.normalize is None:
+            return np.ones(traces.size)
+        # Kernels of zero trace get no weight. They are constant if there is an intercept.
+        means = traces / total
+        return np.divide(1.0, means, out=0.0 * means, where=means > 0.0)
 
     def _stopped_by(self) -> str:
         advice = "raise max_iter" if self.n_iter_ >= self.max_iter else "rounding stops it"
