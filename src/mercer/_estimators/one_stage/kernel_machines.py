@@ -61,11 +61,9 @@ class FittedMachines(LearnedMachines):
     problems: Problems
     features: LinearFeatures | None = None
 
-    def alignment(self, Y: Array, weights: SampleWeights) -> float:
+    def alignment(self, Y: Array, weights: SampleWeights) -> float | None:
         """Return the alignment with a target; see :meth:`LearnedMachines.alignment`."""
-        if self.features is None:
-            return super().alignment(Y, weights)
-        return self.features.alignment(self.weights, Y)
+        return super().alignment(Y, weights) if self.features is None else None
 
     def held_out(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> Array:
         """Return the values for `test` samples of machines that are fitted to `train` samples."""

@@ -32,6 +32,11 @@ _LEAST_DIMENSION = 16
 """Subspaces may have this dimension even if there are few features."""
 
 
+_HOPELESS = 0.9
+"""If the gap is above this at a fourth of the largest dimension, it would not reach a tolerance
+within that dimension: its fall becomes ever faster, and begins after a third of the steps."""
+
+
 @dataclass(frozen=True)
 class _Point:
     """Machines whose dual variables are in the subspace, for all samples.
@@ -178,8 +183,8 @@ def subspace_weights(
     -------
     LearnedWeights or None
         Machines for centered samples that are multiplied by the roots of their weights. Their gap
-        is above the tolerance if the subspace became too large. None if the weights are fixed, if
-        there are more kernels than dimensions, or because of rounding errors.
+        is above the tolerance if the subspace would become too large. None if the weights are
+        fixed, if there are more kernels than dimensions, or because of rounding errors.
 
     Notes
     -----
@@ -218,14 +223,12 @@ def subspace_weights(
         history.append(WeightStep(point.objective, point.gap, int(np.count_nonzero(weights))))
         if on_step is not None:
             on_step(history[-1])
-        if point.gap <= tol:
+        if point.gap <= tol or (point.gap > _HOPELESS and 4 * subspace.dimension > limit):
             break
     return None if point is None else point.learned(history)
 
 
-def _improved(
-    objective: WeightObjective, weights: Array, beyond: float, tol: float
-) -> WeightState:
+def _improved(objective: WeightObjective, weights: Array, beyond: float, tol: float) -> WeightState:
     """Return the machines for given weights, or for better ones if that reduces the gap enough."""
     accuracy = INNER_TOL * tol
     state = objective.at(weights, accuracy)

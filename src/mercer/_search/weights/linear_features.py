@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sklearn.linear_model import Ridge
 
 from mercer._data.types import Array
-from mercer._data.validation import ARITHMETIC
 from mercer._data.weights import SampleWeights
 from mercer._gram.samples import Samples, centered_features
 from mercer._search.records import WeightStep
@@ -85,34 +84,6 @@ class LinearFeatures:
             found, dual=dual, values=values, dual_certificate=certificate, history=history
         )
 
-    def alignment(self, weights: Array, Y: Array) -> float:
-        """Compute the centered alignment of the weighted sum with a target, without a Gram matrix.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_kernels,)
-            Weights of the unscaled kernels.
-        Y : ndarray of shape (n_samples, n_targets)
-            Centered target factor, with rows multiplied by the square roots of the sample weights.
-        """
-        relevance = self._relevance(weights)
-        used = np.flatnonzero(relevance)
-        scales, X = np.sqrt(relevance[used]), self.X
-        features = X if used.size == X.shape[1] else X[:, used]
-        constant = self.weights.roots / np.linalg.norm(self.weights.roots)
-        means = scales * (constant @ features)
-        products = features.T @ features
-        products *= scales[:, None]
-        products *= scales
-        rounding = ARITHMETIC * float(np.linalg.norm(products))
-        if means.any():
-            products -= np.outer(means, means)
-        size = float(np.linalg.norm(products))
-        if size <= rounding:
-            return 0.0
-        across = scales[:, None] * (features.T @ Y) - np.outer(means, constant @ Y)
-        return float(np.square(across).sum() / (size * np.linalg.norm(Y.T @ Y)))
-
     def held_out(
         self, weights: Array, problems: Problems, train: NDArray[np.intp], test: NDArray[np.intp]
     ) -> Array:
@@ -127,17 +98,12 @@ class LinearFeatures:
         train, test : ndarray of int
             Indices of the training samples and the held-out samples.
         """
-        scales, own = np.sqrt(self._relevance(weights)), self.weights.take(train).given
+        scales = np.sqrt(_relevance(weights, self.members, self.X.shape[1]))
+        own = self.weights.take(train).given
         features = self.X * scales / self.weights.roots[:, None]
         model = Ridge(alpha=self.alpha, fit_intercept=problems.intercept, solver="cholesky")
         found = model.fit(features[train], problems.Y[train], own).predict(features[test])
         return np.asarray(found).reshape(test.size, -1)
-
-    def _relevance(self, weights: Array) -> Array:
-        """Return the total weight of the kernels that use each feature, shape (n_features,)."""
-        relevance = np.zeros(self.X.shape[1])
-        np.add.at(relevance, self.positions, np.repeat(weights, self.sizes))
-        return relevance
 
 
 def linear_features(
@@ -182,3 +148,36 @@ def linear_features(
     members = np.split(positions, np.cumsum([len(part) for part in chosen])[:-1])
     Y = weights.scaled(problems.Y - means)
     return LinearFeatures(X, Y, problems.loss.alpha, members, means, weights)
+
+
+def feature_alignment(
+    kernels: Sequence[Kernel], weights: Array, X: Array, Y: Array, sample_weights: SampleWeights
+) -> float:
+    """Compute the centered alignment of a weighted sum of linear kernels, without a Gram matrix.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        Inner products of features.
+    weights : ndarray of shape (n_kernels,)
+    X : ndarray of shape (n_samples, n_features)
+    Y : ndarray of shape (n_samples, n_targets)
+        Centered target factor, with rows multiplied by the square roots of the sample weights.
+    sample_weights : SampleWeights
+    """
+    columns = inner_product_columns(kernels, X.shape[1])
+    assert columns is not None
+    relevance = _relevance(weights, columns, X.shape[1])
+    used = np.flatnonzero(relevance)
+    features = centered_features(X[:, used].astype(np.float64, copy=False), sample_weights)
+    features *= np.sqrt(relevance[used])
+    size = float(np.linalg.norm(features.T @ features) * np.linalg.norm(Y.T @ Y))
+    return float(np.square(features.T @ Y).sum()) / size if size > 0.0 else 0.0
+
+
+def _relevance(weights: Array, members: Sequence[Array], n_features: int) -> Array:
+    """Return the total weight of the kernels that use each feature, shape (n_features,)."""
+    relevance = np.zeros(n_features)
+    for weight, columns in zip(weights, members, strict=True):
+        np.add.at(relevance, columns, weight)
+    return relevance

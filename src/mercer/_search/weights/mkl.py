@@ -187,7 +187,9 @@ class WeightObjective:
     grams: BaseGrams
     weight_set: WeightSet
 
-    def at(self, weights: Array, accuracy: float, start: list[Machine] | None = None) -> WeightState:
+    def at(
+        self, weights: Array, accuracy: float, start: list[Machine] | None = None
+    ) -> WeightState:
         """Fit the machines for given weights."""
         K = self.grams.weighted_sum(weights)
         return self._state(weights, K, self.problems.fit(K, accuracy, start))
@@ -201,7 +203,9 @@ class WeightObjective:
         products = self.grams.kernel_products(dual)
         q = np.maximum(products.quadratics.sum(axis=1), 0.0)
         cut = Cut(dual, intercepts, float(conjugate), q)
-        return WeightState(weights, K, machines, float(primal), K @ dual + intercepts, products, cut)
+        return WeightState(
+            weights, K, machines, float(primal), K @ dual + intercepts, products, cut
+        )
 
     def bound(self, cuts: list[Cut], coefficients: Array) -> float:
         """Return the lower bound that a convex combination of dual variables gives by concavity."""
@@ -222,7 +226,9 @@ class WeightObjective:
         best = self.weight_set.best_combination(conjugates, Q)
         return max(last, best, key=partial(self.bound, cuts))
 
-    def interior_point(self, state: WeightState, tol: float) -> tuple[WeightState, list[Cut]] | None:
+    def interior_point(
+        self, state: WeightState, tol: float
+    ) -> tuple[WeightState, list[Cut]] | None:
         """Find a state near the saddle point; None if the method does not apply or fails."""
         boxes = self.problems.boxes()
         if boxes is None or not self.weight_set.has_interior_point:
@@ -242,7 +248,12 @@ class WeightObjective:
         return (near if better else state), [near.cut, (near if better else state).cut]
 
     def result(
-        self, state: WeightState, proof: list[Machine], bound: float, tol: float, steps: list[WeightStep]
+        self,
+        state: WeightState,
+        proof: list[Machine],
+        bound: float,
+        tol: float,
+        steps: list[WeightStep],
     ) -> LearnedWeights:
         """Return a result with the machines that prove the bound, unless `tol` rules them out."""
         own = proof is state.machines

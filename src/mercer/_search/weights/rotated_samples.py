@@ -55,12 +55,11 @@ def rotated_weights(
     [X, y]'[X, y], with the rounding errors of a Gram matrix. With d features, the factor takes
     O(n d^2), and then each step of the solver takes O(d^3). Objectives and gaps do not change.
     """
-    columns = np.hstack([features.X, features.Y])
+    columns, d = np.hstack([features.X, features.Y]), features.X.shape[1]
     factor = _factor(columns)
     if factor is None:
         return None
     rotated = np.where(columns.any(axis=0), factor, 0.0)
-    d = features.X.shape[1]
     samples = Samples(np.ascontiguousarray(rotated[:, :d]), scales.size)
     kernels = [OnColumns(Linear(), part.tolist()) for part in features.members]
     found = learn_weights(
