@@ -134,7 +134,7 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
         hinge loss. `"auto"` takes Newton steps, or the interior-point method if they are slow.
     tol : float, default=1e-3
         Precision of the fit: the duality gap to reach, relative to the objective. Reaching 1e-6
-        takes one or two more steps.
+        takes few more steps.
     max_iter : int, default=100
         Maximum number of steps; a warning is issued if they do not reach `tol`.
     verbose : bool, default=False
@@ -199,12 +199,21 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
     kernel is a linear kernel of one column, a pass takes only O(n p), and less if the columns are
     sparse.
 
+    If the loss is squared, and all kernels are linear kernels of some columns, fewer than samples,
+    no Gram matrix is computed. For norm 1, this is the group lasso. Each step then adds a vector to
+    a subspace of the dual variables, the generalized Krylov subspace of [3]_, and takes a Newton
+    step in the subspace if the gap depends on it, all in O(n d) for d columns. Small penalties,
+    which need a subspace of more than d / 8 dimensions, take Newton steps of O(d^3) instead.
+    `alignment_` takes O(n d^2), and is computed when it is first read.
+
     References
     ----------
     .. [1] M. Kloft, U. Brefeld, S. Sonnenburg, A. Zien (2011). lp-norm multiple kernel learning.
        Journal of Machine Learning Research 12, sections 3.3 and 4.
     .. [2] A. Rakotomamonjy, F. Bach, S. Canu, Y. Grandvalet (2008). SimpleMKL. Journal of Machine
        Learning Research 9, sections 2.3 and 3.3, for the gap.
+    .. [3] J. Lampe, L. Reichel, H. Voss (2012). Large-scale Tikhonov regularization via reduction
+       by orthogonal projection. Linear Algebra and its Applications 436, 2845-2865.
 
     Examples
     --------
@@ -273,7 +282,7 @@ class MKLRegressor(MachineRegressor, FiniteMKL):
         are slow.
     tol : float, default=1e-3
         Precision of the fit: the duality gap to reach, relative to the objective. Reaching 1e-6
-        takes one or two more steps.
+        takes few more steps.
     max_iter : int, default=100
         Maximum number of steps; a warning is issued if they do not reach `tol`.
     verbose : bool, default=False
