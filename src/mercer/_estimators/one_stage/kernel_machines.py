@@ -38,7 +38,7 @@ from mercer._model_selection.calibration import (
 from mercer._model_selection.deferred import Deferred
 from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
 from mercer._search.targets import Target
-from mercer._search.weights.linear_features import LinearFeatures
+from mercer._search.weights.linear_features import LinearFeatures, feature_coefficients
 from mercer._search.weights.mkl import LearnedWeights
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 from mercer.losses._loss import Problems
@@ -157,8 +157,12 @@ class KernelMachines(OneStage):
             # The machines were fitted to the centered kernel. Their values differ from those of the
             # uncentered kernel by the intercept, which is averaged to reduce rounding errors.
             rows = evenly_spaced(len(values), 64)
-            used = np.flatnonzero(dual.any(axis=1))
-            uncentered = self._without_intercept(data.X[rows], data.X, used, dual[used])
+            if learned.features is None:
+                used = np.flatnonzero(dual.any(axis=1))
+                uncentered = self._without_intercept(data.X[rows], data.X, used, dual[used])
+            else:
+                of_features = feature_coefficients(learned.kernels, learned.weights, data.X, dual)
+                uncentered = data.X[rows] @ of_features
             self.intercept_ = (values[rows] - uncentered).mean(axis=0)
         if not self.dual_gap_ <= self.tol:
             warn(

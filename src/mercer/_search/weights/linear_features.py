@@ -175,6 +175,26 @@ def feature_alignment(
     return float(np.square(features.T @ Y).sum()) / size if size > 0.0 else 0.0
 
 
+def feature_coefficients(kernels: Sequence[Kernel], weights: Array, X: Array, dual: Array) -> Array:
+    """Return the coefficients of the features that are equivalent to dual variables.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        Inner products of features.
+    weights : ndarray of shape (n_kernels,)
+    X : ndarray of shape (n_samples, n_features)
+    dual : ndarray of shape (n_samples, n_problems)
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_problems)
+    """
+    columns = inner_product_columns(kernels, X.shape[1])
+    assert columns is not None
+    return np.asarray(_relevance(weights, columns, X.shape[1])[:, None] * (X.T @ dual))
+
+
 def _relevance(weights: Array, members: Sequence[Array], n_features: int) -> Array:
     """Return the total weight of the kernels that use each feature, shape (n_features,)."""
     relevance = np.zeros(n_features)
