@@ -1,14 +1,20 @@
 """Weights of linear kernels for ridge regression, from the features."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 from mercer._data.types import Array
+from mercer._gram.tiles import serial_algebra
 from mercer._search.records import WeightStep
 from mercer._search.weights.generalized_krylov import subspace_weights
 from mercer._search.weights.linear_features import LinearFeatures
 from mercer._search.weights.mkl import LearnedWeights, Solver
 from mercer._search.weights.rotated_samples import rotated_weights
 from mercer._search.weights.weight_sets import WeightSet
+
+_THREADED_SIZE = 2**22
+"""A product of a table with a vector takes less time than several threads wait for each other if the
+table has fewer entries, and fits in the cache of a processor."""
 
 
 def learn_feature_weights(
@@ -51,9 +57,10 @@ def learn_feature_weights(
     """
     found, start, history = None, None, list[WeightStep]()
     if solver != "alternating":
-        found = subspace_weights(
-            features, scales, weight_set, tol=tol, max_iter=max_iter // 2, on_step=on_step
-        )
+        with serial_algebra() if features.X.size < _THREADED_SIZE else nullcontext():
+            found = subspace_weights(
+                features, scales, weight_set, tol=tol, max_iter=max_iter // 2, on_step=on_step
+            )
     if found is not None:
         start, history = found.weights, found.history
     if found is None or (found.gap > tol and len(history) < max_iter):
