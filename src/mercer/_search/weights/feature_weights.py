@@ -13,8 +13,8 @@ from mercer._search.weights.rotated_samples import rotated_weights
 from mercer._search.weights.weight_sets import WeightSet
 
 _THREADED_SIZE = 2**22
-"""Tables with fewer entries fit in the cache of a processor. A product of such a table with a vector
-takes less time than several threads wait for each other."""
+"""Tables with fewer entries fit in the cache of a processor. A product of such a table with a
+vector takes less time than several threads wait for each other."""
 
 
 def learn_feature_weights(
