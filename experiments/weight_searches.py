@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from experiments.experiment import Measures
 from experiments.problems import Array, whole
-from mercer._gram.kernel_products import DenseGram, base_grams
+from mercer._gram.kernel_products import DenseGrams, base_grams
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
 from mercer.kernels import Gaussian
@@ -77,11 +77,11 @@ class WithoutCurvature(BayesianObjective):
         return replace(found, factors=())
 
 
-class RecordingGram(DenseGram):
+class RecordingGram(DenseGrams):
     """A Gram matrix that keeps the matrix with which it was last contracted."""
 
     def __init__(self, K: Array) -> None:
-        super().__init__(K)
+        super().__init__(K[None])
         self.P: Array | None = None
 
     def inner_products(self, P: Array) -> Array:

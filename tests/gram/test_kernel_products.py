@@ -9,7 +9,7 @@ from gram_cases import SEVERAL_TILES
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center, gaussian
 
-from mercer._gram.kernel_products import BaseGrams, DenseGram, GramsWithIdentity, base_grams
+from mercer._gram.kernel_products import BaseGrams, DenseGrams, GramsWithIdentity, base_grams
 from mercer._gram.samples import Samples
 from mercer.kernels import (
     CallableKernel,
@@ -151,4 +151,6 @@ def test_identity_is_one_more_kernel() -> None:
     dense = np.concatenate([scaled, (len(MIXED) + 1.0) * np.eye(n)[None]])
     assert_dense(noisy, dense, centered=False)
     K = gaussian(X, 1.5)
-    assert_dense(DenseGram(K).scaled(np.array([3.0])), 3.0 * K[None], centered=False)
+    stack, scales = np.stack([K, K @ K]), np.array([3.0, 2.0])
+    expected = stack * scales[:, None, None]
+    assert_dense(DenseGrams(stack).scaled(scales), expected, centered=False)

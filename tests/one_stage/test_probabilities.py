@@ -20,7 +20,7 @@ from mercer import L1SVM, ContinuousMKLClassifier, MKLClassifier
 from mercer._data.types import Array
 from mercer._estimators.one_stage.kernel_machines import FittedMachines
 from mercer._gram.samples import Samples
-from mercer._search.weights.rotated_samples import rotated_samples
+from mercer._search.weights.linear_features import linear_features
 from mercer.kernels import Gaussian, Linear
 from mercer.losses import Hinge, Squared
 from mercer.losses._loss import Problems
@@ -113,18 +113,18 @@ def test_one_class_alone_predicts_itself() -> None:
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-def test_rotated_samples_have_the_same_fold_values(intercept: bool) -> None:
+def test_features_have_the_same_fold_values(intercept: bool) -> None:
     rng = np.random.default_rng(2)
     X = rng.normal(size=(50, 3)) + 1.0
     Y = np.sign(X[:, :1] - 1.0 + rng.normal(size=(50, 1)))
     problems, weights = Problems(Squared(2.0), Y, intercept=intercept), np.array([0.5, 1.0, 2.0])
     kernels = Linear(per_feature=True).expand(X)
-    rotated = rotated_samples(problems, Samples(X), kernels)
-    assert rotated is not None
+    features = linear_features(problems, Samples(X), kernels)
+    assert features is not None
     train, test = np.arange(40), np.arange(40, 50)
     scaled = X * np.sqrt(weights)
     ridge = Ridge(2.0, fit_intercept=intercept).fit(scaled[:40], Y[:40, 0])
-    found = rotated.held_out(weights, problems, train, test)
+    found = features.held_out(weights, problems, train, test)
     assert_allclose(found[:, 0], ridge.predict(scaled[40:]), rtol=1e-8)
 
 

@@ -198,28 +198,27 @@ class GramsWithIdentity(BaseGrams):
         return DenseProducts(np.concatenate([others.as_array(), own], axis=1), quadratics)
 
 
-class DenseGram(BaseGrams):
-    """One Gram matrix that is stored in memory, shape (n_samples, n_samples)."""
+class DenseGrams(BaseGrams):
+    """Gram matrices that are stored in memory, shape (n_kernels, n_samples, n_samples)."""
 
-    n_kernels = 1
-
-    def __init__(self, K: Array) -> None:
-        self.K = K
+    def __init__(self, stack: Array) -> None:
+        self.stack, self.n_kernels = stack, len(stack)
 
     def scaled(self, scales: Array) -> BaseGrams:
-        return DenseGram(scales[0] * self.K)
+        return DenseGrams(scales[:, None, None] * self.stack)
 
     def traces(self, weights: Array | None = None) -> Array:
-        return np.array([np.diag(self.K) @ as_weights(weights, len(self.K)).values])
+        values = as_weights(weights, self.stack.shape[1]).values
+        return np.einsum("kii,i->k", self.stack, values)
 
     def weighted_sum(self, weights: Array) -> Array:
-        return np.asarray(weights[0] * self.K)
+        return np.tensordot(weights, self.stack, axes=1)
 
     def inner_products(self, P: Array) -> Array:
-        return np.array([np.vdot(P, self.K)])
+        return np.tensordot(self.stack, P, axes=2)
 
     def kernel_products(self, C: Array) -> KernelProducts:
-        products = (self.K @ C).T[:, None]
+        products = (self.stack @ C).transpose(2, 0, 1)
         return DenseProducts(products, np.einsum("mkn,nm->km", products, C))
 
 

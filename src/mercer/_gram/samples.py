@@ -238,7 +238,8 @@ def centered_features(X: Array, weights: SampleWeights | Array | None = None) ->
     weights = as_weights(weights, len(X))
     mean = weights.mean(X)
     result: Array = X - mean
-    result[:, np.abs(result).max(axis=0) <= CONSTANT * np.abs(mean)] = 0.0
+    largest = np.maximum(result.max(axis=0), -result.min(axis=0))
+    result[:, largest <= CONSTANT * np.abs(mean)] = 0.0
     return weights.scaled(result)
 
 

@@ -10,7 +10,7 @@ from scipy.linalg import solve_triangular
 
 from mercer._data.types import Array
 from mercer._gram.factors import inverted, log_determinant
-from mercer._gram.kernel_products import DenseGram
+from mercer._gram.kernel_products import DenseGrams
 from mercer._gram.samples import Samples, spread_rows
 from mercer._gram.tiles import serial_algebra
 from mercer._search.evidence import (
@@ -298,7 +298,7 @@ class _Bound:
 
     def slopes(self, K: Array, noise: float) -> Slopes:
         likelihood = self.likelihood.of_variance(noise).with_weights(self.likelihood.weights)
-        problem = Problem(VariationalBound(likelihood), DenseGram(K), self.Y)
+        problem = Problem(VariationalBound(likelihood), DenseGrams(K[None]), self.Y)
         found = minimize_latents(problem, problem.start(np.ones(1), self.alpha), tol=1e-8)
         self.alpha = found.point.alpha
         inverse = np.zeros_like(K)

@@ -19,6 +19,7 @@ from mercer._gram.dense import gram_alignment
 from mercer._gram.expansion import KernelExpansion
 from mercer._gram.own_kernels import warn_of_indefinite
 from mercer._search.targets import Target, Task, one_against_rest
+from mercer._search.weights.linear_features import feature_alignment
 from mercer._search.weights.mkl import Machines
 from mercer.kernels import Kernel, WeightedSum
 from mercer.kernels._column_names import with_names
@@ -48,8 +49,11 @@ class LearnedMachines:
     traces: Array
     machines: Machines
 
-    def alignment(self, Y: Array, weights: SampleWeights) -> float:
-        """Return the centered alignment of the learned kernel with a centered target factor."""
+    def alignment(self, Y: Array, weights: SampleWeights) -> float | None:
+        """Return the centered alignment of the learned kernel with a centered target factor.
+
+        None if there is no Gram matrix, and features give the alignment when it is first read.
+        """
         return gram_alignment(self.machines.gram, Y, weights)
 
 
@@ -65,6 +69,23 @@ class OneStage(KernelEstimator):
     weights_: Array
     X_fit_: Features
     dual_coef_: Array
+    _alignment: float | None
+    _aligned_with: tuple[Array, Array] | None
+    """The centered target factor and the sample weights; None if the alignment is known."""
+
+    @property
+    def alignment_(self) -> float:
+        """Centered alignment of the learned kernel with the target on the training set."""
+        if "_alignment" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'alignment_'")
+        if self._alignment is None:
+            assert isinstance(self.kernel_, WeightedSum)
+            assert self._aligned_with is not None
+            Y, weights = self._aligned_with
+            self._alignment = feature_alignment(
+                self.kernel_.kernels, self.weights_, self.X_fit_, Y, SampleWeights(weights)
+            )
+        return self._alignment
 
     @with_callbacks
     def fit(self, X: Features, y: npt.ArrayLike, sample_weight: PerSample = None) -> Self:
@@ -142,7 +163,10 @@ class OneStage(KernelEstimator):
         self.kernel_ = with_names(WeightedSum(learned.kernels, learned.weights), self)
         self.weights_ = learned.weights
         self.shares_ = trace_shares(learned.weights, learned.traces)
-        self.alignment_ = learned.alignment(target.centered, data.weights)
+        self._alignment = learned.alignment(target.centered, data.weights)
+        self._aligned_with = None
+        if self._alignment is None:
+            self._aligned_with = data.of_all(target.centered), data.of_all(data.weights.values)
         self.dual_coef_ = data.of_all(machines.dual)
         self.objective_ = machines.objective
         if machines.gap is not None:

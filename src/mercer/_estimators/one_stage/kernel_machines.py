@@ -38,8 +38,8 @@ from mercer._model_selection.calibration import (
 from mercer._model_selection.deferred import Deferred
 from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
 from mercer._search.targets import Target
+from mercer._search.weights.linear_features import LinearFeatures, feature_coefficients
 from mercer._search.weights.mkl import LearnedWeights
-from mercer._search.weights.rotated_samples import RotatedSamples
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 from mercer.losses._loss import Problems
 
@@ -52,26 +52,24 @@ class FittedMachines(LearnedMachines):
     ----------
     machines : LearnedWeights
     problems : Problems
-    rotated : RotatedSamples or None
-        The rotated samples from which the kernel was learned, and which the learned Gram matrix
-        refers to; None if the samples were not rotated.
+    features : LinearFeatures or None
+        The features from which the kernel was learned, without its Gram matrix; None if it was
+        learned from Gram matrices.
     """
 
     machines: LearnedWeights
     problems: Problems
-    rotated: RotatedSamples | None = None
+    features: LinearFeatures | None = None
 
-    def alignment(self, Y: Array, weights: SampleWeights) -> float:
+    def alignment(self, Y: Array, weights: SampleWeights) -> float | None:
         """Return the alignment with a target; see :meth:`LearnedMachines.alignment`."""
-        if self.rotated is None:
-            return super().alignment(Y, weights)
-        return self.rotated.alignment(self.machines.gram, self.weights, Y)
+        return super().alignment(Y, weights) if self.features is None else None
 
     def held_out(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> Array:
         """Return the values for `test` samples of machines that are fitted to `train` samples."""
-        if self.rotated is None:
+        if self.features is None:
             return self.problems.held_out(self.machines.gram, train, test)
-        return self.rotated.held_out(self.weights, self.problems, train, test)
+        return self.features.held_out(self.weights, self.problems, train, test)
 
     def without_gram(self) -> FittedMachines:
         """Return the machines without the learned Gram matrix, which needs much memory."""
@@ -79,7 +77,7 @@ class FittedMachines(LearnedMachines):
 
     def with_gram(self, data: TrainingData) -> FittedMachines:
         """Return the machines with the learned Gram matrix of the training samples."""
-        if self.machines.gram.size or self.rotated is not None:
+        if self.machines.gram.size or self.features is not None:
             return self
         grams = base_grams(
             data.samples(len(self.kernels)), self.kernels, centered=self.problems.intercept
@@ -159,8 +157,12 @@ class KernelMachines(OneStage):
             # The machines were fitted to the centered kernel. Their values differ from those of the
             # uncentered kernel by the intercept, which is averaged to reduce rounding errors.
             rows = evenly_spaced(len(values), 64)
-            used = np.flatnonzero(dual.any(axis=1))
-            uncentered = self._without_intercept(data.X[rows], data.X, used, dual[used])
+            if learned.features is None:
+                used = np.flatnonzero(dual.any(axis=1))
+                uncentered = self._without_intercept(data.X[rows], data.X, used, dual[used])
+            else:
+                of_features = feature_coefficients(learned.kernels, learned.weights, data.X, dual)
+                uncentered = data.X[rows] @ of_features
             self.intercept_ = (values[rows] - uncentered).mean(axis=0)
         if not self.dual_gap_ <= self.tol:
             warn(
@@ -249,7 +251,7 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
 
     def _store(self, data: TrainingData, target: Target, learned: FittedMachines) -> None:
         super()._store(data, target, learned)
-        is_large = not data.pairwise and learned.rotated is None
+        is_large = not data.pairwise and learned.features is None
         kept = learned.without_gram() if is_large else learned
         self._later = Deferred(HeldOutMachines(data, target, self._labels, kept, self._seen))
         if not is_large:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,12 +18,13 @@ from mercer._estimators.one_stage.kernel_machines import (
     MachineRegressor,
 )
 from mercer._gram.kernel_products import base_grams
+from mercer._search.weights.feature_weights import learn_feature_weights
+from mercer._search.weights.linear_features import linear_features
 from mercer._search.weights.mkl import SOLVERS, Solver, learn_weights
-from mercer._search.weights.rotated_samples import rotated_samples
 from mercer._search.weights.weight_sets import WeightSet, unit_ball
 from mercer.kernels import Kernel
 from mercer.kernels._conversion import KernelDictionary
-from mercer.losses import Loss, Squared
+from mercer.losses import Loss
 
 
 class FiniteMKL(KernelMachines):
@@ -61,30 +62,30 @@ class FiniteMKL(KernelMachines):
                 "norm=1."
             )
         samples = data.samples(len(kernels))
-        rotated = None
-        if isinstance(problems.loss, Squared):
-            rotated = rotated_samples(problems, samples, kernels)
-        if rotated is None:
-            solved, grams = problems, base_grams(samples, kernels, centered=problems.intercept)
-        else:
-            solved, grams = rotated.problems, rotated.grams
-        traces = grams.traces(solved.loss.weights)
-        scales = np.ones(len(kernels))
-        if self.normalize == "trace":
-            # Kernels of zero trace get no weight. They are constant if there is an intercept.
-            means = traces / samples.total
-            scales = np.divide(1.0, means, out=0.0 * means, where=means > 0.0)
-        found = learn_weights(
-            solved,
-            grams.scaled(scales),
-            weight_set,
-            solver=self.solver,
-            tol=float(self.tol),
-            max_iter=self.max_iter,
-            on_step=report,
-        )
-        machines = found if rotated is None else rotated.restored(found)
-        return FittedMachines(kernels, found.weights * scales, traces, machines, problems, rotated)
+        options: dict[str, Any] = {"solver": self.solver, "tol": float(self.tol)}
+        options |= {"max_iter": self.max_iter, "on_step": report}
+        features = linear_features(problems, samples, kernels)
+        if features is not None:
+            traces = features.traces()
+            scales = self._scales(traces, samples.total)
+            found = learn_feature_weights(features, scales, weight_set, **options)
+            if found is not None:
+                return FittedMachines(
+                    kernels, found.weights * scales, traces, found, problems, features
+                )
+        grams = base_grams(samples, kernels, centered=problems.intercept)
+        traces = grams.traces(problems.loss.weights)
+        scales = self._scales(traces, samples.total)
+        found = learn_weights(problems, grams.scaled(scales), weight_set, **options)
+        return FittedMachines(kernels, found.weights * scales, traces, found, problems)
+
+    def _scales(self, traces: Array, total: float) -> Array:
+        """Return the factors of the kernels, by the traces of their Gram matrices."""
+        if self.normalize is None:
+            return np.ones(traces.size)
+        # Kernels of zero trace get no weight. They are constant if there is an intercept.
+        means = traces / total
+        return np.divide(1.0, means, out=0.0 * means, where=means > 0.0)
 
     def _stopped_by(self) -> str:
         advice = "raise max_iter" if self.n_iter_ >= self.max_iter else "rounding stops it"
@@ -133,7 +134,7 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
         hinge loss. `"auto"` takes Newton steps, or the interior-point method if they are slow.
     tol : float, default=1e-3
         Precision of the fit: the duality gap to reach, relative to the objective. Reaching 1e-6
-        takes one or two more steps.
+        takes few more steps.
     max_iter : int, default=100
         Maximum number of steps; a warning is issued if they do not reach `tol`.
     verbose : bool, default=False
@@ -198,12 +199,21 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
     kernel is a linear kernel of one column, a pass takes only O(n p), and less if the columns are
     sparse.
 
+    If the loss is squared, and all kernels are linear kernels of some columns, fewer than samples,
+    no Gram matrix is computed. For norm 1, this is the group lasso. Each step then adds a vector to
+    a subspace of the dual variables, the generalized Krylov subspace of [3]_, and takes a Newton
+    step in the subspace if the gap depends on it, all in O(n d) for d columns. Small penalties,
+    which need a subspace of more than d / 8 dimensions, take Newton steps of O(d^3) instead.
+    `alignment_` takes O(n d^2), and is computed when it is first read.
+
     References
     ----------
     .. [1] M. Kloft, U. Brefeld, S. Sonnenburg, A. Zien (2011). lp-norm multiple kernel learning.
        Journal of Machine Learning Research 12, sections 3.3 and 4.
     .. [2] A. Rakotomamonjy, F. Bach, S. Canu, Y. Grandvalet (2008). SimpleMKL. Journal of Machine
        Learning Research 9, sections 2.3 and 3.3, for the gap.
+    .. [3] J. Lampe, L. Reichel, H. Voss (2012). Large-scale Tikhonov regularization via reduction
+       by orthogonal projection. Linear Algebra and its Applications 436, 2845-2865.
 
     Examples
     --------
@@ -272,7 +282,7 @@ class MKLRegressor(MachineRegressor, FiniteMKL):
         are slow.
     tol : float, default=1e-3
         Precision of the fit: the duality gap to reach, relative to the objective. Reaching 1e-6
-        takes one or two more steps.
+        takes few more steps.
     max_iter : int, default=100
         Maximum number of steps; a warning is issued if they do not reach `tol`.
     verbose : bool, default=False

@@ -138,7 +138,7 @@ class L2KRR(MKLRegressor):
         published iteration [1]_; `"auto"` is the same as `"newton"`.
     tol : float, default=1e-3
         Precision of the fit: the duality gap to reach, relative to the objective. Reaching 1e-6
-        takes one or two more steps.
+        takes few more steps.
     max_iter : int, default=100
         Maximum number of steps; a warning is issued if they do not reach `tol`.
     verbose : bool, default=False

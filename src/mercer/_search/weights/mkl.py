@@ -22,7 +22,7 @@ Solver = Literal["auto", "newton", "interior_point", "alternating"]
 SOLVERS = get_args(Solver)
 """Names of the solvers of :func:`learn_weights`."""
 
-_INNER_TOL = 0.01
+INNER_TOL = 0.01
 """Duality gap of the machines and of the interior-point method, as a fraction of the tolerance. The
 gap of the machines is reduced by this factor again whenever no step decreases the objective."""
 
@@ -126,9 +126,9 @@ def learn_weights(
     O(n_free^3 + p n_free^2 + p^2 n_free) for the second derivatives. The lower bound combines the
     dual variables of the last forty steps.
     """
-    objective = _Objective(problems, grams, weight_set)
-    accuracy, width = _INNER_TOL * tol, problems.weights.spread(problems.Y)
-    descent = _Descent(objective, solver != "alternating", accuracy, width)
+    objective = WeightObjective(problems, grams, weight_set)
+    accuracy, width = INNER_TOL * tol, problems.weights.spread(problems.Y)
+    descent = WeightDescent(objective, solver != "alternating", accuracy, width)
     # With one kernel per feature and more features than samples, kinks occur from the start.
     at_once = grams.rank_one and grams.n_kernels > problems.weights.total
     n_before = {"auto": 0 if at_once else patience, "interior_point": 0}.get(solver, np.inf)
@@ -140,7 +140,7 @@ def learn_weights(
         if objective.bound(cuts, combination) > bound:
             bound = objective.bound(cuts, combination)
             proof = state.machines if combination[-1] == 1.0 else _combined(cuts, combination)
-        gap = _relative(state.primal - bound, state.primal)
+        gap = relative_gap(state.primal - bound, state.primal)
         history.append(WeightStep(state.primal, gap, int(np.count_nonzero(state.weights))))
         if on_step is not None:
             on_step(history[-1])
@@ -157,7 +157,7 @@ def learn_weights(
 
 
 @dataclass(frozen=True)
-class _Cut:
+class Cut:
     """Dual variables and the terms of the lower bound on the objective that they define."""
 
     dual: Array
@@ -167,7 +167,7 @@ class _Cut:
 
 
 @dataclass(frozen=True)
-class _State:
+class WeightState:
     """Weights, the machines fitted for them, and products of the kernels with dual variables."""
 
     weights: Array
@@ -176,23 +176,25 @@ class _State:
     primal: float
     values: Array
     products: KernelProducts
-    cut: _Cut
+    cut: Cut
 
 
 @dataclass(frozen=True)
-class _Objective:
+class WeightObjective:
     """The objective as a function of the weights, and lower bounds on its optimum."""
 
     problems: Problems
     grams: BaseGrams
     weight_set: WeightSet
 
-    def at(self, weights: Array, accuracy: float, start: list[Machine] | None = None) -> _State:
+    def at(
+        self, weights: Array, accuracy: float, start: list[Machine] | None = None
+    ) -> WeightState:
         """Fit the machines for given weights."""
         K = self.grams.weighted_sum(weights)
         return self._state(weights, K, self.problems.fit(K, accuracy, start))
 
-    def _state(self, weights: Array, K: Array, machines: list[Machine]) -> _State:
+    def _state(self, weights: Array, K: Array, machines: list[Machine]) -> WeightState:
         loss, pairs = self.problems.loss, list(zip(self.problems.Y.T, machines, strict=True))
         dual = np.column_stack([machine.c for machine in machines])
         primal = sum(loss.objective(K, y, machine)[0] for y, machine in pairs)
@@ -200,16 +202,18 @@ class _Objective:
         intercepts = np.array([machine.intercept for machine in machines])
         products = self.grams.kernel_products(dual)
         q = np.maximum(products.quadratics.sum(axis=1), 0.0)
-        cut = _Cut(dual, intercepts, float(conjugate), q)
-        return _State(weights, K, machines, float(primal), K @ dual + intercepts, products, cut)
+        cut = Cut(dual, intercepts, float(conjugate), q)
+        return WeightState(
+            weights, K, machines, float(primal), K @ dual + intercepts, products, cut
+        )
 
-    def bound(self, cuts: list[_Cut], coefficients: Array) -> float:
+    def bound(self, cuts: list[Cut], coefficients: Array) -> float:
         """Return the lower bound that a convex combination of dual variables gives by concavity."""
         conjugates = np.array([cut.conjugate for cut in cuts])
         q = coefficients @ np.array([cut.q for cut in cuts])
         return -float(coefficients @ conjugates) - 0.5 * self.weight_set.support(q)
 
-    def best_combination(self, cuts: list[_Cut], goal: float) -> Array:
+    def best_combination(self, cuts: list[Cut], goal: float) -> Array:
         """Return coefficients of a convex combination of dual variables with a high lower bound.
 
         The last cut alone is used if its bound reaches the goal. At a kink of the objective, no
@@ -222,14 +226,16 @@ class _Objective:
         best = self.weight_set.best_combination(conjugates, Q)
         return max(last, best, key=partial(self.bound, cuts))
 
-    def interior_point(self, state: _State, tol: float) -> tuple[_State, list[_Cut]] | None:
+    def interior_point(
+        self, state: WeightState, tol: float
+    ) -> tuple[WeightState, list[Cut]] | None:
         """Find a state near the saddle point; None if the method does not apply or fails."""
         boxes = self.problems.boxes()
         if boxes is None or not self.weight_set.has_interior_point:
             return None
         try:
             # The method reaches a precision of a thousand times the rounding errors.
-            finest = max(_INNER_TOL * tol, 1e3 * ARITHMETIC)
+            finest = max(INNER_TOL * tol, 1e3 * ARITHMETIC)
             weights, dual, intercepts = interior_point_weights(boxes, self.grams, finest)
         except LinAlgError:
             return None
@@ -237,19 +243,24 @@ class _Objective:
             return None
         machines = _machines(dual, intercepts)
         near = self._state(weights, self.grams.weighted_sum(weights), machines)
-        gap = _relative(near.primal - self.bound([near.cut], np.ones(1)), near.primal)
+        gap = relative_gap(near.primal - self.bound([near.cut], np.ones(1)), near.primal)
         better = gap <= tol or near.primal < state.primal
         return (near if better else state), [near.cut, (near if better else state).cut]
 
     def result(
-        self, state: _State, proof: list[Machine], bound: float, tol: float, steps: list[WeightStep]
+        self,
+        state: WeightState,
+        proof: list[Machine],
+        bound: float,
+        tol: float,
+        steps: list[WeightStep],
     ) -> LearnedWeights:
         """Return a result with the machines that prove the bound, unless `tol` rules them out."""
         own = proof is state.machines
         proving = state if own else self._state(state.weights, state.K, proof)
-        proven = _relative(proving.primal - bound, proving.primal)
+        proven = relative_gap(proving.primal - bound, proving.primal)
         chosen = proving if proven <= tol or proving.primal <= state.primal else state
-        gap = _relative(chosen.primal - bound, chosen.primal)
+        gap = relative_gap(chosen.primal - bound, chosen.primal)
         steps[-1] = WeightStep(chosen.primal, gap, steps[-1].n_kernels)
         return LearnedWeights(
             weights=state.weights,
@@ -265,12 +276,12 @@ class _Objective:
 
 
 @dataclass
-class _Descent:
+class WeightDescent:
     """Descent in the weights by Newton steps, or closed-form steps if those fail or are disabled.
 
     Attributes
     ----------
-    objective : _Objective
+    objective : WeightObjective
     newton : bool
         Whether to take Newton steps.
     accuracy : float
@@ -287,7 +298,7 @@ class _Descent:
         (Armijo).
     """
 
-    objective: _Objective
+    objective: WeightObjective
     newton: bool
     accuracy: float
     width: float
@@ -295,7 +306,7 @@ class _Descent:
     widening: float = 1.5
     sufficient: float = 1e-4
 
-    def step(self, state: _State) -> tuple[_State, list[_Cut]] | None:
+    def step(self, state: WeightState) -> tuple[WeightState, list[Cut]] | None:
         """Find a state with a lower objective; None if rounding errors prevent a decrease."""
         found = self._searched(state, newton=True) if self.newton else None
         if found is None:
@@ -304,11 +315,11 @@ class _Descent:
             # No better weights exist within the accuracy of the machines, so this is increased.
             if self.accuracy < np.finfo(float).eps:
                 return None
-            self.accuracy *= _INNER_TOL
+            self.accuracy *= INNER_TOL
             found = self.objective.at(state.weights, self.accuracy, state.machines)
         return found, [found.cut]
 
-    def _searched(self, state: _State, *, newton: bool) -> _State | None:
+    def _searched(self, state: WeightState, *, newton: bool) -> WeightState | None:
         path, size = self._path(state, newton=newton), 1.0
         for trial in range(self.trials):
             found, change, shrinkage = self._tried(state, path(size))
@@ -321,7 +332,7 @@ class _Descent:
                 size *= shrinkage
         return None
 
-    def _path(self, state: _State, *, newton: bool) -> Path:
+    def _path(self, state: WeightState, *, newton: bool) -> Path:
         weight_set, q = self.objective.weight_set, state.cut.q
         if not newton:
             return weight_set.closed_form(state.weights, q)
@@ -329,7 +340,7 @@ class _Descent:
         curvature = Curvature(problems, state.K, state.values, state.products, self.width)
         return weight_set.newton(state.weights, q, curvature)
 
-    def _tried(self, state: _State, weights: Array) -> tuple[_State | None, float, float]:
+    def _tried(self, state: WeightState, weights: Array) -> tuple[WeightState | None, float, float]:
         """Return the state at other weights if the objective decreases sufficiently, else None.
 
         Also return the root mean square change of the predictions, and the factor by which a
@@ -349,7 +360,7 @@ class _Descent:
         return None, change, float(np.clip(-0.5 * slope / (excess - slope), 0.1, 0.5))
 
 
-def _combined(cuts: list[_Cut], coefficients: Array) -> list[Machine]:
+def _combined(cuts: list[Cut], coefficients: Array) -> list[Machine]:
     """Return machines whose dual variables are a convex combination of the cuts' dual variables."""
     dual = np.tensordot(coefficients, [cut.dual for cut in cuts], axes=1)
     return _machines(dual, coefficients @ np.array([cut.intercepts for cut in cuts]))
@@ -359,6 +370,6 @@ def _machines(dual: Array, intercepts: Array) -> list[Machine]:
     return [Machine(c, b) for c, b in zip(dual.T, intercepts.tolist(), strict=True)]
 
 
-def _relative(gap: float, primal: float) -> float:
+def relative_gap(gap: float, primal: float) -> float:
     """Divide the gap by the objective, treating a negative gap as a rounding error."""
     return max(gap, 0.0) / max(abs(primal), float(np.finfo(float).tiny))

@@ -95,6 +95,10 @@ class WeightSet(ABC):
     def start(self, n_kernels: int) -> Array:
         """Return initial weights, shape (n_kernels,)."""
 
+    def is_fixed(self, n_kernels: int) -> bool:
+        """Return whether the initial weights are optimal for any objective."""
+        return n_kernels == 1
+
     def support(self, q: Array) -> float:
         """Return the largest <w, q> over the weights w of the set."""
         return float(self.support_point(q) @ q)
@@ -220,6 +224,10 @@ class LpBall(WeightSet):
     def start(self, n_kernels: int) -> Array:
         """Return equal weights of norm one; see :meth:`WeightSet.start`."""
         return np.full(n_kernels, n_kernels ** (-1.0 / self.p))
+
+    def is_fixed(self, n_kernels: int) -> bool:
+        """Return whether the norm is infinite, or there is one kernel; see :class:`WeightSet`."""
+        return n_kernels == 1 or bool(np.isinf(self.p))
 
     def support_point(self, q: Array) -> Array:
         """Return weights proportional to q^(1/(p-1)); see :meth:`WeightSet.support_point`."""
