@@ -61,7 +61,7 @@ def summary(records: Sequence[Record]) -> str:
             continue
         worst = rounded(max(one["difference"] for one in run))
         quicker = [[gain(records, one, key) for one in run] for key in ("row", "rows")]
-        spans = [f"{digits(min(some))} to {digits(max(some))}" for some in quicker]
+        spans = [spread(some) for some in quicker]
         lines.append(line(name, number, worst, *spans, "; ".join(refused)))
     return "\n".join(lines)
 
@@ -95,6 +95,12 @@ def gain(records: Sequence[Record], one: Record, key: str) -> float:
 def digits(value: float) -> str:
     """A positive number in two digits, as in 0.043, 4.3 and 430."""
     return np.format_float_positional(float(f"{value:.1e}"), trim="-")
+
+
+def spread(values: Sequence[float]) -> str:
+    """The least and the largest number, or the only one."""
+    ends = dict.fromkeys(digits(end) for end in (min(values), max(values)))
+    return " to ".join(ends)
 
 
 def rounded(value: float) -> str:
