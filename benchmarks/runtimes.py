@@ -1,15 +1,17 @@
 """Exported models in the runtimes of ONNX: agreement with `predict`, times, and what is refused.
 
     pip install -e ".[onnx]" onnxruntime openvino tract
-    npm install --prefix examples/browser
+    cd examples/browser && npm install --no-save --ignore-scripts onnxruntime-web onnxruntime-node
     python benchmarks/runtimes.py measure [--packages FOLDER] [--output some.jsonl]
     python benchmarks/runtimes.py page
 
-The first three install the runtimes, all of which are optional; `measure` writes runtimes.jsonl
-anew, in about two minutes, and names the runtimes that are absent there and on the terminal. `page`
-writes docs/runtimes.md, and the table in docs/guide/production.md. `--packages` names the folder
-into which npm installed. `runtimes.mjs` runs the packages for Node. Times are medians of the
-processor time of calls on one thread, in turn with `predict` where the runtime is one of Python.
+The first two install the runtimes, all of which are optional; without `--ignore-scripts`,
+onnxruntime-node also downloads what a graphics card needs. `measure` writes runtimes.jsonl anew, in
+two minutes on an idle machine, and names the runtimes that are absent there and on the terminal.
+`page` writes docs/runtimes.md, and the table in docs/guide/production.md. `--packages` names the
+folder node_modules into which npm installed. `runtimes.mjs` runs the packages for Node. Times are
+medians of the processor time of calls on one thread, in turn with `predict` where the runtime is
+one of Python.
 """
 
 from __future__ import annotations
