@@ -99,7 +99,7 @@ def test_predictions_and_intervals_are_those_of_the_model(shown: Any, made: Any)
     description, small, table = made
     expected = small.predict(table)
     found = np.array([row["prediction"] for row in shown["rows"]])
-    assert_allclose(found, expected, rtol=0.0, atol=1e-6 * expected.std())
+    assert_allclose(found, expected, rtol=0.0, atol=1e-9 * expected.std())
     widths = np.resize(list(description["half_widths"].values()), N_ROWS)
     assert_array_equal([row["lower"] for row in shown["rows"]], found - widths)
     assert_array_equal([row["upper"] for row in shown["rows"]], found + widths)
