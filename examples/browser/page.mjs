@@ -3,7 +3,7 @@
 // To load the runtime from a network in place of node_modules, write its address here, such as
 // https://cdn.jsdelivr.net/npm/onnxruntime-web@1.30.0/dist/ort.wasm.bundle.min.mjs, and add
 // https://cdn.jsdelivr.net to script-src and connect-src of the policy in index.html.
-import * as ort from "./node_modules/onnxruntime-web/dist/ort.wasm.bundle.min.mjs";
+const RUNTIME = "./node_modules/onnxruntime-web/dist/ort.wasm.bundle.min.mjs";
 
 const SVG = "http://www.w3.org/2000/svg";
 const at = (id) => document.getElementById(id);
@@ -18,19 +18,19 @@ function made(tag, properties = {}, ...children) {
 }
 
 // The field of a column: a list of categories, or a number with a slider beside it.
-function field(column) {
-  const id = `column-${column.name}`;
+function field(column, position) {
+  const id = `column-${position}`;
   const unit = made("span", { className: "unit" }, column.unit);
   const label = made("label", { htmlFor: id }, column.label, " ", unit);
   if (column.values) {
     const empty = made("option", { value: "" }, "unknown");
     const options = column.values.map((value) => made("option", { value }, value));
-    const select = made("select", { id, name: column.name }, empty, ...options);
+    const select = made("select", { id }, empty, ...options);
     options[column.values.indexOf(column.typical)].defaultSelected = true;
     return { row: made("div", { className: "field" }, label, select), input: select };
   }
   const { low, high, step } = column;
-  const input = made("input", { type: "number", id, name: column.name, step: "any", inputMode: "decimal" });
+  const input = made("input", { type: "number", id, step: "any", inputMode: "decimal" });
   const slider = made("input", { type: "range", min: low, max: high, step, tabIndex: -1 });
   input.defaultValue = slider.defaultValue = column.typical;
   // The slider is for the mouse; the field beside it has the same value, its keys and its label.
@@ -46,12 +46,12 @@ function field(column) {
 }
 
 // The inputs of the graph: text is a category, and a number that is missing is not a number.
-function feeds(session, inputs) {
+function feeds({ Tensor }, session, inputs) {
   const found = {};
   for (const { name, type } of session.inputMetadata) {
     const { value } = inputs.get(name);
     const cells = type === "string" ? [value] : [value === "" ? NaN : Number(value)];
-    found[name] = new ort.Tensor(type, cells, [1, 1]);
+    found[name] = new Tensor(type, cells, [1, 1]);
   }
   return found;
 }
@@ -103,16 +103,23 @@ function show(values, half) {
   }
 }
 
-ort.env.wasm.numThreads = 1;
-const created = ort.InferenceSession.create("model.onnx");
-const [response, session] = await Promise.all([fetch("model.json"), created]);
-const description = await response.json();
+async function loaded() {
+  const [ort, response] = await Promise.all([import(RUNTIME), fetch("model.json")]);
+  if (!response.ok) throw new Error(`model.json: ${response.statusText}`);
+  ort.env.wasm.numThreads = 1;
+  return [ort, await response.json(), await ort.InferenceSession.create("model.onnx")];
+}
+
+const [ort, description, session] = await loaded().catch((error) => {
+  at("about").textContent = `The model cannot be loaded: ${error.message}`;
+  throw error;
+});
 const inputs = new Map();
-for (const column of description.columns) {
-  const { row, input } = field(column);
+description.columns.forEach((column, position) => {
+  const { row, input } = field(column, position);
   inputs.set(column.name, input);
   at("fields").append(row);
-}
+});
 for (const coverage of Object.keys(description.half_widths)) {
   const text = `${Math.round(100 * Number(coverage))} %`;
   at("coverage").append(made("option", { value: coverage, defaultSelected: coverage === "0.9" }, text));
@@ -121,7 +128,7 @@ const move = picture(description.responses);
 
 async function predict() {
   const started = performance.now();
-  const { variable } = await session.run(feeds(session, inputs));
+  const { variable } = await session.run(feeds(ort, session, inputs));
   const took = performance.now() - started;
   const prediction = variable.data[0];
   const half = description.half_widths[at("coverage").value];
@@ -143,9 +150,11 @@ let running = Promise.resolve();
 function changed() {
   if (asked) return running;
   asked = true;
-  running = running.then(() => {
+  at("result").ariaBusy = "true";
+  running = running.then(async () => {
     asked = false;
-    return predict();
+    await predict();
+    at("result").ariaBusy = String(asked);
   });
   return running;
 }
@@ -161,7 +170,10 @@ document.title = at("title").textContent = description.title;
 for (const name of ["about", "form", "warning"]) at(name).textContent = description[name];
 at("row").addEventListener("input", changed);
 at("row").addEventListener("change", announce);
-at("row").addEventListener("reset", () => setTimeout(announce));
+at("typical").addEventListener("click", () => {
+  at("row").reset();
+  announce();
+});
 at("row").addEventListener("submit", (event) => event.preventDefault());
 at("coverage").addEventListener("change", announce);
 await changed();

@@ -2,8 +2,8 @@
 //
 //   node tests/neighbors/browser.mjs FOLDER CHROMIUM ADDRESS ROWS [SCREENSHOT]
 //
-// FOLDER is that of installed packages, and ROWS a file of JSON: the text of each field by its name,
-// and the coverage, for each row. SCREENSHOT is a file, to which pictures are written.
+// FOLDER is that of installed packages, and ROWS a file of JSON: the texts of all fields, and the
+// coverage, for each row. SCREENSHOT is a file, to which pictures are written.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
@@ -32,21 +32,20 @@ for (;;) {
   told.reached.push(id);
 }
 
-async function settled(status) {
-  await page.waitForFunction(
-    (status) => document.getElementById("status").textContent !== status, {}, status);
+// What the page shows once all changes are predicted.
+async function shown() {
+  await page.waitForSelector("#result[aria-busy=false]");
+  return page.evaluate(() => {
+    const at = (id) => document.getElementById(id);
+    const [prediction, lower, upper] = ["prediction", "lower", "upper"].map((id) => Number(at(id).value));
+    return { prediction, lower, upper, notice: at("notice").hidden ? "" : at("notice").textContent };
+  });
 }
-
-const shown = () => page.evaluate(() => {
-  const value = (id) => Number(document.getElementById(id).value);
-  return { prediction: value("prediction"), lower: value("lower"), upper: value("upper"),
-    notice: document.getElementById("notice").hidden ? "" : document.getElementById("notice").textContent };
-});
 
 told.typical = await shown();
 for (const { cells, coverage } of JSON.parse(readFileSync(rows, "utf8"))) {
-  for (const [name, text] of Object.entries(cells)) {
-    const selector = `[id="column-${name}"]`;
+  for (const [position, text] of cells.entries()) {
+    const selector = `#column-${position}`;
     if (await page.$eval(selector, (field) => field.tagName === "SELECT")) {
       await page.select(selector, text);
     } else {
@@ -55,16 +54,12 @@ for (const { cells, coverage } of JSON.parse(readFileSync(rows, "utf8"))) {
       await page.keyboard.type(text);
     }
   }
-  // The last change is announced once the row is predicted.
-  await page.$eval("#status", (status) => (status.textContent = ""));
   await page.select("#coverage", coverage);
-  await settled("");
   told.rows.push(await shown());
 }
-await page.$eval("#status", (status) => (status.textContent = ""));
-await page.click("[type=reset]");
-await settled("");
+await page.click("#typical");
 told.reset = await shown();
+told.said = await page.$eval("#status", (status) => status.textContent);
 
 for (const mode of ["light", "dark"]) {
   for (const width of [1200, 700, 320]) {

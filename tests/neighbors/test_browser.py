@@ -83,7 +83,7 @@ def shown(folder: Path, address: str, made: Any) -> dict[str, Any]:
     """What the page shows for each row, with another coverage from row to row."""
     description, _, table = made
     coverages = np.resize([*description["half_widths"]], N_ROWS)
-    cells = table.astype(object).where(table.notna(), "").astype(str).to_dict("records")
+    cells = table.astype(object).where(table.notna(), "").astype(str).to_numpy().tolist()
     rows = [{"cells": one, "coverage": name} for one, name in zip(cells, coverages, strict=True)]
     (folder / "rows.json").write_text(json.dumps(rows), encoding="utf-8")
     script = Path(__file__).with_name("browser.mjs")
@@ -111,6 +111,7 @@ def test_the_form_starts_from_typical_values_and_returns_to_them(shown: Any, mad
     expected = small.predict(table[:1].assign(**typical))
     assert_allclose(shown["typical"]["prediction"], expected[0], rtol=1e-9)
     assert shown["reset"]["prediction"] == shown["typical"]["prediction"]
+    assert shown["said"].startswith(f"Predicted {expected[0]:.0f}, between ")
 
 
 def test_values_outside_of_the_range_are_named(shown: Any, made: Any) -> None:
@@ -130,8 +131,8 @@ def test_values_outside_of_the_range_are_named(shown: Any, made: Any) -> None:
 
 
 def test_every_control_is_reached_by_the_keyboard(shown: Any, made: Any) -> None:
-    fields = [f"column-{one['name']}" for one in made[0]["columns"]]
-    assert shown["reached"] == [*fields, "reset", "coverage"]
+    fields = [f"column-{position}" for position in range(len(made[0]["columns"]))]
+    assert shown["reached"] == [*fields, "typical", "coverage"]
 
 
 def test_the_page_is_accessible_in_light_dark_and_narrow_windows(shown: Any) -> None:
