@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import every_n_page, machines_page, probabilities_page, rivals_page
+from benchmarks import (
+    every_n_page,
+    machines_page,
+    probabilities_page,
+    rivals_page,
+    runtimes_page,
+)
 from benchmarks.trusted_page import page, pooled
 
 ROOT = Path(__file__).parents[1]
@@ -28,6 +34,7 @@ def records(name: str) -> list[dict[str, Any]]:
         ("every_n", every_n_page.page),
         ("machines", machines_page.page),
         ("rivals", rivals_page.page),
+        ("runtimes", runtimes_page.page),
     ],
 )
 def test_pages_are_what_the_records_say(name: str, written: Callable[[Any], str]) -> None:
@@ -37,6 +44,33 @@ def test_pages_are_what_the_records_say(name: str, written: Callable[[Any], str]
 @pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
 def test_first_pages_quote_what_the_records_say(page: str) -> None:
     assert every_n_page.claim(records("every_n")) in (ROOT / page).read_text()
+
+
+def test_the_guide_quotes_what_the_records_of_runtimes_say() -> None:
+    text = (ROOT / "docs" / "guide" / "production.md").read_text()
+    assert f"\n\n{runtimes_page.summary(records('runtimes'))}\n\n" in text
+
+
+def test_runtimes_that_are_absent_or_refuse_are_said() -> None:
+    one = {"model": "one", "runtime": "quick", "bytes": 2_000}
+    times = {"row": 0.1, "predict_row": 0.3, "rows": 2.0, "predict_rows": 1.0}
+    found = [
+        {"machine": "a processor, 2 cores", "rows": 1000},
+        {"runtime": "quick", "version": "1.2"},
+        {"runtime": "strict", "version": "3.4"},
+        {"runtime": "rare", "version": None},
+        one | times | {"difference": 2e-12},
+        one | {"runtime": "strict", "refused": "No conversion rule found: ai.onnx.ml.LabelEncoder"},
+        {"model": "other", "runtime": "quick", "not_exported": "Columns of texts: 'said'."},
+    ]
+    text = runtimes_page.page(found)
+    assert "\n* Not installed where this was measured: rare.\n" in text
+    assert "\n| quick | 2e-12 | 0.1 | 3 | 2 | 0.5 |\n| strict | refused |" in text
+    assert "\n* strict: It has no operator `LabelEncoder`, which reads categories." in text
+    assert "## other\n\n`to_onnx` refuses the model" in text
+    lines = runtimes_page.summary(found).splitlines()
+    assert lines[2] == "| quick | 1.2 | 2e-12 | 3 | 0.5 |  |"
+    assert lines[3:] == ["| strict | 3.4 |  |  |  | one |", "| rare | absent |  |  |  |  |"]
 
 
 def test_a_claim_without_the_most_favorable_table_is_weaker() -> None:

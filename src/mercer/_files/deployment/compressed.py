@@ -225,9 +225,10 @@ def compress(
     Returns
     -------
     estimator or Pipeline
-        A fitted regressor or classifier; for a pipeline, a pipeline with the same other steps. Its
-        parameters are the unfitted `model` and `n_components`, and its `fit` fits and compresses
-        the model. Its attributes are
+        A fitted regressor or classifier; for a pipeline, a pipeline with the same other steps; for
+        a model that encodes data frames, a pipeline that begins with its encoder. The last step has
+        the unfitted `model` and `n_components` as parameters, and its `fit` fits and compresses the
+        model. Its attributes are
 
         * `loss_` and `loss_std_`, the growth of the error relative to the error of the model, and
           its standard error;
