@@ -22,7 +22,6 @@ from mercer._search.targets import Target, Task, one_against_rest
 from mercer._search.weights.mkl import Machines
 from mercer.kernels import Kernel, WeightedSum
 from mercer.kernels._column_names import with_names
-from mercer.kernels._composition import trace_shares
 from mercer.kernels._conversion import KernelDictionary
 from mercer.kernels._distances import check_squares
 
@@ -38,14 +37,14 @@ class LearnedMachines:
     kernels : sequence of Kernel
     weights : ndarray of shape (n_kernels,)
         Coefficients of the given kernels.
-    traces : ndarray of shape (n_kernels,)
-        Traces of the Gram matrices of the kernels.
+    shares : ndarray of shape (n_kernels,)
+        Share of each kernel in the learned kernel, by the traces of Gram matrices.
     machines : Machines
     """
 
     kernels: Sequence[Kernel]
     weights: Array
-    traces: Array
+    shares: Array
     machines: Machines
 
     def alignment(self, Y: Array, weights: SampleWeights) -> float:
@@ -141,8 +140,8 @@ class OneStage(KernelEstimator):
         machines = learned.machines
         self.kernel_ = with_names(WeightedSum(learned.kernels, learned.weights), self)
         self.weights_ = learned.weights
-        self.shares_ = trace_shares(learned.weights, learned.traces)
-        self.alignment_ = learned.alignment(target.centered, data.weights)
+        self.shares_ = learned.shares
+        self._store_alignment(data, target, learned)
         self.dual_coef_ = data.of_all(machines.dual)
         self.objective_ = machines.objective
         if machines.gap is not None:
@@ -151,6 +150,10 @@ class OneStage(KernelEstimator):
         self.n_iter_ = len(machines.history)
         self.X_fit_ = data.stored
         warn_of_indefinite(learned.kernels, learned.weights, data.X)
+
+    def _store_alignment(self, data: TrainingData, target: Target, learned: Any) -> None:
+        """Set the alignment of the learned kernel with the target."""
+        self.alignment_ = learned.alignment(target.centered, data.weights)
 
 
 class Classifier(ClassesMixin, ClassifierMixin, OneStage):

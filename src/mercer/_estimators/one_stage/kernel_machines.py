@@ -23,7 +23,9 @@ from mercer._estimators.kernel_estimator import TrainingData, new_samples
 from mercer._estimators.one_stage.base import Classifier, LearnedMachines, OneStage, Regressor
 from mercer._gram.expansion import KernelExpansion, Scale
 from mercer._gram.kernel_products import base_grams
+from mercer._gram.kernel_sums import KernelSum, RecalledSum, RecalledSumMixin
 from mercer._gram.memory import check_rows_memory
+from mercer._gram.moments import moments
 from mercer._gram.new_rows import validated_rows_of
 from mercer._gram.sample_expansion import expansion_at_samples
 from mercer._model_selection.calibration import (
@@ -40,6 +42,7 @@ from mercer._model_selection.prediction_sets import HeldOutProbabilities, Predic
 from mercer._search.targets import Target
 from mercer._search.weights.mkl import LearnedWeights
 from mercer._search.weights.rotated_samples import RotatedSamples
+from mercer.kernels import Kernel
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 from mercer.losses._loss import Problems
 
@@ -73,13 +76,18 @@ class FittedMachines(LearnedMachines):
             return self.problems.held_out(self.machines.gram, train, test)
         return self.rotated.held_out(self.weights, self.problems, train, test)
 
+    @property
+    def has_gram(self) -> bool:
+        """Whether the learned Gram matrix is known, or that of the rotated samples."""
+        return self.rotated is not None or self.machines.gram.size > 0
+
     def without_gram(self) -> FittedMachines:
         """Return the machines without the learned Gram matrix, which needs much memory."""
         return replace(self, machines=replace(self.machines, gram=np.empty((0, 0))))
 
     def with_gram(self, data: TrainingData) -> FittedMachines:
         """Return the machines with the learned Gram matrix of the training samples."""
-        if self.machines.gram.size or self.rotated is not None:
+        if self.has_gram:
             return self
         grams = base_grams(
             data.samples(len(self.kernels)), self.kernels, centered=self.problems.intercept
@@ -125,7 +133,28 @@ class HeldOutMachines:
         return calibration, held_out.of_all(self.seen)
 
 
-class KernelMachines(OneStage):
+@dataclass(frozen=True)
+class KernelAlignment:
+    """A kernel and the target with which it is aligned.
+
+    Attributes
+    ----------
+    data : TrainingData
+    target : Target
+    kernel : Kernel
+    """
+
+    data: TrainingData
+    target: Target
+    kernel: Kernel
+
+    def computed(self) -> float:
+        """Compute the centered alignment, tile by tile."""
+        found = moments(self.data.samples(keep=False), [self.kernel], self.target.centered)
+        return float(found.alignments()[0])
+
+
+class KernelMachines(RecalledSumMixin, OneStage):
     """Base class of estimators with kernel machines that share a learned kernel."""
 
     loss: str | Loss
@@ -133,6 +162,21 @@ class KernelMachines(OneStage):
     fit_intercept: bool = True
     intercept_: Array
     support_: NDArray[np.intp]
+    _alignment: float | Deferred[float]
+
+    @property
+    def alignment_(self) -> float:
+        """Centered alignment of the learned kernel with the target on the training set."""
+        if "_alignment" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'alignment_'")
+        found = self._alignment
+        return found() if isinstance(found, Deferred) else found
+
+    def _store_alignment(self, data: TrainingData, target: Target, learned: FittedMachines) -> None:
+        if learned.has_gram:
+            self._alignment = learned.alignment(target.centered, data.weights)
+        else:
+            self._alignment = Deferred(KernelAlignment(data, target, learned.kernels[0]))
 
     def _loss(self) -> Loss:
         """Return the loss that the parameters define, without sample weights."""
@@ -152,6 +196,7 @@ class KernelMachines(OneStage):
 
     def _store(self, data: TrainingData, target: Target, learned: FittedMachines) -> None:
         super()._store(data, target, learned)
+        self._recalled = RecalledSum()
         dual, values = learned.machines.dual, learned.machines.values
         self.support_ = np.flatnonzero(self.dual_coef_.any(axis=1))
         self.intercept_ = np.zeros(dual.shape[1])
@@ -172,9 +217,25 @@ class KernelMachines(OneStage):
     def _values(self, X: Features) -> Array:
         """Return the values of all machines on new samples, of shape (n_samples, n_problems)."""
         check_is_fitted(self)
-        samples, dual = new_samples(self, X), self.dual_coef_[self.support_]
-        values = self._without_intercept(samples, self.X_fit_, self.support_, dual)
-        return values + self.intercept_
+        samples, support = new_samples(self, X), self.support_
+        function = self._kernel_sum()
+        if function is None:
+            stack = samples[:, support]
+            return np.asarray(self.kernel_(stack) @ self.dual_coef_[support] + self.intercept_)
+        return function(samples)
+
+    def _kernel_sum(self) -> KernelSum | None:
+        """Return the values of the machines as a function of rows; None for precomputed stacks."""
+        kernel, fitted, dual = self.kernel_, self.X_fit_, self.dual_coef_
+        if fitted is None:
+            return None
+
+        def made() -> KernelSum:
+            used = self.support_
+            constant = self.intercept_ + kernel.offset * dual.sum(axis=0)
+            return KernelSum(kernel, fitted[used], dual[used], constant)
+
+        return self._recalled.of((kernel, fitted, dual, self.support_, self.intercept_), made)
 
     def _machines_expansion(self, scale: Scale) -> KernelExpansion:
         """Return the kernel expansion of the values of all machines."""

@@ -20,8 +20,10 @@ from mercer._estimators.one_stage.kernel_machines import (
 from mercer._gram.kernel_products import base_grams
 from mercer._search.weights.mkl import SOLVERS, Solver, learn_weights
 from mercer._search.weights.rotated_samples import rotated_samples
+from mercer._search.weights.single_kernel import single_kernel_machine
 from mercer._search.weights.weight_sets import WeightSet, unit_ball
 from mercer.kernels import Kernel
+from mercer.kernels._composition import trace_shares
 from mercer.kernels._conversion import KernelDictionary
 from mercer.losses import Loss, Squared
 
@@ -60,7 +62,12 @@ class FiniteMKL(KernelMachines):
                 'solver="interior_point" needs the hinge or the epsilon-insensitive loss, and '
                 "norm=1."
             )
-        samples = data.samples(len(kernels))
+        samples = data.samples(len(kernels), keep=len(kernels) > 1)
+        if len(kernels) == 1 and self.normalize is None:
+            alone = single_kernel_machine(problems, samples, kernels[0], tol=float(self.tol))
+            if alone is not None:
+                report(alone.history[0])
+                return FittedMachines(kernels, np.ones(1), np.ones(1), alone, problems)
         rotated = None
         if isinstance(problems.loss, Squared):
             rotated = rotated_samples(problems, samples, kernels)
@@ -84,7 +91,9 @@ class FiniteMKL(KernelMachines):
             on_step=report,
         )
         machines = found if rotated is None else rotated.restored(found)
-        return FittedMachines(kernels, found.weights * scales, traces, machines, problems, rotated)
+        weights = found.weights * scales
+        shares = trace_shares(weights, traces)
+        return FittedMachines(kernels, weights, shares, machines, problems, rotated)
 
     def _stopped_by(self) -> str:
         advice = "raise max_iter" if self.n_iter_ >= self.max_iter else "rounding stops it"
