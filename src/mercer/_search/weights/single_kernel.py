@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer._data.types import Array
 from mercer._gram.kernel_sums import KernelSum
-from mercer._gram.samples import Samples
+from mercer._gram.samples import Samples, centered_features
 from mercer._search.records import WeightStep
 from mercer._search.weights.mkl import LearnedWeights
 from mercer.kernels import Gaussian, Polynomial
@@ -56,7 +56,7 @@ def single_kernel_machine(
         return None
     if options["kernel"] == "poly" and not np.isfinite(kernel.diag(X)).all():
         return None
-    centered = X - X.mean(axis=0)
+    centered = centered_features(X)
     if not centered.any():
         return None
     table, y = centered if options["kernel"] == "rbf" else X, problems.Y[:, 0]
