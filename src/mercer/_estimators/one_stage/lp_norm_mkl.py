@@ -195,7 +195,10 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
     dual variables are not at a bound. Each step is a Newton step. For norm 1, it solves a quadratic
     program over the simplex; for larger norms, it is taken in the logarithms of the weights. If a
     Newton step fails, it is replaced by the closed form of [1]_. Support vector machines are fitted
-    by scikit-learn's SVC and SVR, and refined by an active-set method if the gap requires it.
+    by scikit-learn's SVC and SVR, and refined by an active-set method if the gap requires it, or if
+    there are at most 400 samples. With ``normalize=None``, an intercept and a single Gaussian or
+    polynomial kernel, one machine of more samples takes no Gram matrix, and `alignment_` is
+    computed when it is first read.
     Machines with the squared loss are fitted by a Cholesky factor, and machines with the logistic
     loss by Newton's method. For norm 1 and many kernels of low rank, the objective has kinks. In
     that case, the gap is proven by a convex combination of the dual variables of several steps.

@@ -20,6 +20,7 @@ _LIBSVM_TOL, _LEAST_TOL = 1e-3, 1e-4
 """LIBSVM's tolerance, the default of scikit-learn's SVC, and the least gap that is asked of it."""
 
 
+@np.errstate(over="ignore", invalid="ignore")  # The gap is then NaN.
 def single_kernel_machine(
     problems: Problems, samples: Samples, kernel: Kernel, *, tol: float
 ) -> LearnedWeights | None:
