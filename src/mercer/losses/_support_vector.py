@@ -43,7 +43,7 @@ class SupportVector(Loss):
         Parameters
         ----------
         X : ndarray of shape (n_samples, n_features) or (n_samples, n_samples)
-            A table, or a Gram matrix for the kernel "precomputed"; it must be finite.
+            A table, or a Gram matrix for the kernel "precomputed".
         y : ndarray of shape (n_samples,)
         **options : dict
             Tolerance and kernel, under scikit-learn's names.
@@ -327,9 +327,7 @@ def _most_violating(slope: Array, rising: Array, falling: Array, intercept: bool
 def _fitted(machine: SVC | SVR, X: Array, target: Array, weights: Array | None) -> Machine:
     """Fit by LIBSVM; see :meth:`SupportVector.fitted`."""
     machine.set_params(max_iter=1000 * max(len(X), 100))
-    # The arguments are valid, and checking them again takes longer than a small fit.
-    checked = config_context(assume_finite=True, skip_parameter_validation=True)
-    with checked, warnings.catch_warnings():
+    with config_context(skip_parameter_validation=True), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         machine.fit(X, target, sample_weight=weights)
     c = np.zeros(len(target))

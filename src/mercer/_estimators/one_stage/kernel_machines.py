@@ -217,12 +217,11 @@ class KernelMachines(RecalledSumMixin, OneStage):
     def _values(self, X: Features) -> Array:
         """Return the values of all machines on new samples, of shape (n_samples, n_problems)."""
         check_is_fitted(self)
-        samples, support = new_samples(self, X), self.support_
-        function = self._kernel_sum()
-        if function is None:
-            stack = samples[:, support]
-            return np.asarray(self.kernel_(stack) @ self.dual_coef_[support] + self.intercept_)
-        return function(samples)
+        samples, function = new_samples(self, X), self._kernel_sum()
+        if function is not None:
+            return function(samples)
+        known = self.X_fit_, self.support_, self.dual_coef_[self.support_]
+        return self._without_intercept(samples, *known) + self.intercept_
 
     def _kernel_sum(self) -> KernelSum | None:
         """Return the values of the machines as a function of rows; None for precomputed stacks."""
