@@ -259,8 +259,7 @@ def scikit_learn(repeats: int) -> Iterator[Comparison]:
     same = float(np.mean((values[0] > 0.0) == (values[1] > 0.0)))
     agreement = (
         f"{same:.2%} of the predictions are equal, and the decision values are "
-        f"{np.abs(values[0] - values[1]).max():.0e} apart; "
-        "mercer's time includes five more support vector machines, for probabilities"
+        f"{np.abs(values[0] - values[1]).max():.0e} apart"
     )
     problem = "hinge loss, one Gaussian, image, n = 1500, C = 10"
     yield Comparison(problem, "SVC", True, True, own_time, time, agreement)

@@ -166,7 +166,10 @@ def progress_bar(unit: str = "rows") -> Iterator[Bar]:
     unit : str, default="rows"
         Unit that is counted.
     """
-    console, counted = Console(stderr=True, emoji=False), "{task.completed:,.0f} {task.fields[unit]}"
+    console, counted = (
+        Console(stderr=True, emoji=False),
+        "{task.completed:,.0f} {task.fields[unit]}",
+    )
     columns = (*progress.Progress.get_default_columns(), progress.TextColumn(counted))
     hidden = not console.is_terminal
     with progress.Progress(*columns, console=console, transient=True, disable=hidden) as bar:

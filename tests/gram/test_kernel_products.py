@@ -142,6 +142,24 @@ def test_grams_agree_with_dense_matrices(n: int, centered: bool) -> None:
     assert_dense(grams.scaled(scales), scales[:, None, None] * mixed(X), centered)
 
 
+@of_both_sizes
+@pytest.mark.parametrize("k", range(len(MIXED)))
+def test_a_single_gram_is_stored(n: int, centered: bool, k: int) -> None:
+    X = table(n)
+    dense, w = mixed(X)[k], np.array([0.7])
+    grams = base_grams(Samples(X), [MIXED[k]], centered=centered).scaled(np.array([2.0]))
+    K = 2.0 * (center(dense) if centered else dense)
+    atol = 1e-11 * np.abs(dense).max()
+    C = vectors(n, centered)
+    assert_allclose(grams.traces(), [np.trace(K)], rtol=1e-9)
+    assert_allclose(grams.weighted_sum(w), 0.7 * K, rtol=0.0, atol=atol)
+    assert_allclose(grams.inner_products(C @ C.T), [np.vdot(K, C @ C.T)], rtol=1e-9, atol=atol)
+    products = grams.kernel_products(C)
+    assert_allclose(products.as_array()[:, 0], (K @ C).T, rtol=0.0, atol=n * atol)
+    found = grams.uncentered_sum(w)
+    assert_allclose(center(found) if centered else found, 0.7 * K, rtol=0.0, atol=atol)
+
+
 def test_identity_is_one_more_kernel() -> None:
     n = SEVERAL_TILES
     X = table(n)

@@ -20,9 +20,25 @@ from mercer._solvers.svm import (
     class_decisions,
     early_stops_ignored,
     fit_svm,
+    machine_coefficients,
+    pair_votes,
     surviving_values,
 )
 from mercer.kernels import Gaussian
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_votes_of_pairs_are_those_of_the_machine(n_classes: int) -> None:
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(60, 2)), rng.normal(size=(40, 2))
+    K, rows = Gaussian(1.0)(X), Gaussian(1.0)(new, X)
+    machine = SVC(kernel="precomputed", C=3.0).fit(K, np.arange(60) % n_classes)
+    coefficients, intercepts = machine_coefficients(machine, 60)
+    values = rows @ coefficients + intercepts
+    assert values.shape == (40, n_classes * (n_classes - 1) // 2)
+    assert_allclose(coefficients.sum(axis=0), 0.0, atol=1e-12)
+    found = values[:, 0] if n_classes == 2 else pair_votes(values, n_classes)
+    assert_allclose(found, machine.decision_function(rows), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("known", [[0, 1, 2], [0, 2], [1, 2]])

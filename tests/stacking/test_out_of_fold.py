@@ -20,12 +20,15 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import TimeSeriesSplit
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.svm import SVC
 
 import mercer
 from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer._data.encoded_targets import encode_target
 from mercer._estimators.stacking import default_estimators
-from mercer._estimators.stacking.out_of_fold import OutOfFold
+from mercer._estimators.stacking.evaluation import GramMember
+from mercer._estimators.stacking.out_of_fold import FittedEstimator, OutOfFold
+from mercer._gram.dense import unit_gram, unit_rows
 from mercer.inspection import shapley_values
 from mercer.kernels import Gaussian
 
@@ -92,6 +95,21 @@ def test_other_exact_fits_have_no_trees(kind: Any, n_rows: int, settings: Any) -
     y = Y if kind is KernelStackingRegressor else TWO
     model = kind(max_samples=100, **settings).fit(X[:n_rows], y[:n_rows])
     assert not any("Boosting" in c.description for c in model.candidates_)
+
+
+@pytest.mark.parametrize("classes", [[0, 1, 2], [0, 2, 3], [1, 2]], ids=str)
+def test_machines_of_several_classes_vote_by_one_sum(classes: list[int]) -> None:
+    """Their deviations are those of the machines, also if a class has no samples."""
+    codes = np.array(classes)[np.arange(60) % len(classes)]
+    table, new, kernel = X[:60], X[60:100], Gaussian(1.0)
+    gram, unit = unit_gram(kernel, table, None)
+    machine = SVC(kernel="precomputed").fit(gram, codes)
+    level = np.linspace(0.0, 1.0, 4)
+    predictor = FittedEstimator(machine, "decision_function", machine.classes_, level, 60, 0.5)
+    member = GramMember("given", kernel, unit, predictor)
+    expected = predictor.deviations(unit_rows(kernel, unit, new, table))
+    assert_allclose(member.deviations(new, table), expected, rtol=1e-9, atol=1e-9)
+    assert (predictor.pairs(60) is not None) == (len(classes) > 2)
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS[TRAIN]], ids=["unit", "weights"])

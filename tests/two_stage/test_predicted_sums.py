@@ -2,12 +2,14 @@
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy, deepcopy
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.utils import validation
 
 from mercer import (
@@ -53,6 +55,29 @@ def test_predictions_are_those_of_the_second_stage(learner: Any) -> None:
         assert_allclose(machine.decision_function(NEW), decisions, rtol=1e-9, atol=1e-9)
         assert_array_equal(machine.predict(NEW), machine.predictor_.predict(rows))
         assert_array_equal(machine.predict_proba(NEW)[:, 1] > 0.5, decisions > 0.0)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=["none", "auto", "continuous", "sum"])
+def test_machines_of_several_classes_vote(learner: Any) -> None:
+    classes = np.array(["high", "low", "middle"])[np.digitize(RESPONSES, [0.3, 1.2])]
+    model = TwoStageClassifier(learner).fit(X, classes, RNG.integers(0, 3, size=80))
+    rows = kernel_values(model, NEW)
+    votes = model.predictor_.decision_function(rows)
+    assert_allclose(model.decision_function(NEW), votes, rtol=1e-9, atol=1e-9)
+    assert_array_equal(model.predict(NEW), model.predictor_.predict(rows))
+    assert_array_equal(model.predict(NEW), model.classes_[model.predict_proba(NEW).argmax(axis=1)])
+
+
+def test_copies_predict_from_their_own_parts() -> None:
+    model = TwoStageRegressor(alpha=1.0).fit(X, RESPONSES)
+    expected = model.predict(NEW)
+    for made in (copy, deepcopy, lambda one: pickle.loads(pickle.dumps(one))):
+        other = made(model)
+        assert_array_equal(other.predict(NEW), expected)
+        other.predictor_ = TwoStageRegressor(alpha=100.0).fit(X, RESPONSES).predictor_
+        assert np.abs(other.predict(NEW) - expected).max() > 0.01
+        assert_array_equal(model.predict(NEW), expected)
+    assert vars(clone(model)).keys() == vars(TwoStageRegressor()).keys()
 
 
 def test_a_decision_value_of_zero_predicts_the_same_class_as_the_machine() -> None:

@@ -40,8 +40,11 @@ class FittedAttributesMixin:
 
         def __getattr__(self, name: str) -> Any:
             """Raise an error that asks for a fit, or names the settings that give an attribute."""
-            is_result = name.endswith("_") and not name.startswith("_")
-            if is_result and not any(one.endswith("_") and one[0] != "_" for one in vars(self)):
+            if name.startswith("_"):
+                return object.__getattribute__(self, name)  # This raises the usual error.
+            if name.endswith("_") and not any(
+                one.endswith("_") and one[0] != "_" for one in vars(self)
+            ):
                 raise NotFittedError(
                     f"This {type(self).__name__} instance is not fitted yet, and has no attribute "
                     f"{name!r}. Call 'fit' with appropriate arguments first."
@@ -52,7 +55,7 @@ class FittedAttributesMixin:
                         f"This {type(self).__name__} has no attribute {name!r}, which it has only "
                         f"if {condition}."
                     )
-            return object.__getattribute__(self, name)  # This raises the usual error.
+            return object.__getattribute__(self, name)
 
 
 _NO_RESULTS = ("_skl", "_metadata_request", "_callback", "_parent_callback")

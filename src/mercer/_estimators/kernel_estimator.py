@@ -81,7 +81,7 @@ class KernelEstimator(KernelTermsMixin, FittedAttributesMixin, CallbackSupportMi
 
     def _finite(self) -> bool | Literal["allow-nan"]:
         """Return `ensure_all_finite` for the validation: NaN is allowed if a kernel accepts it."""
-        given = [getattr(self, name, None) for name in ("kernel", "kernels", "family")]
+        given = [vars(self).get(name) for name in ("kernel", "kernels", "family")]
         every = [k for found in given for k in (found if isinstance(found, list) else [found])]
         return "allow-nan" if any(getattr(k, "accepts_missing", False) for k in every) else True
 

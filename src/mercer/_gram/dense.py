@@ -26,6 +26,10 @@ from mercer._gram.tiles import (
 from mercer.kernels._distances import LARGEST_SQUARE, inner
 from mercer.kernels._kernel import Kernel, gram_tile
 
+_CANCELLED = 1e-4
+"""A centered matrix whose squared norm is a smaller fraction of that of the matrix is computed,
+because its norm loses as many digits if it is computed from sums of rows."""
+
 
 def center_tiles(blocks: Array, row_means: Array, tile: Tile, weights: SampleWeights) -> None:
     """Center tiles in place, given the means of the rows of the whole matrices.
@@ -71,11 +75,19 @@ def gram_alignment(K: Array, Y: Array, weights: SampleWeights | None = None) -> 
     weights : SampleWeights, default=None
     """
     weights = as_weights(weights, len(K))
-    K_c = weights.scaled_gram(centered(K, weights))
-    norm = float(np.linalg.norm(K_c))
-    if norm <= rounding(len(K)) * float(np.linalg.norm(weights.scaled_gram(K))):
-        return 0.0
-    return inner(K_c @ Y, Y) / (norm * float(np.linalg.norm(Y.T @ Y)))
+    scaled = weights.scaled_gram(K)
+    sums = scaled @ weights.roots
+    whole = float(np.vdot(scaled, scaled))
+    square = (
+        whole - 2.0 * (sums @ sums) / weights.total + (sums @ weights.roots / weights.total) ** 2
+    )
+    if square <= _CANCELLED * whole:
+        scaled = weights.scaled_gram(centered(K, weights))
+        square = float(np.vdot(scaled, scaled))
+        if square <= rounding(len(K)) ** 2 * whole:
+            return 0.0
+    products = np.column_stack([scaled @ column for column in Y.T])
+    return inner(products, Y) / float(np.sqrt(square) * np.linalg.norm(Y.T @ Y))
 
 
 @dataclass(frozen=True)

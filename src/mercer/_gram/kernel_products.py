@@ -6,18 +6,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
 from mercer._data.types import Array
 from mercer._data.weights import as_weights
 from mercer._gram.dense import centered
+from mercer._gram.factors import with_diagonal
+from mercer._gram.memory import working_memory
 from mercer._gram.rank_one import TableColumns, table_columns
 from mercer._gram.samples import Samples, check_finite
 from mercer._gram.tiles import Tile, assembled, kept, map_tiles, rounding
 from mercer.kernels._composition import inner_product_columns
 from mercer.kernels._kernel import Kernel
+from mercer.kernels._radial import RadialFunction
+from mercer.kernels._structure import InnerProduct
 
 
 class KernelProducts(ABC):
@@ -71,7 +75,17 @@ class BaseGrams(ABC):
 
     @abstractmethod
     def weighted_sum(self, weights: Array) -> Array:
-        """Return the weighted sum of the scaled matrices, shape (n_samples, n_samples)."""
+        """Return the weighted sum of the scaled matrices, shape (n_samples, n_samples).
+
+        It must not be overwritten.
+        """
+
+    def uncentered_sum(self, weights: Array) -> Array:
+        """Return a matrix that equals the weighted sum once both are centered.
+
+        It takes less time, and machines whose dual variables sum to zero are the same for both.
+        """
+        return self.weighted_sum(weights)
 
     @abstractmethod
     def inner_products(self, P: Array) -> Array:
@@ -94,8 +108,7 @@ class BaseGrams(ABC):
         result = self.weighted_sum(weights)
         which, rows = np.arange(self.n_kernels), np.arange(len(result))
         part = products.block(which, rows, 0).T * np.sqrt(squares)
-        result += part @ part.T
-        return result
+        return np.asarray(result + part @ part.T)
 
 
 def base_grams(samples: Samples, kernels: Sequence[Kernel], *, centered: bool) -> BaseGrams:
@@ -121,7 +134,10 @@ def base_grams(samples: Samples, kernels: Sequence[Kernel], *, centered: bool) -
             positions = np.concatenate(columns).astype(int)
             factors = table_columns(samples.X, positions, samples.weights, centered=centered)
             return _RankOneGrams(factors)
-    return _TiledGrams(samples, kernels, np.ones(len(kernels)), centered=centered)
+    ones = np.ones(len(kernels))
+    if len(kernels) == 1 and 8.0 * samples.n_samples**2 <= 0.25 * working_memory():
+        return _OneGram(samples, kernels, ones, centered=centered)
+    return _TiledGrams(samples, kernels, ones, centered=centered)
 
 
 @dataclass(frozen=True)
@@ -184,9 +200,7 @@ class GramsWithIdentity(BaseGrams):
         return np.append(self.grams.traces(weights), total)
 
     def weighted_sum(self, weights: Array) -> Array:
-        result = self.grams.weighted_sum(weights[:-1])
-        result[np.diag_indices_from(result)] += self.diagonal * weights[-1]
-        return result
+        return with_diagonal(self.grams.weighted_sum(weights[:-1]), self.diagonal * weights[-1])
 
     def inner_products(self, P: Array) -> Array:
         return np.append(self.grams.inner_products(P), self.diagonal @ np.diag(P))
@@ -258,7 +272,12 @@ class _TiledGrams(BaseGrams):
                 [np.einsum("kii,i->k", blocks, rows) if on_diagonal else np.zeros_like(sums), sums]
             )
 
-        diagonal, total = np.sum(list(map_tiles(work, self.samples.plan)), axis=0)
+        return self._checked_traces(
+            values, *np.sum(list(map_tiles(work, self.samples.plan)), axis=0)
+        )
+
+    def _checked_traces(self, values: Array, diagonal: Array, total: Array) -> Array:
+        """Return traces, given sums over the diagonals and over all weighted values."""
         check_finite(self.kernels, diagonal + total)
         if self.centered:
             mean = total / values.sum()
@@ -282,19 +301,31 @@ class _TiledGrams(BaseGrams):
         if self.centered:
             P = P - np.outer(self._share, P.sum(axis=0))
             P -= np.outer(P.sum(axis=1), self._share)
+        return np.asarray(self.scales * self._contracted(P))
+
+    def _contracted(self, P: Array) -> Array:
+        """Return inner products of the uncentered matrices with P, shape (n_kernels,)."""
 
         def contract(tile: Tile) -> Array:
             blocks = self._blocks(tile, np.arange(self.n_kernels))
             part = np.ascontiguousarray(P[tile.rows, tile.columns])
             return tile.count * (blocks.reshape(self.n_kernels, -1) @ part.ravel())
 
-        return self.scales * np.sum(list(map_tiles(contract, self.samples.plan)), axis=0)
+        return np.asarray(np.sum(list(map_tiles(contract, self.samples.plan)), axis=0))
 
     def kernel_products(self, C: Array) -> KernelProducts:
-        n, m = C.shape
         if self.centered:
             C = C - np.multiply.outer(self._share, C.sum(axis=0))
-        products = np.zeros((self.n_kernels, n, m))
+        products = self._multiplied(C)
+        if self.centered:
+            products -= np.einsum("n,knm->km", self._share, products)[:, None]
+        products *= self.scales[:, None, None]
+        quadratics = np.einsum("knm,nm->km", products, C)
+        return DenseProducts(products.transpose(2, 0, 1), quadratics)
+
+    def _multiplied(self, C: Array) -> Array:
+        """Return products of the uncentered matrices with C, (n_kernels, n_samples, n_columns)."""
+        products = np.zeros((self.n_kernels, *C.shape))
 
         def multiply(tile: Tile) -> tuple[Tile, Array, Array | None]:
             blocks = self._blocks(tile, np.arange(self.n_kernels))
@@ -307,11 +338,7 @@ class _TiledGrams(BaseGrams):
             products[:, tile.rows] += by_rows
             if by_columns is not None:
                 products[:, tile.columns] += by_columns
-        if self.centered:
-            products -= np.einsum("n,knm->km", self._share, products)[:, None]
-        products *= self.scales[:, None, None]
-        quadratics = np.einsum("knm,nm->km", products, C)
-        return DenseProducts(products.transpose(2, 0, 1), quadratics)
+        return products
 
     @property
     def _share(self) -> Array:
@@ -329,6 +356,46 @@ class _TiledGrams(BaseGrams):
         kernels = [self.kernels[k] for k in which]
         exact = not self.centered
         return self.samples.blocks(kernels, tile, keep=not self._keeps, exact=exact)
+
+
+class _OneGram(_TiledGrams):
+    """The Gram matrix of one kernel, which is computed once and stored in memory."""
+
+    @cached_property
+    def _stored(self) -> Array:
+        """The Gram matrix or, if it is centered, one that centering makes equal to it."""
+        which, samples = np.zeros(1, dtype=int), self.samples
+        found = assembled(
+            samples.plan, samples.n_samples, lambda tile: self._computed(tile, which)[0]
+        )
+        found.flags.writeable = False
+        return found
+
+    def traces(self, weights: Array | None = None) -> Array:
+        values = as_weights(weights, self.samples.n_samples).values
+        diagonal, total = np.diag(self._stored) @ values, self._stored @ values @ values
+        return self._checked_traces(values, np.array([diagonal]), np.array([total]))
+
+    def weighted_sum(self, weights: Array) -> Array:
+        result = self._sum(weights)
+        return centered(result, self.weights) if self.centered else result
+
+    def uncentered_sum(self, weights: Array) -> Array:
+        # Values of other kernels may be almost equal, and LIBSVM has single precision.
+        structure = self.kernels[0].structure
+        is_inner = isinstance(structure, InnerProduct) and isinstance(self.samples.X, np.ndarray)
+        is_shifted = is_inner or isinstance(structure, RadialFunction)
+        return self._sum(weights) if is_shifted else self.weighted_sum(weights)
+
+    def _sum(self, weights: Array) -> Array:
+        factor = float(weights[0] * self.scales[0])
+        return self._stored if factor == 1.0 else factor * self._stored
+
+    def _contracted(self, P: Array) -> Array:
+        return np.array([np.vdot(P, self._stored)])
+
+    def _multiplied(self, C: Array) -> Array:
+        return (self._stored @ C)[None]
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import is_
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -95,3 +97,40 @@ def used_rows(coefficients: Array) -> Array:
     """
     sizes = np.abs(coefficients)
     return np.asarray(sizes.max(axis=1) > np.finfo(float).eps * sizes.max(initial=0.0))
+
+
+class RecalledSum:
+    """A sum that is made when it is first needed, and again when a part of it is replaced."""
+
+    def __init__(self) -> None:
+        self._known: tuple[tuple[object, ...], KernelSum] | None = None
+
+    def of(self, parts: tuple[object, ...], make: Callable[[], KernelSum]) -> KernelSum:
+        """Return the sum.
+
+        Parameters
+        ----------
+        parts : tuple of object
+            What the sum is made from.
+        make : callable
+            Makes the sum.
+        """
+        known = self._known
+        if known is None or not all(map(is_, known[0], parts)):
+            known = self._known = parts, make()
+        return known[1]
+
+
+class RecalledSumMixin:
+    """Recalls the sum by which a fitted estimator predicts; copies and files do not hold it."""
+
+    _recalled: RecalledSum
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
+        return {name: value for name, value in state.items() if name != "_recalled"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[misc]
+        if "kernel_" in state:
+            self._recalled = RecalledSum()

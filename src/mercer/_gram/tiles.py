@@ -242,7 +242,7 @@ def assembled(
     """
     if n_samples >= _MANY_SAMPLES:
         check_gram_memory(n_samples)
-    result = np.zeros((n_samples, n_samples)) if out is None else out
+    result = np.empty((n_samples, n_samples)) if out is None else out
 
     def fill(tile: Tile) -> None:
         values = block(tile)

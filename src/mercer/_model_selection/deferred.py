@@ -49,8 +49,8 @@ class Deferred(Generic[Result_co]):
             if self._found is None:
                 if self._inputs is None:
                     raise AttributeError(
-                        "Left-out predictions were not computed before the model was saved: save "
-                        "it with complete=True, or fit it again."
+                        "This result was not computed before the model was saved: save it with "
+                        "complete=True, or fit it again."
                     )
                 self._found, self._inputs = self._inputs.computed(), None
             return self._found

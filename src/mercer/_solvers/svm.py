@@ -115,8 +115,31 @@ def class_decisions(values: Array, known: Array, n_classes: int) -> Array:
     return completed
 
 
-def machine_coefficients(machine: SVC, n_fitted: int) -> tuple[Array, float]:
-    """Return the coefficients of kernel values and the intercept of a machine for two classes.
+def pair_votes(values: Array, n_classes: int) -> Array:
+    """Return decision values of classes from those of all pairs of classes, as scikit-learn's SVC.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_pairs)
+        Positive values are votes for the first class of a pair, in the order of the machines of
+        :func:`machine_coefficients`.
+    n_classes : int
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_classes)
+        Numbers of votes plus confidences, which are less than a third of a vote.
+    """
+    pairs = np.arange(values.shape[1])
+    first, second = np.zeros((2, len(pairs), n_classes))
+    for side, members in zip((first, second), np.triu_indices(n_classes, 1), strict=True):
+        side[pairs, members] = 1.0
+    sums, lost = values @ (first - second), values < 0.0
+    return ~lost @ first + lost @ second + sums / (3.0 * (np.abs(sums) + 1.0))
+
+
+def machine_coefficients(machine: SVC, n_fitted: int) -> tuple[Array, Array]:
+    """Return the coefficients of kernel values and the intercepts of a machine.
 
     Parameters
     ----------
@@ -126,13 +149,20 @@ def machine_coefficients(machine: SVC, n_fitted: int) -> tuple[Array, float]:
 
     Returns
     -------
-    coefficients : ndarray of shape (n_fitted,)
-        Zero for all but support vectors.
-    intercept : float
+    coefficients : ndarray of shape (n_fitted, n_pairs)
+        One column for two classes, whose positive values predict the second class, and one for
+        each pair of more classes. Zero for all but support vectors.
+    intercepts : ndarray of shape (n_pairs,)
     """
-    coefficients = np.zeros(n_fitted)
-    coefficients[machine.support_] = machine.dual_coef_[0]
-    return coefficients, float(machine.intercept_[0])
+    n_classes = len(machine.classes_)
+    pairs = list(zip(*np.triu_indices(n_classes, 1), strict=True))
+    coefficients = np.zeros((n_fitted, len(pairs)))
+    members = np.split(np.arange(len(machine.support_)), np.cumsum(machine.n_support_)[:-1])
+    for column, (i, j) in enumerate(pairs):
+        for one, other in ((i, j - 1), (j, i)):
+            found = machine.dual_coef_[other][members[one]]
+            coefficients[machine.support_[members[one]], column] = found
+    return coefficients, np.array(machine.intercept_)
 
 
 @dataclass(frozen=True)

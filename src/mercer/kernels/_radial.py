@@ -407,6 +407,10 @@ class Gaussian(Stationary):
 
     accepts_array_api = True
 
+    def from_squared(self, squared: Array) -> Array:
+        """Return the kernel minus one, for given unscaled squared distances."""
+        return overwritten("expm1", squared * -(np.asarray(self._scale()) ** -2.0))
+
     def _from_scaled(self, u: Array) -> Array:
         return overwritten("expm1", overwritten("negative", u))
 

@@ -262,8 +262,7 @@ class Loss(ABC):
         y : ndarray of shape (n_samples,)
         machine : Machine
         """
-        support = np.flatnonzero(machine.c)
-        f = K[:, support] @ machine.c[support]
+        f = K @ machine.c
         square = 0.5 * float(machine.c @ f)
         primal = square + self.value(y, f + machine.intercept)
         return primal, -self.conjugate(y, machine.c) - square

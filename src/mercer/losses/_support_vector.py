@@ -2,11 +2,13 @@
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, SVR
 
@@ -15,8 +17,12 @@ from mercer._data.validation import ARITHMETIC
 from mercer._gram.factors import with_diagonal
 from mercer.losses._loss import Boxes, Loss, Machine, QuadraticModel
 
+EXACT_SAMPLES = 400
+"""Machines of at most this many samples are exact up to rounding, which takes milliseconds, so that
+the order of the samples does not matter, and a weight of two has the same effect as two samples."""
 
-class _SupportVector(Loss):
+
+class SupportVector(Loss):
     """A loss that is linear except for kinks: most of its dual variables are at their bounds."""
 
     C: float
@@ -26,6 +32,27 @@ class _SupportVector(Loss):
     def _bounds(self) -> float | Array:
         """Upper bounds of the absolute dual variables."""
         return self.weighted(self.C)
+
+    @abstractmethod
+    def _estimator(self, **options: Any) -> SVC | SVR:
+        """Return the unfitted machine of LIBSVM with an intercept, with other options."""
+
+    def fitted(self, X: Array, y: Array, **options: Any) -> Machine:
+        """Fit the machine with an intercept by LIBSVM.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features) or (n_samples, n_samples)
+            A table, or a Gram matrix for the kernel "precomputed".
+        y : ndarray of shape (n_samples,)
+        **options : dict
+            Tolerance and kernel, under scikit-learn's names.
+
+        Notes
+        -----
+        Iterations are limited, since rounding may keep LIBSVM from reaching its tolerance.
+        """
+        return _fitted(self._estimator(**options), X, y, self.weights)
 
     @abstractmethod
     def _solve(self, K: Array, y: Array, *, intercept: bool, tol: float) -> Machine:
@@ -67,13 +94,14 @@ class _SupportVector(Loss):
         """Fit a support vector machine by libsvm and an active-set method; see :meth:`Loss.fit`.
 
         The active-set method starts from the result of libsvm and ends at the optimum up to
-        rounding, so that the result does not depend on the order of the samples. Each exchange
-        takes a Cholesky factorization of the matrix of the free variables.
+        rounding. It follows for few samples, so that the result does not depend on their order, and
+        where libsvm does not reach the duality gap. Each exchange takes a Cholesky factorization of
+        the matrix of the free variables.
         """
         best, smallest_error = Machine(np.zeros(len(y)), 0.0), np.inf
         for tol in (1e-3, 1e-5):  # Until one of the two machines reaches the duality gap.
             rough = self._solve(K, y, intercept=intercept, tol=tol)
-            for machine in (self._active_set(K, y, rough, intercept=intercept), rough):
+            for machine in self._refined(K, y, rough, intercept=intercept):
                 primal, dual = self.objective(K, y, machine)
                 # If c does not sum to zero, the dual objective is off by the intercept times the
                 # sum, and may even exceed the primal one.
@@ -83,6 +111,15 @@ class _SupportVector(Loss):
                 if smallest_error <= accuracy * abs(primal):
                     return best
         return best
+
+    def _refined(self, K: Array, y: Array, rough: Machine, *, intercept: bool) -> Iterator[Machine]:
+        """Yield a machine and the one that the active-set method finds from it."""
+        is_large = len(y) > EXACT_SAMPLES
+        if is_large:
+            yield rough
+        yield self._active_set(K, y, rough, intercept=intercept)
+        if not is_large:
+            yield rough
 
     def _active_set(self, K: Array, y: Array, machine: Machine, *, intercept: bool) -> Machine:
         """Solve for the free variables, and exchange them with bound ones until all are optimal.
@@ -137,7 +174,7 @@ class _SupportVector(Loss):
 
 
 @dataclass(frozen=True)
-class Hinge(_SupportVector):
+class Hinge(SupportVector):
     """Hinge loss C max(0, 1 - y f) of support vector machines, for y in {-1, 1}.
 
     Parameters
@@ -179,6 +216,9 @@ class Hinge(_SupportVector):
         """Return the dual problem, for c = y a with the linear term -a; see :meth:`Loss.boxes`."""
         return Boxes(Y[None], -np.ones((1, *Y.shape)), self.C, intercept, self.weights)
 
+    def _estimator(self, **options: Any) -> SVC:
+        return SVC(C=self.C, **options)
+
     def _solve(self, K: Array, y: Array, *, intercept: bool, tol: float) -> Machine:
         """Run SVC or, without an intercept, SVR on the responses y (1 + e) with epsilon = e.
 
@@ -187,8 +227,7 @@ class Hinge(_SupportVector):
         in turn.
         """
         if intercept:
-            svc = SVC(kernel="precomputed", C=self.C, tol=tol)
-            return Machine(_coefficients(svc, K, y, self.weights), float(svc.intercept_[0]))
+            return self.fitted(K, y, tol=tol, kernel="precomputed")
         for tube in 10.0 ** np.arange(1, 10):
             machine = EpsilonInsensitive(self.C, tube, self.weights)._solve(
                 K, y * (1.0 + tube), intercept=False, tol=tol
@@ -199,7 +238,7 @@ class Hinge(_SupportVector):
 
 
 @dataclass(frozen=True)
-class EpsilonInsensitive(_SupportVector):
+class EpsilonInsensitive(SupportVector):
     """Epsilon-insensitive loss C max(0, |y - f| - epsilon) of support vector regression.
 
     Parameters
@@ -249,23 +288,25 @@ class EpsilonInsensitive(_SupportVector):
         signs = np.stack([np.ones(Y.shape), -np.ones(Y.shape)])
         return Boxes(signs, self.epsilon - signs * Y, self.C, intercept, self.weights)
 
+    def _estimator(self, **options: Any) -> SVR:
+        return SVR(C=self.C, epsilon=self.epsilon, **options)
+
     def _solve(self, K: Array, y: Array, *, intercept: bool, tol: float) -> Machine:
         """Run SVR, whose intercept requires that the dual variables sum to zero.
 
         Without an intercept, two samples are added whose kernel is zero and whose dual variables
         have no cost: they absorb the sum of the other variables, which is then free.
         """
+        if intercept:
+            return self.fitted(K, y, tol=tol, kernel="precomputed")
         n = len(y)
-        weights, matrix, target = self.weights, K, y
-        if not intercept:
-            matrix = np.zeros((n + 2, n + 2))
-            matrix[:n, :n] = K
-            target = np.append(y, [self.epsilon, -self.epsilon])
-            own = np.full(n, self.weighted(1.0))
-            weights = np.append(own, np.full(2, own.sum() + 1.0))
-        svr = SVR(kernel="precomputed", C=self.C, epsilon=self.epsilon, tol=tol)
-        c = _coefficients(svr, matrix, target, weights)[:n]
-        return Machine(c, float(svr.intercept_[0]) if intercept else 0.0)
+        matrix = np.zeros((n + 2, n + 2))
+        matrix[:n, :n] = K
+        target = np.append(y, [self.epsilon, -self.epsilon])
+        own = np.full(n, self.weighted(1.0))
+        weights = np.append(own, np.full(2, own.sum() + 1.0))
+        svr = self._estimator(tol=tol, kernel="precomputed")
+        return Machine(_fitted(svr, matrix, target, weights).c[:n], 0.0)
 
 
 def _most_violating(slope: Array, rising: Array, falling: Array, intercept: bool) -> Array:
@@ -283,20 +324,15 @@ def _most_violating(slope: Array, rising: Array, falling: Array, intercept: bool
     return mask
 
 
-def _coefficients(
-    machine: SVC | SVR, K: Array, target: Array, weights: Array | None = None
-) -> Array:
-    """Fit by libsvm, and return the dual variables of all samples.
-
-    Iterations are limited, since rounding may keep libsvm from reaching its tolerance.
-    """
-    machine.set_params(max_iter=1000 * max(len(K), 100))
-    with warnings.catch_warnings():
+def _fitted(machine: SVC | SVR, X: Array, target: Array, weights: Array | None) -> Machine:
+    """Fit by LIBSVM; see :meth:`SupportVector.fitted`."""
+    machine.set_params(max_iter=1000 * max(len(X), 100))
+    with config_context(skip_parameter_validation=True), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        machine.fit(K, target, sample_weight=weights)
+        machine.fit(X, target, sample_weight=weights)
     c = np.zeros(len(target))
     c[machine.support_] = machine.dual_coef_[0]
-    return c
+    return Machine(c, float(machine.intercept_[0]))
 
 
 def _middle(slope: Array, rising: Array, falling: Array) -> float:
@@ -313,9 +349,23 @@ def _middle(slope: Array, rising: Array, falling: Array) -> float:
 def _stationary(K: Array, slope: Array, intercept: bool, total: float) -> tuple[Array, float]:
     """Solve K d + b = slope for d and b; with an intercept, sum d = total, and otherwise, b = 0.
 
-    The ridge that is added to K is the smallest of three fractions of its largest diagonal element
-    that makes K positive definite.
+    With an intercept, K is centered, because it may only then be positive semi-definite. The ridge
+    that is added to K is the smallest of three fractions of its largest diagonal element that makes
+    K positive definite.
     """
+    if intercept:
+        means = K.mean(axis=0)
+        K = K - means - means[:, None] + means.mean()
+        level = float(np.abs(np.diag(K)).max())
+        d, b = _stationary_definite(K + level, slope, intercept, total)
+        return d, b + level * total - float(means @ d)
+    return _stationary_definite(K, slope, intercept, total)
+
+
+def _stationary_definite(
+    K: Array, slope: Array, intercept: bool, total: float
+) -> tuple[Array, float]:
+    """Solve K d + b = slope for a positive semi-definite K; see `_stationary`."""
     size = float(np.abs(np.diag(K)).max())
     for jitter in (ARITHMETIC, 1e-10, 1e-7):
         try:

@@ -21,6 +21,7 @@ from mercer._gram.sample_expansion import expansion_at_samples
 from mercer._model_selection.calibration import normalized_probabilities
 from mercer._search.targets import Target
 from mercer.kernels import Kernel
+from mercer.kernels._composition import trace_shares
 from mercer.kernels._conversion import KernelDictionary
 from mercer.probabilistic._likelihoods import LogisticLikelihood
 from mercer.probabilistic._majorizer import LatentPosterior
@@ -106,7 +107,8 @@ class BayesianMKL(OneStage):
         )
         samples, observed = (each.samples(len(kernels)) for each in (data, data.observed))
         model = learn_model(samples, kernels, Y, settings, report, observed=observed)
-        return LearnedMachines(model.kernels, model.weights, model.traces, model)
+        shares = trace_shares(model.weights, model.traces)
+        return LearnedMachines(model.kernels, model.weights, shares, model)
 
     def _store(self, data: TrainingData, target: Target, learned: Any) -> None:
         super()._store(data, target, learned)

@@ -19,11 +19,9 @@ from mercer._gram.dense import gram_alignment
 from mercer._gram.expansion import KernelExpansion
 from mercer._gram.own_kernels import warn_of_indefinite
 from mercer._search.targets import Target, Task, one_against_rest
-from mercer._search.weights.linear_features import feature_alignment
 from mercer._search.weights.mkl import Machines
 from mercer.kernels import Kernel, WeightedSum
 from mercer.kernels._column_names import with_names
-from mercer.kernels._composition import trace_shares
 from mercer.kernels._conversion import KernelDictionary
 from mercer.kernels._distances import check_squares
 
@@ -39,21 +37,18 @@ class LearnedMachines:
     kernels : sequence of Kernel
     weights : ndarray of shape (n_kernels,)
         Coefficients of the given kernels.
-    traces : ndarray of shape (n_kernels,)
-        Traces of the Gram matrices of the kernels.
+    shares : ndarray of shape (n_kernels,)
+        Share of each kernel in the learned kernel, by the traces of Gram matrices.
     machines : Machines
     """
 
     kernels: Sequence[Kernel]
     weights: Array
-    traces: Array
+    shares: Array
     machines: Machines
 
-    def alignment(self, Y: Array, weights: SampleWeights) -> float | None:
-        """Return the centered alignment of the learned kernel with a centered target factor.
-
-        None if there is no Gram matrix, and features give the alignment when it is first read.
-        """
+    def alignment(self, Y: Array, weights: SampleWeights) -> float:
+        """Return the centered alignment of the learned kernel with a centered target factor."""
         return gram_alignment(self.machines.gram, Y, weights)
 
 
@@ -69,23 +64,6 @@ class OneStage(KernelEstimator):
     weights_: Array
     X_fit_: Features
     dual_coef_: Array
-    _alignment: float | None
-    _aligned_with: tuple[Array, Array] | None
-    """The centered target factor and the sample weights; None if the alignment is known."""
-
-    @property
-    def alignment_(self) -> float:
-        """Centered alignment of the learned kernel with the target on the training set."""
-        if "_alignment" not in vars(self):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'alignment_'")
-        if self._alignment is None:
-            assert isinstance(self.kernel_, WeightedSum)
-            assert self._aligned_with is not None
-            Y, weights = self._aligned_with
-            self._alignment = feature_alignment(
-                self.kernel_.kernels, self.weights_, self.X_fit_, Y, SampleWeights(weights)
-            )
-        return self._alignment
 
     @with_callbacks
     def fit(self, X: Features, y: npt.ArrayLike, sample_weight: PerSample = None) -> Self:
@@ -162,11 +140,8 @@ class OneStage(KernelEstimator):
         machines = learned.machines
         self.kernel_ = with_names(WeightedSum(learned.kernels, learned.weights), self)
         self.weights_ = learned.weights
-        self.shares_ = trace_shares(learned.weights, learned.traces)
-        self._alignment = learned.alignment(target.centered, data.weights)
-        self._aligned_with = None
-        if self._alignment is None:
-            self._aligned_with = data.of_all(target.centered), data.of_all(data.weights.values)
+        self.shares_ = learned.shares
+        self._store_alignment(data, target, learned)
         self.dual_coef_ = data.of_all(machines.dual)
         self.objective_ = machines.objective
         if machines.gap is not None:
@@ -175,6 +150,10 @@ class OneStage(KernelEstimator):
         self.n_iter_ = len(machines.history)
         self.X_fit_ = data.stored
         warn_of_indefinite(learned.kernels, learned.weights, data.X)
+
+    def _store_alignment(self, data: TrainingData, target: Target, learned: Any) -> None:
+        """Set the alignment of the learned kernel with the target."""
+        self.alignment_ = learned.alignment(target.centered, data.weights)
 
 
 class Classifier(ClassesMixin, ClassifierMixin, OneStage):

@@ -21,6 +21,7 @@ from mercer._gram.kernel_products import base_grams
 from mercer._search.convex_combination import CombinationSettings, learn_convex_combination
 from mercer._search.parameter_search import WidthPenalty
 from mercer.kernels import Kernel
+from mercer.kernels._composition import trace_shares
 from mercer.kernels._conversion import KernelFamily
 from mercer.losses import Loss
 
@@ -72,7 +73,7 @@ class ContinuousMKL(KernelMachines):
         kernels, weights = [found.kernels[k] for k in used], found.weights[used]
         traces = base_grams(samples, kernels, centered=True).traces(data.weights.given)
         machines = replace(found.learned, gap=found.gap, history=list(found.history))
-        return FittedMachines(kernels, weights, traces, machines, problems)
+        return FittedMachines(kernels, weights, trace_shares(weights, traces), machines, problems)
 
     def _stopped_by(self) -> str:
         advice = {

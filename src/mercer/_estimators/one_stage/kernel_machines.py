@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self
@@ -17,13 +18,14 @@ from mercer._data.folds import N_FOLDS, evenly_spaced
 from mercer._data.labels import LabelSet
 from mercer._data.types import Array, Features, PerSample
 from mercer._data.validation import check_bool, check_choice, check_number, check_positive, warn
-from mercer._data.weights import SampleWeights
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.kernel_estimator import TrainingData, new_samples
 from mercer._estimators.one_stage.base import Classifier, LearnedMachines, OneStage, Regressor
 from mercer._gram.expansion import KernelExpansion, Scale
 from mercer._gram.kernel_products import base_grams
+from mercer._gram.kernel_sums import KernelSum, RecalledSum, RecalledSumMixin
 from mercer._gram.memory import check_rows_memory
+from mercer._gram.moments import moments
 from mercer._gram.new_rows import validated_rows_of
 from mercer._gram.sample_expansion import expansion_at_samples
 from mercer._model_selection.calibration import (
@@ -38,8 +40,13 @@ from mercer._model_selection.calibration import (
 from mercer._model_selection.deferred import Deferred
 from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
 from mercer._search.targets import Target
-from mercer._search.weights.linear_features import LinearFeatures, feature_coefficients
+from mercer._search.weights.linear_features import (
+    LinearFeatures,
+    feature_alignment,
+    feature_coefficients,
+)
 from mercer._search.weights.mkl import LearnedWeights
+from mercer.kernels import Kernel
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 from mercer.losses._loss import Problems
 
@@ -60,10 +67,6 @@ class FittedMachines(LearnedMachines):
     machines: LearnedWeights
     problems: Problems
     features: LinearFeatures | None = None
-
-    def alignment(self, Y: Array, weights: SampleWeights) -> float | None:
-        """Return the alignment with a target; see :meth:`LearnedMachines.alignment`."""
-        return super().alignment(Y, weights) if self.features is None else None
 
     def held_out(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> Array:
         """Return the values for `test` samples of machines that are fitted to `train` samples."""
@@ -123,7 +126,51 @@ class HeldOutMachines:
         return calibration, held_out.of_all(self.seen)
 
 
-class KernelMachines(OneStage):
+@dataclass(frozen=True)
+class KernelAlignment:
+    """A kernel and the target with which it is aligned.
+
+    Attributes
+    ----------
+    data : TrainingData
+    target : Target
+    kernel : Kernel
+    """
+
+    data: TrainingData
+    target: Target
+    kernel: Kernel
+
+    def computed(self) -> float:
+        """Compute the centered alignment, tile by tile."""
+        found = moments(self.data.samples(keep=False), [self.kernel], self.target.centered)
+        return float(found.alignments()[0])
+
+
+@dataclass(frozen=True)
+class FeatureAlignment:
+    """A weighted sum of linear kernels and the target with which it is aligned.
+
+    Attributes
+    ----------
+    data : TrainingData
+    target : Target
+    kernels : sequence of Kernel
+    weights : ndarray of shape (n_kernels,)
+    """
+
+    data: TrainingData
+    target: Target
+    kernels: Sequence[Kernel]
+    weights: Array
+
+    def computed(self) -> float:
+        """Compute the centered alignment from products of features."""
+        data, Y = self.data, self.target.centered
+        return feature_alignment(self.kernels, self.weights, data.X, Y, data.weights)
+
+
+class KernelMachines(RecalledSumMixin, OneStage):
     """Base class of estimators with kernel machines that share a learned kernel."""
 
     loss: str | Loss
@@ -131,6 +178,24 @@ class KernelMachines(OneStage):
     fit_intercept: bool = True
     intercept_: Array
     support_: NDArray[np.intp]
+    _alignment: float | Deferred[float]
+
+    @property
+    def alignment_(self) -> float:
+        """Centered alignment of the learned kernel with the target on the training set."""
+        if "_alignment" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'alignment_'")
+        found = self._alignment
+        return found() if isinstance(found, Deferred) else found
+
+    def _store_alignment(self, data: TrainingData, target: Target, learned: FittedMachines) -> None:
+        kernels, weights = learned.kernels, learned.weights
+        if learned.features is not None:
+            self._alignment = Deferred(FeatureAlignment(data, target, kernels, weights))
+        elif learned.machines.gram.size:
+            self._alignment = learned.alignment(target.centered, data.weights)
+        else:
+            self._alignment = Deferred(KernelAlignment(data, target, kernels[0]))
 
     def _loss(self) -> Loss:
         """Return the loss that the parameters define, without sample weights."""
@@ -150,6 +215,7 @@ class KernelMachines(OneStage):
 
     def _store(self, data: TrainingData, target: Target, learned: FittedMachines) -> None:
         super()._store(data, target, learned)
+        self._recalled = RecalledSum()
         dual, values = learned.machines.dual, learned.machines.values
         self.support_ = np.flatnonzero(self.dual_coef_.any(axis=1))
         self.intercept_ = np.zeros(dual.shape[1])
@@ -174,9 +240,24 @@ class KernelMachines(OneStage):
     def _values(self, X: Features) -> Array:
         """Return the values of all machines on new samples, of shape (n_samples, n_problems)."""
         check_is_fitted(self)
-        samples, dual = new_samples(self, X), self.dual_coef_[self.support_]
-        values = self._without_intercept(samples, self.X_fit_, self.support_, dual)
-        return values + self.intercept_
+        samples, function = new_samples(self, X), self._kernel_sum()
+        if function is not None:
+            return function(samples)
+        known = self.X_fit_, self.support_, self.dual_coef_[self.support_]
+        return self._without_intercept(samples, *known) + self.intercept_
+
+    def _kernel_sum(self) -> KernelSum | None:
+        """Return the values of the machines as a function of rows; None for precomputed stacks."""
+        kernel, fitted, dual = self.kernel_, self.X_fit_, self.dual_coef_
+        if fitted is None:
+            return None
+
+        def made() -> KernelSum:
+            used = self.support_
+            constant = self.intercept_ + kernel.offset * dual.sum(axis=0)
+            return KernelSum(kernel, fitted[used], dual[used], constant)
+
+        return self._recalled.of((kernel, fitted, dual, self.support_, self.intercept_), made)
 
     def _machines_expansion(self, scale: Scale) -> KernelExpansion:
         """Return the kernel expansion of the values of all machines."""

@@ -21,8 +21,10 @@ from mercer._gram.kernel_products import base_grams
 from mercer._search.weights.feature_weights import learn_feature_weights
 from mercer._search.weights.linear_features import linear_features
 from mercer._search.weights.mkl import SOLVERS, Solver, learn_weights
+from mercer._search.weights.single_kernel import single_kernel_machine
 from mercer._search.weights.weight_sets import WeightSet, unit_ball
 from mercer.kernels import Kernel
+from mercer.kernels._composition import trace_shares
 from mercer.kernels._conversion import KernelDictionary
 from mercer.losses import Loss
 
@@ -61,23 +63,29 @@ class FiniteMKL(KernelMachines):
                 'solver="interior_point" needs the hinge or the epsilon-insensitive loss, and '
                 "norm=1."
             )
-        samples = data.samples(len(kernels))
+        samples = data.samples(len(kernels), keep=len(kernels) > 1)
+        if len(kernels) == 1 and self.normalize is None:
+            alone = single_kernel_machine(problems, samples, kernels[0], tol=float(self.tol))
+            if alone is not None:
+                report(alone.history[0])
+                return FittedMachines(kernels, np.ones(1), np.ones(1), alone, problems)
         options: dict[str, Any] = {"solver": self.solver, "tol": float(self.tol)}
         options |= {"max_iter": self.max_iter, "on_step": report}
         features = linear_features(problems, samples, kernels)
+        found = None
         if features is not None:
             traces = features.traces()
             scales = self._scales(traces, samples.total)
             found = learn_feature_weights(features, scales, weight_set, **options)
-            if found is not None:
-                return FittedMachines(
-                    kernels, found.weights * scales, traces, found, problems, features
-                )
-        grams = base_grams(samples, kernels, centered=problems.intercept)
-        traces = grams.traces(problems.loss.weights)
-        scales = self._scales(traces, samples.total)
-        found = learn_weights(problems, grams.scaled(scales), weight_set, **options)
-        return FittedMachines(kernels, found.weights * scales, traces, found, problems)
+        if found is None:
+            features = None
+            grams = base_grams(samples, kernels, centered=problems.intercept)
+            traces = grams.traces(problems.loss.weights)
+            scales = self._scales(traces, samples.total)
+            found = learn_weights(problems, grams.scaled(scales), weight_set, **options)
+        weights = found.weights * scales
+        shares = trace_shares(weights, traces)
+        return FittedMachines(kernels, weights, shares, found, problems, features)
 
     def _scales(self, traces: Array, total: float) -> Array:
         """Return the factors of the kernels, by the traces of their Gram matrices."""
@@ -187,7 +195,10 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
     dual variables are not at a bound. Each step is a Newton step. For norm 1, it solves a quadratic
     program over the simplex; for larger norms, it is taken in the logarithms of the weights. If a
     Newton step fails, it is replaced by the closed form of [1]_. Support vector machines are fitted
-    by scikit-learn's SVC and SVR, and refined by an active-set method if the gap requires it.
+    by scikit-learn's SVC and SVR, and refined by an active-set method if the gap requires it, or if
+    there are at most 400 samples. With ``normalize=None``, an intercept and a single Gaussian or
+    polynomial kernel, one machine of more samples takes no Gram matrix, and `alignment_` is
+    computed when it is first read.
     Machines with the squared loss are fitted by a Cholesky factor, and machines with the logistic
     loss by Newton's method. For norm 1 and many kernels of low rank, the objective has kinks. In
     that case, the gap is proven by a convex combination of the dual variables of several steps.

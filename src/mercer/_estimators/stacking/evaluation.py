@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -230,6 +230,19 @@ class Predictor(Protocol):
         ...
 
 
+@runtime_checkable
+class Voting(Protocol):
+    """A predictor that may be machines of pairs of classes, which vote."""
+
+    def pairs(self, n_fitted: int) -> tuple[Array, Array] | None:
+        """Return coefficients and constants of the machines; None if it is something else."""
+        ...
+
+    def of_pairs(self, values: Array) -> Array:
+        """Return deviations from values of the machines, of shape (n_rows, n_pairs)."""
+        ...
+
+
 @dataclass(frozen=True)
 class GramMember:
     """A predictor on a Gram matrix, or an estimator on a view, fitted to all training samples.
@@ -267,19 +280,25 @@ class GramMember:
         """
         if self.unit is None:
             return self.predictor.deviations(X)
-        known: tuple[Features, KernelSum | None] | None = vars(self).get("_sum")
+        known: tuple[Features, Callable[[Features], Array]] | None = vars(self).get("_function")
         if known is None or known[0] is not Z:
-            known = vars(self)["_sum"] = Z, self._sum_at(Z)
-        if known[1] is None:
-            return self.predictor.deviations(unit_rows(self.kernel, self.unit, X, Z))
+            known = vars(self)["_function"] = Z, self._function_at(Z)
         return known[1](X)
 
-    def _sum_at(self, Z: Features) -> KernelSum | None:
-        """Return the deviations as a function of rows; None if they are votes of machines."""
-        if (linear := self.predictor.linear(Z.shape[0])) is None:
-            return None
-        coefficients, constant = of_rows_as_they_are(self.unit, linear[0])
-        return KernelSum.at_used(self.kernel, Z, coefficients, constant + linear[1])
+    def _function_at(self, Z: Features) -> Callable[[Features], Array]:
+        """Return the deviations as a function of rows."""
+        predictor, n = self.predictor, Z.shape[0]
+        if (linear := predictor.linear(n)) is not None:
+            return self._kernel_sum(Z, *linear)
+        if isinstance(predictor, Voting) and (pairs := predictor.pairs(n)) is not None:
+            voting, values = predictor, self._kernel_sum(Z, *pairs)
+            return lambda X: voting.of_pairs(values(X))
+        return lambda X: predictor.deviations(unit_rows(self.kernel, self.unit, X, Z))
+
+    def _kernel_sum(self, Z: Features, coefficients: Array, constant: Array) -> KernelSum:
+        """Return a linear function of centered rows at unit scale as a function of the table."""
+        raw, shift = of_rows_as_they_are(self.unit, coefficients)
+        return KernelSum.at_used(self.kernel, Z, raw, shift + constant)
 
     def __getstate__(self) -> dict[str, object]:
         return own_fields(self)

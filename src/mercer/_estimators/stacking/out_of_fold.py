@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
@@ -17,7 +18,7 @@ from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.folds import N_FOLDS, Splits
 from mercer._data.types import Array, Features, RandomState, own_fields
 from mercer._data.validation import warn
-from mercer._solvers.svm import class_decisions, machine_coefficients
+from mercer._solvers.svm import class_decisions, machine_coefficients, pair_votes
 from mercer.kernels._leaves import openmp_threads
 from mercer.kernels._tree_arrays import TreeArrays, as_tree_arrays
 
@@ -176,6 +177,19 @@ class FittedEstimator:
         coefficients, intercept = machine_coefficients(self.estimator, n_fitted)
         signs = self.slope * np.array([-1.0, 1.0])
         return np.outer(coefficients, signs), intercept * signs - self.slope * self.level
+
+    def pairs(self, n_fitted: int) -> tuple[Array, Array] | None:
+        """Return the machines of pairs of classes; see :class:`Voting`."""
+        if self.known is None or len(self.known) < 3 or not isinstance(self.estimator, SVC):
+            return None
+        return machine_coefficients(self.estimator, n_fitted)
+
+    def of_pairs(self, values: Array) -> Array:
+        """Return the deviations from the votes of machines; see :class:`Voting`."""
+        assert self.known is not None
+        votes = pair_votes(values, len(self.known))
+        scores = class_decisions(votes, self.known, len(self.level))
+        return np.asarray(self.slope * (scores - self.level))
 
     def trees(self) -> TreeArrays | None:
         """Return the nodes of trees, whose mean values are deviations up to a constant."""

@@ -3,13 +3,11 @@
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import singledispatch
 from itertools import chain
 from numbers import Real
-from operator import is_
 from typing import Any, ClassVar, Literal, Self, TypeAlias
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +67,7 @@ from mercer._gram.expansion import (
     Scale,
     of_rows_as_they_are,
 )
-from mercer._gram.kernel_sums import KernelSum, used_rows
+from mercer._gram.kernel_sums import KernelSum, RecalledSum, RecalledSumMixin, used_rows
 from mercer._gram.sample_expansion import expansion_at_samples, expansion_of_function
 from mercer._model_selection.calibration import calibrated_expansion
 from mercer._model_selection.scoring import checked_scorer
@@ -78,7 +76,7 @@ from mercer._nystroem.second_stage import NystroemModel, row_sums
 from mercer._search.records import KernelTermsMixin
 from mercer._search.targets import Target
 from mercer._solvers.ridge import Ridge
-from mercer._solvers.svm import machine_coefficients
+from mercer._solvers.svm import machine_coefficients, pair_votes
 from mercer.kernels import Kernel, WeightedSum
 from mercer.kernels._column_names import with_names
 from mercer.kernels._distances import check_squares
@@ -88,7 +86,12 @@ FirstStage: TypeAlias = CandidateKernel | KernelLearner
 
 
 class TwoStage(
-    UpdatesMixin, KernelTermsMixin, FittedAttributesMixin, CallbackSupportMixin, BaseEstimator
+    RecalledSumMixin,
+    UpdatesMixin,
+    KernelTermsMixin,
+    FittedAttributesMixin,
+    CallbackSupportMixin,
+    BaseEstimator,
 ):
     """Base class of the two-stage estimators, with both stages, predictions, tags and checks."""
 
@@ -145,14 +148,17 @@ class TwoStage(
     def _second_stage(self, X: Table, method: str) -> Array:
         """Return the result of a method of the second stage for the rows of X."""
         check_is_fitted(self)
-        function = None if self._is_approximate() else _prediction(self)
+        function = None if self._is_approximate() else _kernel_sum(self)
         if function is None or isinstance(X, BlockSource):
             return self._for_rows(X, getattr(self.predictor_, method))
         values = function(on_numbers(self)._validated(encoded(self, X)))
         if is_classifier(self):
-            decisions = values[:, 0]
             labels = self.predictor_.classes_
-            return labels[(decisions >= 0.0).astype(int)] if method == "predict" else decisions
+            if len(labels) == 2:
+                decisions = values[:, 0]
+                return labels[(decisions >= 0.0).astype(int)] if method == "predict" else decisions
+            votes = pair_votes(values, len(labels))
+            return labels[votes.argmax(axis=1)] if method == "predict" else votes
         return values.reshape(len(values), *self.predictor_.dual_coef_.shape[1:])
 
     def _validated(self, X: Features) -> Features:
@@ -288,6 +294,7 @@ class TwoStage(
             "temperature_": found.calibration,
             "_residual_masses": held_out.masses,
             "_held_out": held_out.given,
+            "_recalled": RecalledSum(),
         }
         for name in (name for name, value in results.items() if value is not None):
             setattr(self, name, results[name])
@@ -438,8 +445,8 @@ def second_stage_expansion(predictor: Pipeline, model: BaseEstimator) -> KernelE
         An expansion of the responses in regression. In classification, an expansion of log-odds or
         scores of classes if there are probabilities, or else of decision values.
     """
-    if (linear := _linear_in_rows(predictor)) is not None:
-        found = of_kernel(model, *linear, "decision value")
+    if len(predictor.classes_) == 2:
+        found = of_kernel(model, *_linear_in_rows(predictor), "decision value")
     else:
         found = _of_votes(predictor.decision_function, model)
     if hasattr(model, "temperature_"):
@@ -466,7 +473,7 @@ def _(predictor: NystroemModel, model: BaseEstimator) -> KernelExpansion:
 
 
 @singledispatch
-def _linear_in_rows(predictor: Pipeline) -> tuple[Array, Array] | None:
+def _linear_in_rows(predictor: Pipeline) -> tuple[Array, Array]:
     """Return a second stage as a linear function of kernel values less the kernel's offset.
 
     Parameters
@@ -477,16 +484,13 @@ def _linear_in_rows(predictor: Pipeline) -> tuple[Array, Array] | None:
     Returns
     -------
     coefficients : ndarray of shape (n_fitted, n_outputs)
+        With one output for each pair of more than two classes, which votes for one of them.
     constant : ndarray of shape (n_outputs,)
-        None in place of both for machines of more than two classes, which vote.
     """
     center, machine = predictor
-    if len(machine.classes_) != 2:
-        return None
-    dual, intercept = machine_coefficients(machine, len(center.K_fit_rows_))
-    unit = UnitScale(center.K_fit_rows_, 1.0)
-    coefficients, constant = of_rows_as_they_are(unit, dual[:, None])
-    return coefficients, constant + intercept
+    dual, intercepts = machine_coefficients(machine, len(center.K_fit_rows_))
+    coefficients, constant = of_rows_as_they_are(UnitScale(center.K_fit_rows_, 1.0), dual)
+    return coefficients, constant + intercepts
 
 
 @_linear_in_rows.register
@@ -495,42 +499,22 @@ def _linear_of_ridge(predictor: Ridge) -> tuple[Array, Array]:
     return coefficients, np.atleast_1d(predictor.intercept_)
 
 
-@dataclass(frozen=True)
-class _Prediction:
-    """The decision values or responses of a second stage, as a function of validated rows.
+def _kernel_sum(model: TwoStage) -> KernelSum | None:
+    """Return the function that an exact second stage predicts with.
 
-    Attributes
-    ----------
-    made_from : tuple of object
-        Fitted attributes of the model and of its learner, from which it was made.
-    function : KernelSum or None
-        None if the second stage needs the kernel with all samples.
+    None if the second stage needs the kernel with all samples.
     """
-
-    made_from: tuple[object, ...]
-    function: KernelSum | None
-
-
-_PREDICTIONS: WeakKeyDictionary[BaseEstimator, _Prediction] = WeakKeyDictionary()
-"""Prediction of each fitted model that has predicted in this process.
-
-Predictions change no attribute of a model, and files do not hold what is computed anew."""
-
-
-def _prediction(model: TwoStage) -> KernelSum | None:
-    """Return the function that an exact second stage predicts with; None if there is none."""
     learner, predictor = model.learner_, model.predictor_
     samples = getattr(learner, "X_fit_", None)
     if samples is None or not isinstance(learner, KernelLearner):
         return None
-    known = _PREDICTIONS.get(model)
-    made_from = predictor, learner.kernel_, samples
-    if known is None or not all(map(is_, known.made_from, made_from)):
-        function, is_projected = None, getattr(learner, "projection_", None) is not None
-        if not is_projected and (linear := _linear_in_rows(predictor)) is not None:
-            function = KernelSum.at_used(learner.kernel_, samples, *linear)
-        known = _PREDICTIONS[model] = _Prediction(made_from, function)
-    return known.function
+    if getattr(learner, "projection_", None) is not None:
+        return None
+
+    def made() -> KernelSum:
+        return KernelSum.at_used(learner.kernel_, samples, *_linear_in_rows(predictor))
+
+    return model._recalled.of((predictor, learner.kernel_, samples), made)
 
 
 def of_kernel(

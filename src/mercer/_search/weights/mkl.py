@@ -34,7 +34,8 @@ class Machines:
     Attributes
     ----------
     gram : ndarray of shape (n_samples, n_samples)
-        Gram matrix of the weighted sum, centered if the machines have intercepts.
+        Gram matrix of the weighted sum. If the machines have intercepts, it is centered, or equal
+        to the centered one up to terms that centering removes.
     dual : ndarray of shape (n_samples, n_problems)
         The machines' coefficients of the samples.
     objective : float
@@ -127,7 +128,9 @@ def learn_weights(
     dual variables of the last forty steps.
     """
     objective = WeightObjective(problems, grams, weight_set)
-    accuracy, width = INNER_TOL * tol, problems.weights.spread(problems.Y)
+    # The weight of a single kernel is known, so that the gap is that of the machines.
+    accuracy = tol if grams.n_kernels == 1 else INNER_TOL * tol
+    width = problems.weights.spread(problems.Y)
     descent = WeightDescent(objective, solver != "alternating", accuracy, width)
     # With one kernel per feature and more features than samples, kinks occur from the start.
     at_once = grams.rank_one and grams.n_kernels > problems.weights.total
@@ -191,8 +194,12 @@ class WeightObjective:
         self, weights: Array, accuracy: float, start: list[Machine] | None = None
     ) -> WeightState:
         """Fit the machines for given weights."""
-        K = self.grams.weighted_sum(weights)
+        K = self._gram(weights)
         return self._state(weights, K, self.problems.fit(K, accuracy, start))
+
+    def _gram(self, weights: Array) -> Array:
+        grams, loss = self.grams, self.problems.loss
+        return grams.weighted_sum(weights) if loss.is_smooth else grams.uncentered_sum(weights)
 
     def _state(self, weights: Array, K: Array, machines: list[Machine]) -> WeightState:
         loss, pairs = self.problems.loss, list(zip(self.problems.Y.T, machines, strict=True))
@@ -242,7 +249,7 @@ class WeightObjective:
         if not all(np.isfinite(found).all() for found in (weights, dual, intercepts)):
             return None
         machines = _machines(dual, intercepts)
-        near = self._state(weights, self.grams.weighted_sum(weights), machines)
+        near = self._state(weights, self._gram(weights), machines)
         gap = relative_gap(near.primal - self.bound([near.cut], np.ones(1)), near.primal)
         better = gap <= tol or near.primal < state.primal
         return (near if better else state), [near.cut, (near if better else state).cut]
