@@ -13,7 +13,8 @@ from mercer._blocks.listed_folds import FoldParts, ListedFolds, parts_in_turn
 from mercer._data.types import Array
 from mercer._gram.factors import with_diagonal
 from mercer._gram.tiles import map_tiles, serial_algebra
-from mercer._nystroem.features import Moments, NystroemFeatures
+from mercer._nystroem.features import NystroemFeatures
+from mercer._nystroem.moments import Moments
 from mercer._solvers.left_out import descended
 
 _POWERS = (-6, 3)

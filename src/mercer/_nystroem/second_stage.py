@@ -24,12 +24,14 @@ from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice, ridge_at, rid
 from mercer._nystroem.features import (
     MANY_VALUES,
     KernelColumns,
-    Moments,
-    NormalEquations,
     NystroemFeatures,
+    center_spectrum,
     choose_centers,
     nystroem_features,
+    whitened,
 )
+from mercer._nystroem.moments import Moments, NormalEquations
+from mercer._nystroem.single_precision import SinglePrecision
 from mercer.kernels import Kernel
 
 FEW_ROWS = 1000
@@ -333,9 +335,18 @@ class _Fit:
 
     def on_features(self) -> tuple[NystroemModel, Array]:
         """Fit on Nyström features of all rows, and return the model and the totals of targets."""
+        centers = choose_centers(self.data.X, self.n_components, self.random_state)
+        spectrum = center_spectrum(self.kernel, centers)
+        single = SinglePrecision(spectrum, self.data.all_weights)
+        if single.suits(self.alphas):
+            found = self._ridge(single.features)
+            if single.is_precise(found[0].choice):
+                return found
+        return self._ridge(whitened(spectrum))
+
+    def _ridge(self, features: NystroemFeatures) -> tuple[NystroemModel, Array]:
+        """Fit ridge regression on features, in one pass over all rows."""
         data, encoding, part = self.data, self.encoding, self.part
-        centers = choose_centers(data.X, self.n_components, self.random_state)
-        features = nystroem_features(self.kernel, centers)
         statistic = NormalEquations(
             features, encoding, data.all_weights, groups=data.all_groups, listed=data.listed
         )
