@@ -357,5 +357,6 @@ def multiply_triangular(values: Array, triangle: Array, out: Array) -> None:
         Is overwritten.
     """
     # Panels of columns skip most of the zeros above the diagonal.
-    for panel in gen_batches(triangle.shape[1], _PANEL_COLUMNS):
-        np.matmul(values[:, panel.start :], triangle[panel.start :, panel], out=out[:, panel])
+    for start in range(0, triangle.shape[1], _PANEL_COLUMNS):
+        panel = slice(start, start + _PANEL_COLUMNS)
+        np.matmul(values[:, start:], triangle[start:, panel], out=out[:, panel])
