@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -340,11 +339,9 @@ class _Fit:
         spectrum = center_spectrum(self.kernel, centers)
         single = SinglePrecision(spectrum, self.data.all_weights)
         if single.suits(self.alphas):
-            # Numbers may overflow in single precision; any other error occurs again below.
-            with suppress(ValueError):
-                found = self._ridge(single.features)
-                if single.is_precise(found[0].choice):
-                    return found
+            found = self._ridge(single.features)
+            if single.is_precise(found[0].choice):
+                return found
         return self._ridge(whitened(spectrum))
 
     def _ridge(self, features: NystroemFeatures) -> tuple[NystroemModel, Array]:

@@ -25,9 +25,12 @@ _LEAST_LOSS = 1e-3
 """Smaller out-of-fold errors, relative to those of the mean, are differences of sums that have lost
 the digits of single precision."""
 
-_LEADING_SHARE, _REST = 0.05, 0.03
-"""Directions that are computed in double precision: at most this share of them, or as many as leave
-values of this size, relative to all values."""
+_REST = 0.03
+"""So many directions are computed in double precision that values without them have this size,
+relative to all values."""
+
+_MOST_LEADING = 50
+"""At most this many directions are computed in double precision, and at most half of them."""
 
 _EPS = float(np.finfo(np.float32).eps)
 
@@ -175,7 +178,7 @@ class SinglePrecision:
     def _n_leading(self) -> int:
         """Number of directions whose features are computed in double precision."""
         needed = int(np.sum(self._tails > _REST * self._tails[-1]))
-        return min(needed, int(_LEADING_SHARE * len(self._shares)))
+        return min(needed, _MOST_LEADING, len(self._shares) // 2)
 
     @property
     def _error(self) -> float:
