@@ -102,9 +102,22 @@ class KernelColumns:
         -------
         ndarray of shape (n_rows, n_centers)
         """
-        values = self._values(X.astype(np.float64, copy=False))
+        values = self.uncentered(X)
         values -= self.means
         return values
+
+    def uncentered(self, X: Features) -> Array:
+        """Return the kernel between rows and centers, minus its offset alone.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_centers)
+        """
+        return self._values(X.astype(np.float64, copy=False))
 
     def products_on(self, device: Device, X: Features, coefficients: Array) -> Array:
         """Return the products of these columns with coefficients, computed on a card.

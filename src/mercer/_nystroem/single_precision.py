@@ -42,19 +42,17 @@ class SingleFeatures(NystroemFeatures):
     Attributes
     ----------
     leading : ndarray of shape (n_centers, n_leading + 1)
-        Eigenvectors of the largest eigenvalues of the centers' Gram matrix, and constants.
+        Eigenvectors of the largest eigenvalues of the centers' Gram matrix, and constants, in
+        single precision. Their products with values are subtracted in double precision.
     factors : ndarray of shape (n_leading,)
         Factors between products with the eigenvectors and features.
     rest : ndarray of shape (n_centers, rank - n_leading)
         Lower triangular matrix in single precision, for the features of other directions.
-    scale : float
-        The kernel's values are divided by this number first.
     """
 
     leading: Array
     factors: Array
     rest: Array
-    scale: float
 
     def transform(self, X: Features) -> Array:
         """Compute the features of rows, shape (n_rows, rank).
@@ -64,13 +62,14 @@ class SingleFeatures(NystroemFeatures):
         X : ndarray or sparse matrix of shape (n_rows, n_features)
         """
         features = np.empty((X.shape[0], self.whitening.shape[1]), np.float32)
-        n_leading = len(self.factors)
+        n_leading, means = len(self.factors), self.columns.means
+        leading = self.leading.astype(np.float64)
+        parts = np.vstack([leading.T, means])
         for rows in self.columns.tiles(X.shape[0]):
-            values = self.columns(X[rows])
-            values /= self.scale
-            products = values @ self.leading
+            values = self.columns.uncentered(X[rows])
+            products = values.astype(np.float32) @ self.leading - means @ leading
             features[rows, :n_leading] = products[:, :n_leading] * self.factors
-            values -= products @ self.leading.T
+            values -= np.column_stack([products, np.ones(len(products))]) @ parts
             multiply_triangular(values.astype(np.float32), self.rest, features[rows, n_leading:])
         return features
 
@@ -108,13 +107,14 @@ class SinglePrecision:
         Coefficients refer to the rounded matrix, so that its rounding does not matter.
         """
         spectrum, n_rest = self.spectrum, self.spectrum.values.size - self._n_leading
-        m, roots = len(spectrum.vectors), np.sqrt(spectrum.values)
+        m, factors = len(spectrum.vectors), 1.0 / (np.sqrt(spectrum.values) * spectrum.scale)
         leading = np.column_stack([spectrum.vectors[:, n_rest:], np.full(m, m**-0.5)])
-        rest = triangular(spectrum.vectors[:, :n_rest] / roots[:n_rest]).astype(np.float32)
-        without, factors = rest - leading @ (leading.T @ rest), 1.0 / roots[n_rest:]
-        whitening = np.hstack([leading[:, :-1] * factors, without]) / spectrum.scale
-        columns, scale = spectrum.columns, spectrum.scale
-        return SingleFeatures(columns, whitening, True, leading, factors, rest, scale)
+        leading = leading.astype(np.float32)
+        rest = triangular(spectrum.vectors[:, :n_rest] * factors[:n_rest]).astype(np.float32)
+        # The products with leading vectors that are subtracted from values.
+        projected = leading.astype(np.float64) @ (leading.T.astype(np.float64) @ rest)
+        whitening = np.hstack([leading[:, :-1] * factors[n_rest:], rest - projected])
+        return SingleFeatures(spectrum.columns, whitening, True, leading, factors[n_rest:], rest)
 
     def suits(self, alphas: Array | None) -> bool:
         """Return whether a fit can begin with sums in single precision.
@@ -187,10 +187,10 @@ class SinglePrecision:
 
     @property
     def _keeps_digits(self) -> bool:
-        """Whether features and weights are larger than their rounding errors."""
+        """Whether features and weights are larger than rounding errors, and do not overflow."""
         # The deviation of a feature is the root of its eigenvalue.
         largest = self._error / np.sqrt(len(self.spectrum.vectors))
-        if self._shares[0] < 10.0 * largest:
+        if self._shares[0] < 10.0 * largest or not _EPS**2 < self.spectrum.scale < _EPS**-2:
             return False
         if self.weights.is_unit:
             return True
