@@ -225,7 +225,7 @@ def fit_nystroem(
     scorer: PredictionScorer | None = None,
     max_calibrated: int = 10_000,
 ) -> NystroemModel:
-    """Fit a predictor with a given kernel to all rows of a source, in one pass.
+    """Fit a predictor with a given kernel to all rows of a source, in one pass or two.
 
     Parameters
     ----------
@@ -266,6 +266,10 @@ def fit_nystroem(
     each thread, or for two if five exceed scikit-learn's `working_memory`. If there are more than
     a thousand rows and all are centers, the fit uses the kernel between all rows; see
     :func:`ridge_on_all_rows`.
+
+    Sums begin in single precision if its rounding hardly changes predictions. If it turns out to
+    matter at the chosen penalty, a second pass is in double precision; see
+    :class:`SinglePrecision`.
     """
     codes = None if encoding.classes is None else encoding.codes_of(data.y)
     part = data
