@@ -130,6 +130,8 @@ class _Equations:
 
 def _solved(matrix: Array, right: Array) -> Array:
     """Solve equations with a positive definite matrix."""
+    if not right.size:
+        return np.zeros(right.shape)
     try:
         # NumPy's factorization lets other threads run, and estimates no condition number.
         factor = np.linalg.cholesky(matrix)
