@@ -109,7 +109,7 @@ class TestRows:
         before, held = pa.total_allocated_bytes(), []
         for block in ParquetSource(tmp_path):
             held.append(pa.total_allocated_bytes() - before)
-            assert block.n_rows <= 4096
+            assert block.n_rows <= 8192
         assert max(held) < X.nbytes / 2
 
     def test_types_and_order_of_columns_may_differ_between_files(self, tmp_path) -> None:

@@ -190,7 +190,7 @@ class TestReduce:
 
 
 def test_wide_tables_have_smaller_blocks() -> None:
-    for X, n_rows in ((np.zeros((5000, 20)), 4096), (sp.csr_array((5000, 10**6)), 256)):
+    for X, n_rows in ((np.zeros((9000, 20)), 8192), (sp.csr_array((5000, 10**6)), 256)):
         assert next(iter(block_source(X))).n_rows == n_rows
 
 

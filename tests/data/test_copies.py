@@ -1,5 +1,7 @@
 """Copies of rows are found; equal rows of categories are data."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -101,3 +103,13 @@ def test_a_large_offset_does_not_make_copies() -> None:
     """Seconds since 1970 are no copies if they differ by a second."""
     X = 1.7e9 + np.arange(30.0)[:, None]
     assert len(np.unique(rounded_keys(X, np.zeros(30)))) == 30
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_table_without_copies_is_not_copied(dtype: type) -> None:
+    X = np.random.default_rng(0).normal(size=(40_000, 40)).astype(dtype)
+    sample = Sample.of(X, X[:, 0])
+    tracemalloc.start()
+    assert with_copies(sample) is sample
+    assert tracemalloc.get_traced_memory()[1] < X.nbytes / 2
+    tracemalloc.stop()

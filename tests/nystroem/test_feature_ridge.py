@@ -20,7 +20,8 @@ from mercer._data.encoded_targets import TargetEncoding
 from mercer._data.types import Array
 from mercer._data.weights import SampleWeights, UnitWeights, as_weights
 from mercer._nystroem.feature_ridge import ridge_on_features
-from mercer._nystroem.features import Moments, NormalEquations, nystroem_features
+from mercer._nystroem.features import nystroem_features
+from mercer._nystroem.moments import Moments, NormalEquations
 from mercer.kernels import CallableKernel, Gaussian
 
 RNG = np.random.default_rng(0)

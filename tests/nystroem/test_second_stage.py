@@ -49,7 +49,7 @@ def fitted(
         table, y, given, source=source, positions=everywhere, all_weights=given, listed=listed
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mercer._blocks.blocks._BLOCK_ROWS", rows or 4096)
+        patch.setattr("mercer._blocks.blocks._BLOCK_ROWS", rows or 8192)
         return fit_nystroem(kernel, data, encoding, n_components=n_components, **settings)
 
 

@@ -7,13 +7,16 @@ from typing import TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_array
+from sklearn.utils import check_array, gen_batches
 
 from mercer._data.folds import numbered
 from mercer._data.sample import Sample
 from mercer._data.types import Array, Features
 
 Rows = TypeVar("Rows", bound=Sample)
+
+_COPIED_VALUES = 2**17
+"""Number of values of a table that are rounded together, which take 1 MB."""
 
 
 def with_copies(sample: Rows) -> Rows:
@@ -27,7 +30,7 @@ def with_copies(sample: Rows) -> Rows:
     if sample.groups is not None or sample.pairwise:
         return sample
     try:
-        X = check_array(sample.X, accept_sparse="csr", dtype=np.float64)
+        X = check_array(sample.X, accept_sparse="csr", dtype=[np.float64, np.float32])
     except (TypeError, ValueError):
         # The estimator that is fitted to the table rejects it, or reads it in its own way.
         return sample
@@ -67,9 +70,9 @@ def copies(X: Features, y: Array, rounding: float = 1e-9) -> Array | None:
     >>> copies(np.array([[0.0], [1.0], [0.0], [1.0]]), np.array([0, 1, 0, 0])) is None
     True
     """
-    targets, X = y.reshape(len(y), -1), _rounded(X, rounding)
     if _surely_differ(X, rounding):
         return None
+    targets, X = y.reshape(len(y), -1), _rounded(X, rounding)
     numbers = numbered(row_keys(X, np.zeros(len(y))))
     if numbers.max() + 1 == len(y):
         return None
@@ -129,28 +132,44 @@ def rounded_keys(X: Features, y: Array, rounding: float = 1e-9) -> Array:
 
 def _rounded(X: Features, rounding: float) -> Features:
     """Divide each column by a fraction of its largest absolute value, and round the quotients."""
-    least = np.finfo(np.float64).smallest_subnormal  # Zero, as a fraction, cannot divide.
     if not sp.issparse(X):
-        # Missing values are ignored.
-        largest = np.fmax.reduce(np.abs(X), axis=0, initial=0.0)
-        return np.round(X / np.maximum(rounding * largest, least))
-    X = sp.csr_array(X, copy=True)
+        quotients = X / _units(X, rounding)
+        return np.round(quotients, out=quotients)
+    X = sp.csr_array(X, dtype=np.float64, copy=True)
     X.sum_duplicates()
     largest = abs(X).max(axis=0).toarray().ravel()[X.indices]
-    X.data = np.round(X.data / np.maximum(rounding * largest, least))
+    X.data = np.round(X.data / _positive(rounding * largest))
     return X
 
 
+def _units(X: Array, rounding: float) -> Array:
+    """Return a fraction of the largest absolute value of each column."""
+    # Missing values are ignored. A copy of the table's absolute values would take memory.
+    high = np.fmax.reduce(X, axis=0, initial=0.0)
+    low = np.fmin.reduce(X, axis=0, initial=0.0)
+    return _positive(rounding * np.maximum(high, -low).astype(np.float64))
+
+
+def _positive(values: Array) -> Array:
+    """Return values that can divide: zeros become the smallest positive number."""
+    return np.maximum(values, np.finfo(np.float64).smallest_subnormal)
+
+
 def _surely_differ(X: Features, rounding: float) -> bool:
-    """Return whether a weighted sum of the columns takes a different value in each row.
+    """Return whether a weighted sum of the rounded columns takes a different value in each row.
 
     Values and weights are whole numbers, whose sums are exact, so that equal rows have equal sums.
     """
     factors = 1.0 + np.arange(X.shape[1]) * 7919.0 % 997.0
     if sp.issparse(X) or factors.sum() / rounding > 1.0 / np.finfo(float).eps:
         return False
-    # BLAS is not used: its threads would go on waiting for work beside the threads of the tiles.
-    return len(np.unique(np.einsum("ij,j->i", X, factors))) == X.shape[0]
+    units, sums = _units(X, rounding), np.empty(X.shape[0])
+    # Few rows are copied at a time.
+    for rows in gen_batches(X.shape[0], max(_COPIED_VALUES // max(X.shape[1], 1), 1)):
+        quotients = X[rows] / units
+        # BLAS is not used: its threads would go on waiting for work beside those of the tiles.
+        np.einsum("ij,j->i", np.round(quotients, out=quotients), factors, out=sums[rows])
+    return len(np.unique(sums)) == X.shape[0]
 
 
 def _columns(X: Features) -> Iterable[Array]:

@@ -13,7 +13,8 @@ from mercer._blocks.listed_folds import FoldParts, ListedFolds, parts_in_turn
 from mercer._data.types import Array
 from mercer._gram.factors import with_diagonal
 from mercer._gram.tiles import map_tiles, serial_algebra
-from mercer._nystroem.features import Moments, NystroemFeatures
+from mercer._nystroem.features import NystroemFeatures
+from mercer._nystroem.moments import Moments
 from mercer._solvers.left_out import descended
 
 _POWERS = (-6, 3)
@@ -112,10 +113,7 @@ class _Equations:
         gram, cross = self._rows.gram, self._rows.cross
         # Rounding may leave eigenvalues that are negative by less than this.
         least = np.finfo(float).eps * float(np.trace(gram))
-        solved = [
-            scipy.linalg.solve(with_diagonal(gram, max(alpha, least)), cross, assume_a="pos")
-            for alpha in alphas
-        ]
+        solved = [_solved(with_diagonal(gram, max(alpha, least)), cross) for alpha in alphas]
         if not self._features.whitens_rows:
             solved = [self._features.whitening @ own for own in solved]
         return np.stack(solved)
@@ -128,6 +126,18 @@ class _Equations:
         intercept, features = mean - means @ side_by_side, self._features
         coefficients = features.whitening @ side_by_side if features.whitens_rows else side_by_side
         return LinearFit(coefficients, intercept, mean)
+
+
+def _solved(matrix: Array, right: Array) -> Array:
+    """Solve equations with a positive definite matrix."""
+    if not right.size:
+        return np.zeros(right.shape)
+    try:
+        # NumPy's factorization lets other threads run, and estimates no condition number.
+        factor = np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return np.asarray(scipy.linalg.solve(matrix, right, assume_a="pos"))
+    return np.asarray(scipy.linalg.cho_solve((factor, True), right, check_finite=False))
 
 
 class _Fold:

@@ -1,26 +1,19 @@
-"""Nyström features: kernel values at centers, whitening, and the sums that fits depend on."""
+"""Nyström features: kernel values at centers, and whitening."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state, gen_batches
 
-from mercer._blocks.blocks import Block
-from mercer._blocks.listed_folds import ListedFolds
-from mercer._blocks.row_sample import row_folds
 from mercer._data.arrays import to_numpy
-from mercer._data.encoded_targets import TargetEncoding
 from mercer._data.types import AnyArray, Array, Features, RandomState, own_fields
-from mercer._data.weights import SampleWeights, UnitWeights
 from mercer._gram.dense import to_unit_scale
 from mercer._gram.devices import TILE_BYTES, Device
-from mercer._gram.memory import working_memory
 from mercer._gram.tiles import serial_algebra
 from mercer._solvers.ridge import check_definite
 from mercer.kernels import Kernel
@@ -32,6 +25,9 @@ few accurate digits."""
 
 MANY_VALUES = 10**6
 """Products with fewer kernel values take the processor about ten milliseconds."""
+
+_PANEL_COLUMNS = 128
+"""At most this many columns of a triangular matrix are multiplied together."""
 
 _TILE_VALUES = 2**19
 """Number of kernel values of a tile of rows, which take 4 MB and stay in the cache of a core."""
@@ -106,7 +102,22 @@ class KernelColumns:
         -------
         ndarray of shape (n_rows, n_centers)
         """
-        return self._values(X.astype(np.float64, copy=False)) - self.means
+        values = self.uncentered(X)
+        values -= self.means
+        return values
+
+    def uncentered(self, X: Features) -> Array:
+        """Return the kernel between rows and centers, minus its offset alone.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_centers)
+        """
+        return self._values(X.astype(np.float64, copy=False))
 
     def products_on(self, device: Device, X: Features, coefficients: Array) -> Array:
         """Return the products of these columns with coefficients, computed on a card.
@@ -162,12 +173,9 @@ class NystroemFeatures:
         ----------
         X : ndarray or sparse matrix of shape (n_rows, n_features)
         """
-        columns, rank = self.columns(X), self.whitening.shape[1]
-        features = np.empty((len(columns), rank))
-        # Panels of columns skip most of the zeros above the diagonal.
-        for panel in np.array_split(np.arange(rank), 8):
-            start, stop = (panel[0], panel[-1] + 1) if panel.size else (0, 0)
-            features[:, start:stop] = columns[:, start:] @ self.whitening[start:, start:stop]
+        features = np.empty((X.shape[0], self.whitening.shape[1]))
+        for rows in self.columns.tiles(X.shape[0]):
+            multiply_triangular(self.columns(X[rows]), self.whitening, features[rows])
         return features
 
     def summands(self, X: Features) -> Array:
@@ -228,9 +236,66 @@ def _distinct(X: Features) -> Array:
     return np.sort(np.unique(X, axis=0, return_index=True)[1])
 
 
+@dataclass(frozen=True)
+class CenterSpectrum:
+    """Eigenvalues and eigenvectors of the Gram matrix of centers, centered, at unit scale.
+
+    Attributes
+    ----------
+    columns : KernelColumns
+    values : ndarray of shape (rank,)
+        Ascending eigenvalues that are not too small for features.
+    vectors : ndarray of shape (n_centers, rank)
+        Eigenvectors, orthogonal to constants.
+    scale : float
+        Factor between the kernel and the kernel of unit scale.
+    """
+
+    columns: KernelColumns
+    values: Array
+    vectors: Array
+    scale: float
+
+    @property
+    def whitens_rows(self) -> bool:
+        """Whether the features of each row must be whitened; see :class:`NystroemFeatures`."""
+        # Products of kernel values square the eigenvalues: here, a third of the digits remain.
+        least = np.finfo(float).eps ** (1 / 3)
+        return bool(self.values.size and self.values[0] < least * self.values[-1])
+
+
 @serial_algebra()
+def center_spectrum(kernel: Kernel, centers: Features) -> CenterSpectrum:
+    """Compute the eigenvalues and eigenvectors of a kernel's values at centers.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Kernel that is bound to the table.
+    centers : ndarray or sparse matrix of shape (n_centers, n_features)
+
+    Raises
+    ------
+    ValueError
+        If the kernel has values that are not finite, or is not positive semi-definite.
+    """
+    centers = centers.astype(np.float64, copy=False)
+    gram = kernel._shifted(centers, None)
+    if not np.isfinite(gram).all():
+        raise ValueError(f"Kernel returned NaN or infinity at the centers: {kernel.describe()}.")
+    unit_gram, unit = to_unit_scale((gram + gram.T) / 2.0)
+    values, vectors = np.linalg.eigh(unit_gram)
+    kept = values > _RANK_TOLERANCE * max(float(values[-1]), 0.0)
+    if kept.any():
+        check_definite(values)
+    # Centering makes eigenvectors of small eigenvalues orthogonal to constants up to rounding.
+    centered = vectors[:, kept] - vectors[:, kept].mean(axis=0)
+    columns = KernelColumns(kernel, centers, unit.means)
+    return CenterSpectrum(columns, values[kept], centered, unit.scale)
+
+
 def nystroem_features(kernel: Kernel, centers: Features) -> NystroemFeatures:
-    """Whiten a kernel's values at centers.
+    """Whiten a kernel's values at centers; see :func:`whitened`.
 
     Parameters
     ----------
@@ -247,6 +312,23 @@ def nystroem_features(kernel: Kernel, centers: Features) -> NystroemFeatures:
     ValueError
         If the kernel has values that are not finite, or is not positive semi-definite.
 
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> features = nystroem_features(Linear(), np.array([[-1.0], [1.0]]))
+    >>> np.abs(features.transform(np.array([[3.0]])))
+    array([[3.]])
+    """
+    return whitened(center_spectrum(kernel, centers))
+
+
+def whitened(spectrum: CenterSpectrum) -> NystroemFeatures:
+    """Return features whose inner products approximate the kernel at unit scale.
+
+    Parameters
+    ----------
+    spectrum : CenterSpectrum
+
     Notes
     -----
     With the centered Gram matrix of the centers at unit scale, K = V S V', the features of a row x
@@ -260,202 +342,34 @@ def nystroem_features(kernel: Kernel, centers: Features) -> NystroemFeatures:
     References
     ----------
     Williams & Seeger (2001), Using the Nyström method to speed up kernel machines.
-
-    Examples
-    --------
-    >>> from mercer.kernels import Linear
-    >>> features = nystroem_features(Linear(), np.array([[-1.0], [1.0]]))
-    >>> np.abs(features.transform(np.array([[3.0]])))
-    array([[3.]])
     """
-    centers = centers.astype(np.float64, copy=False)
-    gram = kernel._shifted(centers, None)
-    if not np.isfinite(gram).all():
-        raise ValueError(f"Kernel returned NaN or infinity at the centers: {kernel.describe()}.")
-    unit_gram, unit = to_unit_scale((gram + gram.T) / 2.0)
-    values, vectors = np.linalg.eigh(unit_gram)
-    kept = values > _RANK_TOLERANCE * max(float(values[-1]), 0.0)
-    if kept.any():
-        check_definite(values)
-    # Centering makes eigenvectors of small eigenvalues orthogonal to constants up to rounding.
-    centered = vectors[:, kept] - vectors[:, kept].mean(axis=0)
-    _, triangle = np.linalg.qr((centered / np.sqrt(values[kept])).T)
-    # Products of kernel values square the eigenvalues: at this ratio, a third of the digits remain.
-    early = bool(kept.any() and values[kept][0] < np.finfo(float).eps ** (1 / 3) * values[-1])
-    columns = KernelColumns(kernel, centers, unit.means)
-    return NystroemFeatures(columns, triangle.T / unit.scale, early)
+    whitening = triangular(spectrum.vectors / np.sqrt(spectrum.values)) / spectrum.scale
+    return NystroemFeatures(spectrum.columns, whitening, spectrum.whitens_rows)
 
 
-@dataclass
-class Moments:
-    """Sums over some rows of summands Z, which are features or kernel values, and targets Y.
-
-    Attributes
-    ----------
-    count : float
-        Number of rows, or sum of their weights. All other sums are weighted as well.
-    features, values : ndarray of shape (n_summands,) and (n_outputs,)
-        Sums of Z and Y.
-    gram, cross : ndarray of shape (n_summands, n_summands) and (n_summands, n_outputs)
-        Z'Z and Z'Y.
-    squares : ndarray of shape (n_outputs,)
-        Sums of squared targets.
-    """
-
-    count: float
-    features: Array
-    values: Array
-    gram: Array
-    cross: Array
-    squares: Array
-
-    @classmethod
-    def zero(cls, m: int, k: int) -> Self:
-        """Return the sums over no rows, of m summands and k outputs."""
-        return cls(0.0, np.zeros(m), np.zeros(k), np.zeros((m, m)), np.zeros((m, k)), np.zeros(k))
-
-    def add(self, Z: Array, Y: Array, roots: Array) -> None:
-        """Add rows in place, given the square roots of their weights."""
-        if np.any(roots != 1.0):
-            Z, Y = roots[:, None] * Z, roots[:, None] * Y
-        self.count += float(roots @ roots)
-        self.features += roots @ Z
-        self.values += roots @ Y
-        self.gram += Z.T @ Z
-        self.cross += Z.T @ Y
-        self.squares += np.sum(Y * Y, axis=0)
-
-    def plus(self, other: Moments, sign: float = 1.0) -> Moments:
-        """Return sums over the rows of both; with sign -1, those without the rows of `other`."""
-        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
-        return Moments(*(mine + sign * theirs for mine, theirs in pairs))
-
-    def mapped(self, matrix: Array) -> Moments:
-        """Return the sums of the same rows, with Z multiplied by a matrix."""
-        return Moments(
-            self.count,
-            matrix.T @ self.features,
-            self.values,
-            matrix.T @ (self.gram @ matrix),
-            matrix.T @ self.cross,
-            self.squares,
-        )
-
-    def means(self) -> tuple[Array, Array]:
-        """Return the means of Z and Y."""
-        return self.features / self.count, self.values / self.count
-
-    def centered(self, features: Array, values: Array) -> Moments:
-        """Return the sums of the same rows, with constants subtracted from Z and Y."""
-        n, s, t = self.count, self.features, self.values
-        gram = self.gram - np.outer(s, features)
-        gram -= np.outer(features, s - n * features)
-        cross = self.cross - np.outer(s, values) - np.outer(features, t)
-        cross += n * np.outer(features, values)
-        squares = self.squares - 2.0 * t * values + n * values**2
-        return Moments(n, s - n * features, t - n * values, gram, cross, squares)
-
-    def squared_errors(self, coefficients: Array) -> Array:
-        """Return sums of squares of Y - Z w for coefficients w, shape (n_alphas, n_outputs).
-
-        Parameters
-        ----------
-        coefficients : ndarray of shape (n_alphas, n_summands, n_outputs)
-        """
-        a, r, k = coefficients.shape
-        fitted = (self.gram @ coefficients.transpose(1, 0, 2).reshape(r, a * k)).reshape(r, a, k)
-        fitted -= 2.0 * self.cross[:, None, :]
-        error = self.squares + np.einsum("ark,rak->ak", coefficients, fitted)
-        return np.maximum(error, 0.0)
-
-
-@dataclass(frozen=True)
-class NormalEquations:
-    """The moments of folds, on which ridge regression and its cross-validation depend.
+@serial_algebra()
+def triangular(matrix: Array) -> Array:
+    """Return a lower triangular matrix that is the given one times an orthogonal matrix.
 
     Parameters
     ----------
-    features : NystroemFeatures
-    encoding : TargetEncoding
-    weights : SampleWeights
-        Weights of the rows; by default, all are one.
-    seed : int, default=0
-        Seed of the assignment of rows, or groups, to folds.
-    tile_rows : int, default=2048
-        Number of rows of one fold whose summands are in memory at a time.
-    groups : ndarray of int of shape (n_rows,), default=None
-        Groups of all rows of the source, which folds do not divide.
-    listed : ListedFolds, default=None
-        Folds of all rows of the source, in place of random ones. A state then has sums per part.
-
-    Notes
-    -----
-    Each row takes O(m^2) operations in each layer, for m centers. A state contains an m x m matrix
-    for each fold, or part.
-
-    If the kernel's Gram matrix at the centers is well conditioned, products of kernel values are
-    summed and whitened at the end, which takes half the time; see
-    :attr:`NystroemFeatures.whitens_rows`.
+    matrix : ndarray of shape (n_rows, n_columns)
+        There are at least as many rows as columns.
     """
+    return np.asarray(np.linalg.qr(matrix.T)[1].T)
 
-    features: NystroemFeatures
-    encoding: TargetEncoding
-    weights: SampleWeights = UnitWeights(0)  # noqa: RUF009
-    seed: int = 0
-    tile_rows: int = 2048
-    groups: Array | None = None
-    listed: ListedFolds | None = None
 
-    @property
-    def n_folds(self) -> int:
-        """Number of folds, from two to five, such that two states fit into `working_memory`."""
-        return int(np.clip(working_memory() // (16 * self.features.n_summands**2 or 1), 2, 5))
+def multiply_triangular(values: Array, triangle: Array, out: Array) -> None:
+    """Multiply rows by a lower triangular matrix.
 
-    def start(self) -> list[Moments]:
-        """Return sums over no rows, for each fold or part."""
-        m, k = self.features.n_summands, self.encoding.n_outputs
-        n_parts = self.n_folds if self.listed is None else self.listed.n_parts
-        return [Moments.zero(m, k) for _ in range(n_parts)]
-
-    def add(self, state: list[Moments], block: Block) -> list[Moments]:
-        """Add the rows of a block, with targets, to a state in place.
-
-        Parameters
-        ----------
-        state : list of Moments
-        block : Block
-
-        Raises
-        ------
-        ValueError
-            If a label is not one of the classes, or the kernel has values that are not finite.
-        """
-        assert block.y is not None
-        Y = self.encoding.encode(block.y)
-        roots = self.weights.take(block.positions).roots
-        for numbers in self._numbers(block.positions):
-            for number in np.unique(numbers):
-                inside = np.flatnonzero(numbers == number)
-                for start in range(0, inside.size, self.tile_rows):
-                    rows = inside[start : start + self.tile_rows]
-                    state[number].add(self.features.summands(block.X[rows]), Y[rows], roots[rows])
-        if not all(np.isfinite(part.features).all() for part in state):
-            kernel = self.features.columns.kernel
-            raise ValueError(f"Kernel returned NaN or infinity: {kernel.describe()}.")
-        return state
-
-    def _numbers(self, positions: Array) -> Array:
-        """Return the fold, or the part in each layer, that each row belongs to."""
-        if self.listed is not None:
-            return self.listed.numbers[:, positions]
-        names = positions if self.groups is None else self.groups[positions]
-        return row_folds(self.seed, names, self.n_folds)[None]
-
-    def merge(self, first: list[Moments], second: list[Moments]) -> list[Moments]:
-        """Return sums over the rows of two states.
-
-        Parameters
-        ----------
-        first, second : list of Moments
-        """
-        return [a.plus(b) for a, b in zip(first, second, strict=True)]
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_centers)
+    triangle : ndarray of shape (n_centers, rank)
+    out : ndarray of shape (n_rows, rank)
+        Is overwritten.
+    """
+    # Panels of columns skip most of the zeros above the diagonal.
+    for start in range(0, triangle.shape[1], _PANEL_COLUMNS):
+        panel = slice(start, start + _PANEL_COLUMNS)
+        np.matmul(values[:, start:], triangle[start:, panel], out=out[:, panel])

@@ -24,12 +24,14 @@ from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice, ridge_at, rid
 from mercer._nystroem.features import (
     MANY_VALUES,
     KernelColumns,
-    Moments,
-    NormalEquations,
     NystroemFeatures,
+    center_spectrum,
     choose_centers,
     nystroem_features,
+    whitened,
 )
+from mercer._nystroem.moments import Moments, NormalEquations
+from mercer._nystroem.single_precision import SinglePrecision
 from mercer.kernels import Kernel
 
 FEW_ROWS = 1000
@@ -223,7 +225,7 @@ def fit_nystroem(
     scorer: PredictionScorer | None = None,
     max_calibrated: int = 10_000,
 ) -> NystroemModel:
-    """Fit a predictor with a given kernel to all rows of a source, in one pass.
+    """Fit a predictor with a given kernel to all rows of a source, in one pass or two.
 
     Parameters
     ----------
@@ -264,6 +266,10 @@ def fit_nystroem(
     each thread, or for two if five exceed scikit-learn's `working_memory`. If there are more than
     a thousand rows and all are centers, the fit uses the kernel between all rows; see
     :func:`ridge_on_all_rows`.
+
+    Sums begin in single precision if its rounding hardly changes predictions. If it turns out to
+    matter at the chosen penalty, a second pass is in double precision; see
+    :class:`SinglePrecision`.
     """
     codes = None if encoding.classes is None else encoding.codes_of(data.y)
     part = data
@@ -333,9 +339,18 @@ class _Fit:
 
     def on_features(self) -> tuple[NystroemModel, Array]:
         """Fit on Nyström features of all rows, and return the model and the totals of targets."""
+        centers = choose_centers(self.data.X, self.n_components, self.random_state)
+        spectrum = center_spectrum(self.kernel, centers)
+        single = SinglePrecision(spectrum, self.data.all_weights)
+        if single.suits(self.alphas):
+            found = self._ridge(single.features)
+            if single.is_precise(found[0].choice):
+                return found
+        return self._ridge(whitened(spectrum))
+
+    def _ridge(self, features: NystroemFeatures) -> tuple[NystroemModel, Array]:
+        """Fit ridge regression on features, in one pass over all rows."""
         data, encoding, part = self.data, self.encoding, self.part
-        centers = choose_centers(data.X, self.n_components, self.random_state)
-        features = nystroem_features(self.kernel, centers)
         statistic = NormalEquations(
             features, encoding, data.all_weights, groups=data.all_groups, listed=data.listed
         )

@@ -12,7 +12,8 @@ from mercer._data.folds import sample_rows
 from mercer._data.types import Array, RandomState
 from mercer._nystroem.all_pairs import AROUND, AllRows, part_of, penalties_for
 from mercer._nystroem.feature_ridge import ridge_on_features
-from mercer._nystroem.features import NormalEquations, choose_centers, nystroem_features
+from mercer._nystroem.features import choose_centers, nystroem_features
+from mercer._nystroem.moments import NormalEquations
 from mercer._nystroem.second_stage import all_rows_are_centers
 from mercer._solvers.left_out import descended
 from mercer.kernels import Kernel

@@ -384,14 +384,14 @@ def _weighted_sum(
     blocks: Iterator[tuple[int, Array]],
 ) -> Array:
     """Return an inner product with scaled features plus weighted blocks of other terms."""
-    total = np.zeros((X.shape[0], Z.shape[0]))
+    total: Array | None = None
     if scales.any():
         weighted = X.multiply(scales).tocsr() if sp.issparse(X) else X * scales
-        total += products(weighted, Z)
+        total = products(weighted, Z)
     for index, block in blocks:
         np.multiply(block, terms[index][0], out=block)
-        total += block
-    return total
+        total = block if total is None else np.add(total, block, out=total)
+    return np.zeros((X.shape[0], Z.shape[0])) if total is None else total
 
 
 def radial_groups(kernels: Sequence[Kernel]) -> dict[Distance, list[tuple[int, Radial]]]:

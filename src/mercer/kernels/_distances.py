@@ -118,14 +118,28 @@ def distances_to(Z: Features, norm: float = 2.0) -> Callable[[Features], Array]:
     norm : float, default=2.0
         Exponent p of the distance |x - z|_p.
     """
-    center = None if sp.issparse(Z) else center_of(Z)
-    Z = Z if center is None else Z - center
-    squares = rows_squared(Z) if norm == 2.0 else np.empty(0)
+    if sp.issparse(Z):
+        squares = rows_squared(Z)
+        return lambda X: centered_distances(X, Z, None, norm, (rows_squared(X), squares))
+    center = center_of(Z)
+    Z = Z - center
+    if norm != 2.0 or is_foreign(Z):
+        return lambda X: centered_distances(X - center, Z, None, norm)
+    return _euclidean_distances_to(Z, center)
 
-    def squared(X: Features) -> Array:
-        X = X if center is None else X - center
-        own = rows_squared(X) if norm == 2.0 else squares
-        return centered_distances(X, Z, None, norm, (own, squares))
+
+def _euclidean_distances_to(Z: Array, center: Array) -> Callable[[Array], Array]:
+    """Return a function from rows to squared distances to centered rows, which are one product."""
+    squares = rows_squared(Z)
+    right = np.vstack([-2.0 * Z.T, np.ones(len(Z)), squares])
+
+    def squared(X: Array) -> Array:
+        left = np.ones((X.shape[0], len(right)), np.result_type(X, center))
+        X = np.subtract(X, center, out=left[:, :-2])
+        own = left[:, -2] = rows_squared(X)
+        found: Array = left @ right
+        recompute_cancelled(found, X, Z, (own, squares), None)
+        return found
 
     return squared
 
