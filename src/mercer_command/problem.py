@@ -192,7 +192,7 @@ def as_problem(
         "missing": missing,
         "absent": {} if target in (choices or {}) else {target: absent},
     }
-    typed, columns = recognize_columns(frame, choices, **reading)
+    typed, columns = recognize_columns(frame, choices, **reading, plain=cells.plain)
     asked = typed, columns, target, task, notes
     used, values, decided, target_column, words = known_target(*asked, order=order)
     times = None if time is None else times_of(typed.iloc[used], time, target)
