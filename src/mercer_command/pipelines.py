@@ -101,7 +101,7 @@ def make_model(
     known = settings.keys() & estimator.get_params()
     target, used = problem.target_column, [one for one in problem.columns if one.is_used]
     reader = TableReader(
-        [(column.name, column.role, column.format) for column in used],
+        [[column.name, column.role, column.format] for column in used],  # Saved as one value.
         (target.name, target.role, target.format),
         {name: list(codes) for name, codes in problem.missing.items()},
     )
