@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from math import isnan
 from typing import NamedTuple
 
@@ -40,6 +41,10 @@ class ColumnImportance(NamedTuple):
 
 MOST_MEASURED = 200
 """Largest number of columns that are shuffled."""
+
+_FEWEST_MEASURED, _MOST_CELLS = 25, 200_000
+"""Number of columns that are shuffled in any table, and largest product of the number of those that
+are shuffled beyond it and of all features, on which the time of a prediction depends."""
 
 _MOST_ROWS, _FEWEST_ROWS, _MOST_PREDICTIONS = 250, 25, 12_000
 """Largest and smallest number of rows in which columns are shuffled, and number of predictions that
@@ -87,7 +92,8 @@ def columns_that_matter(
     probability of the true class: no single row decides, and small changes show. Each column is
     shuffled up to three times, in a random sample of at most 250 rows.
 
-    At most 200 columns are shuffled: those that correlate most with the predictions.
+    At most 200 columns are shuffled: those that correlate most with the predictions. Of tables of
+    more than 1,000 columns, for which a prediction takes longer, they are fewer, but at least 25.
 
     A column matters if its increase is positive by a t-test of the increases of the rows, with a
     false discovery rate of 5 % (Benjamini, Hochberg 1995), and at least a thousandth of the largest
@@ -96,19 +102,20 @@ def columns_that_matter(
     found = {str(name): ColumnImportance(str(name)) for name in model.feature_names_in_}
     if y is None or len(y) < 2:
         return [*found.values()]
-    n_names = min(len(found), MOST_MEASURED)
+    most = int(np.clip(_MOST_CELLS // len(found), _FEWEST_MEASURED, MOST_MEASURED))
+    n_names = min(len(found), most)
     n_repeats = max(1, min(_MOST_SHUFFLES, _MOST_CALLS // n_names))
     n_rows = _MOST_PREDICTIONS // (n_repeats * n_names)
     n_rows = min(max(n_rows, _FEWEST_ROWS), _MOST_ROWS, len(y))
     rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:n_rows])
-    encoded = model[:-1].transform(X.iloc[rows])
+    encoded = model[:-1].transform(X.iloc[rows]).to_numpy(dtype=float)
     sources = source_columns(model["columns"])
     names = [name for name in found if name in sources]
-    if len(names) > MOST_MEASURED:
+    if len(names) > most:
         predicted = _predicted(model, encoded).reshape(n_rows, -1)[:, -1]
         with np.errstate(invalid="ignore"):  # Of constants, scikit-learn returns zero.
             alike = pd.Series(np.abs(r_regression(encoded, predicted))).groupby(sources).max()
-        names = [*alike.nlargest(MOST_MEASURED).index]
+        names = [*alike.nlargest(most).index]
     least = y[y > 0].min() if in_logarithms else None
     rises = _rises(model, encoded, y[rows], names, least, n_repeats=n_repeats, random_state=seed)
     sizes, deviations = rises.mean(axis=0), rises.std(axis=0, ddof=1) / np.sqrt(n_rows)
@@ -121,15 +128,18 @@ def columns_that_matter(
     return sorted(found.values(), key=lambda c: (not c.matters, isnan(c.size), -c.size))
 
 
-def _predicted(model: TableModel, encoded: pd.DataFrame) -> Array:
+def _predicted(model: TableModel, features: Array) -> Array:
     """Return responses, or probabilities of the classes."""
     predict = model[-1].predict_proba if is_classifier(model) else model[-1].predict
-    return np.asarray(predict(encoded), dtype=float)
+    with warnings.catch_warnings():
+        # A data frame of many columns would take scikit-learn longer than the prediction.
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        return np.asarray(predict(features), dtype=float)
 
 
 def _rises(
     model: TableModel,
-    encoded: pd.DataFrame,
+    features: Array,
     y: Array,
     names: list[str],
     least: float | None,
@@ -141,13 +151,13 @@ def _rises(
     column are taken from the rows at these positions. Where `least` is given, errors are those of
     logarithms of responses of at least this size.
     """
-    features, own = encoded.to_numpy(dtype=float), np.arange(len(y))[:, None]
+    own = np.arange(len(y))[:, None]
     # The position of a feature that is not shuffled is -1, the column of each row's own position.
     sources = pd.Index(names).get_indexer(pd.Index(source_columns(model["columns"])))
 
     def scores(_: TableModel, places: Array, y: Array) -> dict[int, float]:
         taken = np.take_along_axis(features, np.hstack([places, own])[:, sources], axis=0)
-        predicted = _predicted(model, pd.DataFrame(taken, columns=encoded.columns))
+        predicted = _predicted(model, taken)
         if is_classifier(model):
             errors = 1.0 - np.sum(predicted * (y[:, None] == model.classes_), axis=1)
         elif least is not None:

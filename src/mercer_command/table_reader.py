@@ -18,6 +18,7 @@ from mercer.preprocessing import convert, encoded_columns, is_text
 from mercer_command.columns import DATES, Choice, Role, read_columns
 from mercer_command.messages import did_you_mean, listing, shown
 from mercer_command.missing_words import usual_texts, words_in
+from mercer_command.plain_numbers import plain_numbers
 from mercer_command.values import (
     Array,
     Cells,
@@ -100,7 +101,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if X is None:
             return self
         X = self._checked(X)
-        texts = [name for name in self.feature_names_in_ if is_text(X[name])]
+        texts = [name for name in self._not_numbers(X) if is_text(X[name])]
         self.words_ = {name: words for name in texts if (words := words_in(X[name]))}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # `transform` issues its warnings later.
@@ -108,10 +109,13 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         for name, role, _ in self.columns:
             if role == "category":
                 self.spellings_[name] = by_spelling(_texts(typed[name]).dropna().unique())
-            elif role in ("number", *DATES):
-                values = days_or_numbers(typed, name, role)
-                if len(known := values[~np.isnan(values)]):
-                    self.ranges_[name] = [float(known.min()), float(known.max()), len(known)]
+        names, values = numbers_and_days(typed, self.columns)
+        ends = [end.reduce(values, axis=0, initial=np.nan).tolist() for end in (np.fmin, np.fmax)]
+        for name, low, high, n_known in zip(
+            names, *ends, np.sum(~np.isnan(values), axis=0).tolist(), strict=True
+        ):
+            if n_known:
+                self.ranges_[name] = [low, high, n_known]
         if self.remembers:
             self.row_hashes_ = np.unique(row_hashes(typed, self.columns))
         return self
@@ -152,16 +156,43 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             If columns are missing, or hold text that cannot be read.
         """
         X = self._checked(X)
-        usual = usual_texts(is_typed=False)
+        names, own = [name for name, _, _ in self.columns], set(self._not_numbers(X))
+        if not own:
+            return X[names]
+        others = self._read(X, [one for one in self.columns if one[0] in own])
+        if len(own) == len(names):
+            return others
+        rest = X[[name for name in names if name not in own]]
+        return pd.concat([rest, others], axis="columns")[names]
+
+    def _not_numbers(self, X: pd.DataFrame) -> list[str]:
+        """Return the columns other than those that hold the numbers that they are read as."""
+        types, missing = dict(zip(X.columns, X.dtypes, strict=True)), self.missing or {}
+
+        def is_number(name: str, role: Role) -> bool:
+            dtype = types[name]
+            is_plain = isinstance(dtype, np.dtype) and dtype.kind in "iuf"
+            return is_plain and role == "number" and name not in missing
+
+        return [name for name, role, _ in self.columns if not is_number(name, role)]
+
+    def _read(self, X: pd.DataFrame, columns: Sequence[tuple[str, Role, str]]) -> pd.DataFrame:
+        """Convert some of the columns."""
+        X, usual = X[[name for name, _, _ in columns]], usual_texts(is_typed=False)
+        numbers = [name for name, role, _ in columns if role == "number"]
+        plain = plain_numbers(X, numbers if not self.missing else [])
+        if len(plain.values) == len(columns):
+            return pd.DataFrame(np.array([*plain.values.values()]).T, X.index, plain.values.keys())
         found = read_columns(
-            X[[name for name, _, _ in self.columns]],
-            {name: Choice(role, "flag" * (f == "flag")) for name, role, f in self.columns},
-            {name: usual - {*self.words_.get(name, ())} for name, _, _ in self.columns},
+            X,
+            {name: Choice(role, "flag" * (f == "flag")) for name, role, f in columns},
+            {name: usual - {*self.words_.get(name, ())} for name, _, _ in columns},
             self.missing or {},
-            preferred={name: notation for name, _, notation in self.columns},
+            preferred={name: notation for name, _, notation in columns},
+            plain=plain,
         )
         typed: dict[str, Cells] = {}
-        for name, role, _ in self.columns:
+        for name, role, _ in columns:
             read = found[name]
             if not read.suits:
                 raise ValueError(
@@ -174,6 +205,8 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             if role in ("date", "time") and read.values.dtype.kind in "iuf":
                 typed[name] = pd.Series(as_dates(read.values.to_numpy(dtype=float)), X.index)
         for name, known in self.spellings_.items():
+            if name not in typed:
+                continue
             texts = _texts(typed[name])
             told = pd.Series(known_spelling(texts, known), X.index, dtype=object)
             if not told.equals(texts):
@@ -187,7 +220,8 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if not hasattr(X, "iloc"):
             X = X.to_pandas()  # type: ignore[operator]
         X = with_named_index(X)
-        absent = [name for name, _, _ in self.columns if name not in X.columns]
+        given = set(X.columns)
+        absent = [name for name, _, _ in self.columns if name not in given]
         if absent:
             hint = did_you_mean(absent[0], set(X.columns) - {name for name, _, _ in self.columns})
             raise ValueError(f"The table lacks columns of the model: {listing(absent)}{hint}.")
@@ -206,16 +240,33 @@ def _texts(cells: Cells) -> Cells:
     return pd.Series(convert(cells.to_frame(), "category")[:, 0], cells.index, dtype=object)
 
 
-def days_or_numbers(typed: pd.DataFrame, name: str, role: str) -> Array:
-    """Return a converted column of numbers, or of dates as days since 1970.
+def numbers_and_days(
+    typed: pd.DataFrame, columns: Sequence[tuple[str, str, str]]
+) -> tuple[list[str], Array]:
+    """Return the columns of numbers, and those of dates as days since 1970.
 
     Parameters
     ----------
     typed : DataFrame of shape (n_rows, n_columns)
-    name, role : str
-        Name and role of the column.
+        Converted columns.
+    columns : sequence of (str, str, str)
+        Name, role and format of each column.
+
+    Returns
+    -------
+    names : list of str
+        In the order of `columns`.
+    values : ndarray of shape (n_rows, n_names)
     """
-    return converted(typed[name], "number" if role == "number" else "date")
+    numbers = [name for name, role, _ in columns if role == "number"]
+    days = [name for name, role, _ in columns if role in DATES]
+    parts = [converted(typed[name], "date")[:, None] for name in days]
+    values = np.hstack([convert(typed[numbers], "number").astype(float, copy=False), *parts])
+    if not days:
+        return numbers, values
+    places = {name: place for place, name in enumerate([*numbers, *days])}
+    names = [name for name, _, _ in columns if name in places]
+    return names, values[:, [places[name] for name in names]]
 
 
 class ColumnEncoder(ColumnTransformer):
@@ -275,12 +326,15 @@ def row_hashes(typed: pd.DataFrame, columns: Sequence[tuple[str, str, str]]) -> 
     -------
     ndarray of uint64 of shape (n_rows,)
     """
-    compared: dict[str, Cells] = {}
-    for name, role, _ in columns:
-        if role in ("number", *DATES):
-            # Minus zero is hashed as zero.
-            compared[name] = pd.Series(days_or_numbers(typed, name, role) + 0.0).fillna(np.inf)
-        else:
-            compared[name] = _texts(typed[name]).fillna("").map(str).astype(object)
-    frame = pd.DataFrame({name: cells.to_numpy() for name, cells in compared.items()})
-    return np.asarray(pd.util.hash_pandas_object(frame, index=False), dtype=np.uint64)
+    names, numbers = numbers_and_days(typed, columns)
+    # Minus zero is hashed as zero, and missing numbers as infinite ones.
+    numbers = np.nan_to_num(numbers + 0.0, nan=np.inf)
+    hashes = pd.util.hash_array(numbers.ravel()).reshape(numbers.shape)
+    # Cells that change places do not leave the sum unchanged.
+    odd = pd.util.hash_array(np.arange(len(columns))) | np.uint64(1)
+    factors = {name: factor for (name, *_), factor in zip(columns, odd, strict=True)}
+    total = (hashes * np.array([factors.pop(name) for name in names], dtype=np.uint64)).sum(axis=1)
+    for name, factor in factors.items():
+        texts = _texts(typed[name]).fillna("").map(str).to_numpy(dtype=object)
+        total += pd.util.hash_array(texts) * factor
+    return np.asarray(total, dtype=np.uint64)
