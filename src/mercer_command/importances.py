@@ -43,8 +43,8 @@ MOST_MEASURED = 200
 """Largest number of columns that are shuffled."""
 
 _FEWEST_MEASURED, _MOST_CELLS = 25, 200_000
-"""Number of columns that are shuffled in any table, and largest product of the number of those that
-are shuffled beyond it and of all features, on which the time of a prediction depends."""
+"""Number of columns that are shuffled in any table, and largest product of the number of shuffles
+beyond it and of all columns, on which the time of a prediction depends."""
 
 _MOST_ROWS, _FEWEST_ROWS, _MOST_PREDICTIONS = 250, 25, 12_000
 """Largest and smallest number of rows in which columns are shuffled, and number of predictions that
@@ -93,7 +93,8 @@ def columns_that_matter(
     shuffled up to three times, in a random sample of at most 250 rows.
 
     At most 200 columns are shuffled: those that correlate most with the predictions. Of tables of
-    more than 1,000 columns, for which a prediction takes longer, they are fewer, but at least 25.
+    more than 1,000 columns, for which a prediction takes longer, they are fewer, but at least 25,
+    and they are shuffled once.
 
     A column matters if its increase is positive by a t-test of the increases of the rows, with a
     false discovery rate of 5 % (Benjamini, Hochberg 1995), and at least a thousandth of the largest
@@ -104,13 +105,15 @@ def columns_that_matter(
         return [*found.values()]
     most = int(np.clip(_MOST_CELLS // len(found), _FEWEST_MEASURED, MOST_MEASURED))
     n_names = min(len(found), most)
-    n_repeats = max(1, min(_MOST_SHUFFLES, _MOST_CALLS // n_names))
+    n_calls = min(_MOST_CALLS, _MOST_CELLS // len(found))
+    n_repeats = max(1, min(_MOST_SHUFFLES, n_calls // n_names))
     n_rows = _MOST_PREDICTIONS // (n_repeats * n_names)
     n_rows = min(max(n_rows, _FEWEST_ROWS), _MOST_ROWS, len(y))
     rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:n_rows])
     encoded = model[:-1].transform(X.iloc[rows]).to_numpy(dtype=float)
     sources = source_columns(model["columns"])
-    names = [name for name in found if name in sources]
+    useful = set(sources)
+    names = [name for name in found if name in useful]
     if len(names) > most:
         predicted = _predicted(model, encoded).reshape(n_rows, -1)[:, -1]
         with np.errstate(invalid="ignore"):  # Of constants, scikit-learn returns zero.

@@ -63,10 +63,11 @@ def rows_outside(model: TableModel, typed: pd.DataFrame) -> Outside:
         Columns as the reader of the model converts them.
     """
     reader, found = model["reader"], Outside(len(typed))
-    ranged = [one for one in reader.columns if one[0] in reader.ranges_]
+    ranges = ranges_of(model)
+    ranged = [one for one in reader.columns if one[0] in ranges]
     names, values = numbers_and_days(typed, ranged)
     is_exact = np.array([role == "date" and reader.remembers for _, role, _ in ranged], dtype=bool)
-    ends = np.array([reader.ranges_[name][:2] for name in names]).reshape(-1, 2)
+    ends = np.array([ranges[name][:2] for name in names]).reshape(-1, 2)
     margins = np.where(is_exact, 0.0, _FAR * (ends[:, 1] - ends[:, 0]))
     for counts, far in ((found.beyond, 0.0), (found.far, margins)):
         below = np.sum(values < ends[:, 0] - far, axis=0).tolist()
@@ -76,6 +77,18 @@ def rows_outside(model: TableModel, typed: pd.DataFrame) -> Outside:
     for name, values in _new_categories(model, typed):
         found.new.update((name, value) for value in values)
     return found
+
+
+def ranges_of(model: TableModel) -> dict[str, list[float]]:
+    """Return the smallest value, the largest and the number of known ones of ranged columns.
+
+    Parameters
+    ----------
+    model : fitted TableModel
+    """
+    reader = model["reader"]
+    pairs = zip(reader.columns, reader.ranges_.tolist(), strict=True)
+    return {name: ends for (name, *_), ends in pairs if ends[2]}
 
 
 def _new_categories(model: TableModel, typed: pd.DataFrame) -> Iterator[tuple[str, Array]]:
@@ -106,7 +119,7 @@ def outside_notes(model: TableModel, found: Outside) -> list[str]:
         a range, but not far, are told if they are more than chance explains.
     """
     reader = model["reader"]
-    columns, ranges = {one[0]: one for one in reader.columns}, reader.ranges_
+    columns, ranges = {one[0]: one for one in reader.columns}, ranges_of(model)
     told: dict[str, list[str]] = {"dates": [], "numbers": [], "categories": []}
     for (name, side), n_beyond in found.beyond.most_common():
         low, high, n_known = ranges[name]

@@ -57,10 +57,10 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ----------
     row_hashes_ : ndarray of uint64 of shape (n_distinct,) or None
         Hashes of the training rows, in ascending order.
-    ranges_ : dict of str to list of float
+    ranges_ : ndarray of shape (n_features_in_, 3)
         The smallest value, the largest and the number of known ones of each column of numbers or
         dates in the rows that `fit` was given: the training rows, or a sample of those of a table
-        read in parts.
+        read in parts. Zeros for other columns, and for those without known values.
     spellings_ : dict of str to dict of str to str
         For each column of categories, the known ones by what is left of them without case, spaces,
         leading zeros and decimal zeros; other spellings of them, and numbers, are read as these.
@@ -94,10 +94,11 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         y : None
             Ignored.
         """
-        self.feature_names_in_ = np.array([name for name, _, _ in self.columns], dtype=object)
+        # Unlike objects, texts are one value in a file.
+        self.feature_names_in_ = np.array([name for name, _, _ in self.columns], dtype=str)
         self.n_features_in_ = len(self.columns)
         self.row_hashes_, self.spellings_, self.words_ = None, {}, {}
-        self.ranges_ = {}
+        self.ranges_ = np.zeros((len(self.columns), 3))
         if X is None:
             return self
         X = self._checked(X)
@@ -110,12 +111,10 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             if role == "category":
                 self.spellings_[name] = by_spelling(_texts(typed[name]).dropna().unique())
         names, values = numbers_and_days(typed, self.columns)
-        ends = [end.reduce(values, axis=0, initial=np.nan).tolist() for end in (np.fmin, np.fmax)]
-        for name, low, high, n_known in zip(
-            names, *ends, np.sum(~np.isnan(values), axis=0).tolist(), strict=True
-        ):
-            if n_known:
-                self.ranges_[name] = [low, high, n_known]
+        ends = [end.reduce(values, axis=0, initial=np.nan) for end in (np.fmin, np.fmax)]
+        found = np.column_stack([*ends, np.sum(~np.isnan(values), axis=0)])
+        places = {name: place for place, (name, *_) in enumerate(self.columns)}
+        self.ranges_[[places[name] for name in names]] = np.nan_to_num(found)
         if self.remembers:
             self.row_hashes_ = np.unique(row_hashes(typed, self.columns))
         return self

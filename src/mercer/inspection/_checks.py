@@ -151,7 +151,7 @@ def _suspects(columns: list[ColumnValues], y: Array, task: Task) -> list[ColumnV
         frequent = (counts >= 3)[codes]
         rare_share = 1.0 - counts.max() / max(int(frequent.sum()), 1)
         order = np.flatnonzero(frequent)[np.argsort(codes[frequent], kind="stable")]
-        y, most = codes, 4.0 * min(0.02, 0.1 * rare_share) * len(order) + 3.0
+        y, most = codes, 2.5 * min(0.02, 0.1 * rare_share) * len(order) + 2.0
     found = []
     for column in columns:
         # Rows of equal cells are in the order of their targets.

@@ -134,7 +134,9 @@ def _numbers_of(tables: list[Features], is_frame: bool) -> list[ColumnValues]:
     is_known = ~np.isnan(values[: len(tables[0])]).all(axis=0)
     columns = zip(names, np.ascontiguousarray(values.T), is_known, strict=True)
     none = np.empty(0, dtype=str)
-    return [ColumnValues(str(name), "number", own, none) for name, own, is_kept in columns if is_kept]
+    return [
+        ColumnValues(str(name), "number", own, none) for name, own, is_kept in columns if is_kept
+    ]
 
 
 def category_column(name: str, values: Array, kind: str = "category") -> ColumnValues:

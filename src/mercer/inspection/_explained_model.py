@@ -191,9 +191,9 @@ class ExplainedModel:
 
     def table(self, X: Table) -> Table:
         """Select the columns of the fit from a table that may have others."""
-        if hasattr(X, "columns") and {str(name) for name in X.columns} >= set(self.names):
-            return take_columns(X, self.names)
-        return X
+        given = [str(name) for name in X.columns] if hasattr(X, "columns") else []
+        is_other = given != self.names and set(given) >= set(self.names)
+        return take_columns(X, self.names) if is_other else X
 
     def cells(self, X: Table, players: Players) -> Array:
         """Return the values of the players' columns, shape (n_rows, n_players).
