@@ -25,7 +25,6 @@ from mercer_command.missing_words import Counts, counted_texts, usual_texts
 from mercer_command.names import ROLES
 from mercer_command.plain_numbers import PLAIN, PlainNumbers, are_usual, plain_numbers
 from mercer_command.values import (
-    Array,
     Cells,
     MissingCodes,
     are_unresolved,

@@ -84,7 +84,8 @@ def columns_that_matter(
     Returns
     -------
     list of ColumnImportance
-        The columns that matter come first, in descending order of the increase of the error.
+        The columns that matter come first, in descending order of the increase of the error. If
+        none are shuffled, those come first that would be.
 
     Notes
     -----
@@ -101,9 +102,13 @@ def columns_that_matter(
     one.
     """
     found = {str(name): ColumnImportance(str(name)) for name in model.feature_names_in_}
+    most = most_measured(len(found))
     if y is None or len(y) < 2:
-        return [*found.values()]
-    most = int(np.clip(_MOST_CELLS // len(found), _FEWEST_MEASURED, MOST_MEASURED))
+        names = list(found)
+        if len(names) > most and len(X) > 1:
+            encoded = model[:-1].transform(X.iloc[:_MOST_ROWS]).to_numpy(dtype=float)
+            names = [*dict.fromkeys([*_most_alike(model, encoded, most), *names])]
+        return [found[name] for name in names]
     n_names = min(len(found), most)
     n_calls = min(_MOST_CALLS, _MOST_CELLS // len(found))
     n_repeats = max(1, min(_MOST_SHUFFLES, n_calls // n_names))
@@ -115,10 +120,7 @@ def columns_that_matter(
     useful = set(sources)
     names = [name for name in found if name in useful]
     if len(names) > most:
-        predicted = _predicted(model, encoded).reshape(n_rows, -1)[:, -1]
-        with np.errstate(invalid="ignore"):  # Of constants, scikit-learn returns zero.
-            alike = pd.Series(np.abs(r_regression(encoded, predicted))).groupby(sources).max()
-        names = [*alike.nlargest(most).index]
+        names = _most_alike(model, encoded, most)
     least = y[y > 0].min() if in_logarithms else None
     rises = _rises(model, encoded, y[rows], names, least, n_repeats=n_repeats, random_state=seed)
     sizes, deviations = rises.mean(axis=0), rises.std(axis=0, ddof=1) / np.sqrt(n_rows)
@@ -129,6 +131,25 @@ def columns_that_matter(
         found[name] = ColumnImportance(name, float(size), float(deviation), bool(is_clear))
     # Columns that were not measured come last.
     return sorted(found.values(), key=lambda c: (not c.matters, isnan(c.size), -c.size))
+
+
+def most_measured(n_columns: int) -> int:
+    """Return the largest number of columns that are shuffled, or explained one by one.
+
+    Parameters
+    ----------
+    n_columns : int
+        Number of the columns of the table.
+    """
+    return int(np.clip(_MOST_CELLS // max(n_columns, 1), _FEWEST_MEASURED, MOST_MEASURED))
+
+
+def _most_alike(model: TableModel, encoded: Array, most: int) -> list[str]:
+    """Return the columns whose encodings correlate most with the predictions."""
+    predicted = _predicted(model, encoded).reshape(len(encoded), -1)[:, -1]
+    with np.errstate(invalid="ignore"):  # Of constants, scikit-learn returns zero.
+        alike = pd.Series(np.abs(r_regression(encoded, predicted)))
+    return [*alike.groupby(source_columns(model["columns"])).max().nlargest(most).index]
 
 
 def _predicted(model: TableModel, features: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from itertools import chain, count
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +44,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    columns : list of (str, str, str)
+    columns : list of [str, str, str]
         Name, role and format of each column; see `mercer_command.columns.Column`.
     target : (str, str, str) or None, default=None
         Name, role and format of the column that is predicted.
@@ -75,7 +75,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        columns: list[tuple[str, Role, str]],
+        columns: list[list[Any]],
         target: tuple[str, str, str] | None = None,
         missing: dict[str, list[str]] | None = None,
         remembers: bool = True,
@@ -175,13 +175,14 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         return [name for name, role, _ in self.columns if not is_number(name, role)]
 
-    def _read(self, X: pd.DataFrame, columns: Sequence[tuple[str, Role, str]]) -> pd.DataFrame:
+    def _read(self, X: pd.DataFrame, columns: Sequence[Sequence[Any]]) -> pd.DataFrame:
         """Convert some of the columns."""
         X, usual = X[[name for name, _, _ in columns]], usual_texts(is_typed=False)
         numbers = [name for name, role, _ in columns if role == "number"]
         plain = plain_numbers(X, numbers if not self.missing else [])
         if len(plain.values) == len(columns):
-            return pd.DataFrame(np.array([*plain.values.values()]).T, X.index, plain.values.keys())
+            values = np.array([*plain.values.values()]).T
+            return pd.DataFrame(values, X.index, list(plain.values))
         found = read_columns(
             X,
             {name: Choice(role, "flag" * (f == "flag")) for name, role, f in columns},
@@ -240,7 +241,7 @@ def _texts(cells: Cells) -> Cells:
 
 
 def numbers_and_days(
-    typed: pd.DataFrame, columns: Sequence[tuple[str, str, str]]
+    typed: pd.DataFrame, columns: Sequence[Sequence[Any]]
 ) -> tuple[list[str], Array]:
     """Return the columns of numbers, and those of dates as days since 1970.
 
@@ -285,6 +286,21 @@ class ColumnEncoder(ColumnTransformer):
         super(ColumnTransformer, self).set_output(transform=transform)
         return self
 
+    def fit_transform(self, X: pd.DataFrame, y: npt.ArrayLike | None = None, **params: Any) -> Any:
+        """Fit all transformers, and encode the columns.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n_samples, n_columns)
+        y : array-like of shape (n_samples,), default=None
+        **params : dict
+            Metadata for the transformers.
+        """
+        found = super().fit_transform(X, y, **params)
+        # Unlike objects, texts are one value in a file.
+        self.feature_names_in_: Array = np.asarray(self.feature_names_in_, dtype=str)
+        return found
+
     def get_feature_names_out(self, input_features: npt.ArrayLike | None = None) -> Names:
         """Return the names of the outputs.
 
@@ -311,7 +327,7 @@ def source_columns(encoder: ColumnTransformer) -> list[str]:
     return [str(names[place]) for place in encoded_columns(encoder, len(names))]
 
 
-def row_hashes(typed: pd.DataFrame, columns: Sequence[tuple[str, str, str]]) -> Hashes:
+def row_hashes(typed: pd.DataFrame, columns: Sequence[Sequence[Any]]) -> Hashes:
     """Return a hash of each row: equal for equal rows, and hardly ever for different rows.
 
     Parameters

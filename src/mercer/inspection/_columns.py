@@ -100,13 +100,12 @@ def columns_of(
     if issparse(X) or np.ndim(X) != 2:
         return []
     tables = [X] if others is None else [others, X]
+    if all(numbers_at_once(table) is not None for table in tables):
+        return _numbers_of(tables, hasattr(X, "columns"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # The model's encoder has already issued them.
         reader = ColumnReader().fit(tables[0])
-        read = [reader.transform(table) for table in tables]
-    if all(numbers_at_once(table) is not None for table in read):
-        return _numbers_of(read, hasattr(X, "columns"))
-    parts = [named_columns(table) for table in read]
+        parts = [named_columns(reader.transform(table)) for table in tables]
     found = []
     for named in zip(*parts, strict=True):
         (name, column), *_ = named
@@ -329,7 +328,7 @@ def _rank_tests(columns: list[ColumnValues], losses: Array) -> list[tuple[float,
         some = np.array(ordered[start : start + at_once])
         statistics, n_bins = _rank_statistics(np.array([columns[k].values for k in some]), losses)
         is_tested = ~np.isnan(statistics)
-        p_values = stats.chi2.sf(statistics, n_bins - 1)
+        p_values = np.asarray(stats.chi2.sf(statistics, n_bins - 1))
         for place in np.flatnonzero(is_tested):
             explained = float(statistics[place]) / (len(losses) - 1)
             found[some[place]] = (explained, float(p_values[place]))
@@ -379,6 +378,7 @@ def _rank_statistics(values: Array, losses: Array) -> tuple[Array, Array]:
         n_bins += counts > 0
         fits &= (counts == 0) | (counts >= FEWEST)
         explained += np.square(is_here @ ranks) / np.maximum(counts, 1)
+    ties = np.unique(ranks, return_counts=True)[1].astype(float)
     statistics = 12.0 / (n * (n + 1)) * explained - 3.0 * (n + 1)
-    statistics /= stats.tiecorrect(ranks)
+    statistics /= 1.0 - np.sum(ties**3 - ties) / (n**3 - n)
     return np.where(fits & (n_bins > 1), statistics, np.nan), np.where(is_whole, n_bins, 0)

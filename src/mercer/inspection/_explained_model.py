@@ -243,7 +243,8 @@ class ExplainedModel:
                 f"Column {self.names[twice]!r} is in more than one place of groups: each column "
                 "can be in one group only."
             )
-        alone = [z for z in range(len(self.names)) if z not in set(positions)]
+        taken = set(positions)
+        alone = [z for z in range(len(self.names)) if z not in taken]
         joined = [" + ".join(self.names[z] for z in columns) for columns in found]
         names = [name or text for (name, _), text in zip(named, joined, strict=True)]
         return Players([*names, *(self.names[z] for z in alone)], [*found, *([z] for z in alone)])

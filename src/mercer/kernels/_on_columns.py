@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias
 
@@ -280,11 +280,7 @@ def column_positions(X: Features, columns: Any) -> list[int]:
     if callable(columns):
         columns = columns(X)
     n_features = np.shape(X)[1]
-    names: dict[str, int] | None = None
-    if hasattr(X, "columns"):
-        names = {}
-        for place, name in enumerate(X.columns):
-            names.setdefault(str(name), place)
+    names = _places(X.columns) if hasattr(X, "columns") else None
     if isinstance(columns, slice):
         ends = slice(_position(columns.start, names), _after(columns.stop, names), columns.step)
         positions = np.arange(n_features)[ends].tolist()
@@ -327,6 +323,14 @@ def take_columns(X: Features, columns: Columns) -> Features:
     if positions == list(range(first, last + 1)):
         return np.asarray(X)[:, first : last + 1]
     return np.asarray(X)[:, positions]
+
+
+def _places(names: Iterable[object]) -> dict[str, int]:
+    """Return the first position of each name."""
+    places = dict[str, int]()
+    for place, name in enumerate(names):
+        places.setdefault(str(name), place)
+    return places
 
 
 def _position(entry: Any, names: dict[str, int] | None) -> Any:

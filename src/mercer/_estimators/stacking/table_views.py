@@ -158,8 +158,7 @@ def _interpolated(x: Array, knots: Array, references: Array) -> Array:
 def _counted(x: Array, knots: Array, references: Array) -> Array:
     """Return what `_interpolated` does, by comparing all values with all knots."""
     n_knots = len(knots)
-    n_up_to = np.zeros(x.shape, dtype=int)
-    n_below = np.zeros(x.shape, dtype=int)
+    n_up_to, n_below = np.zeros((2, *x.shape), dtype=np.int16)
     for knot in knots:
         n_up_to += knot <= x
         n_below += knot < x
