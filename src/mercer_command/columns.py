@@ -242,15 +242,16 @@ def read_columns(
     others = frame[plain.undecided(untyped)]
     readings = cell_readings(others, known, separator=separator, preferred=preferred)
     found = dict[str, ReadColumn]()
-    numbers, none = pd.DataFrame(plain.values, frame.index), pd.Series(dtype=str)
+    numbers, none = plain.frame(frame.index), pd.Series(dtype=str)
     for name in frame.columns:
         if name not in untyped:
             found[name] = ReadColumn(frame[name], None, none)
             continue
         if name in plain.values:
-            told = (f"decimal {known[name][1]}",) if name in known and known[name][1] else ()
+            mark = known[name][1] if name in known else ""
+            as_told = replace(PLAIN, facts=(f"decimal {mark}",)) if mark else PLAIN
             values = without_codes(numbers[name], missing.get(name, ()))
-            found[name] = ReadColumn(values, replace(PLAIN, facts=told), none)
+            found[name] = ReadColumn(values, as_told, none)
             continue
         values, odd, reading = frame[name], frame[name][:0], readings.get(name)
         if reading is not None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import infer_dtype
 
 from mercer.preprocessing import CellReading, missing_texts
 from mercer_command.values import Array, are_unresolved_ends
@@ -54,6 +54,17 @@ class PlainNumbers:
 
     values: dict[str, Array]
     pointed: list[str]
+
+    def frame(self, index: pd.Index[Any]) -> pd.DataFrame:
+        """Return the columns as a data frame.
+
+        Parameters
+        ----------
+        index : Index of length n_rows
+        """
+        # An array of all columns is faster than thousands of arrays.
+        values = np.array([*self.values.values()]).reshape(-1, len(index))
+        return pd.DataFrame(values.T, index, list(self.values))
 
     def among(self, names: Iterable[str]) -> PlainNumbers:
         """Return those of these names.
@@ -113,9 +124,10 @@ def plain_numbers(frame: pd.DataFrame, names: Iterable[str]) -> PlainNumbers:
         if name not in likely:
             continue
         cells = column.to_numpy(dtype=object)
-        if infer_dtype(cells, skipna=False) != "string":
+        try:
+            lines = "\n".join(cells) + "\n"
+        except TypeError:  # A cell is no text.
             continue
-        lines = "\n".join(cells) + "\n"
         if not _COLUMN.fullmatch(lines) or lines.count("\n") > len(cells):
             continue
         has_point = _POINT.search(lines) is not None

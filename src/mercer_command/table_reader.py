@@ -181,8 +181,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         numbers = [name for name, role, _ in columns if role == "number"]
         plain = plain_numbers(X, numbers if not self.missing else [])
         if len(plain.values) == len(columns):
-            values = np.array([*plain.values.values()]).T
-            return pd.DataFrame(values, X.index, list(plain.values))
+            return plain.frame(X.index)
         found = read_columns(
             X,
             {name: Choice(role, "flag" * (f == "flag")) for name, role, f in columns},
