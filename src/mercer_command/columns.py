@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ from mercer.preprocessing import (
 from mercer_command.messages import InputError, checked_name, listing, shown
 from mercer_command.missing_words import Counts, counted_texts, usual_texts
 from mercer_command.names import ROLES
-from mercer_command.plain_numbers import PLAIN, is_usual, plain_numbers
+from mercer_command.plain_numbers import PLAIN, PlainNumbers, are_usual, plain_numbers
 from mercer_command.values import (
     Cells,
     MissingCodes,
@@ -60,6 +60,9 @@ _POINT: tuple[ReadAs, str] = ("number", "point")
 MANY_LEVELS = 30
 """Categorical columns with more levels than this are encoded by the target's mean in each level,
 and others by an indicator of each level."""
+
+_AT_ONCE = 1000
+"""Number of columns that are checked at once."""
 
 
 @dataclass(frozen=True)
@@ -210,6 +213,7 @@ def read_columns(
     *,
     separator: str = "",
     preferred: Mapping[str, str] | None = None,
+    plain: PlainNumbers | None = None,
 ) -> dict[str, ReadColumn]:
     """Read the columns of text of a table; others are left as they are, except times of day.
 
@@ -224,27 +228,30 @@ def read_columns(
         Values that stand for missing cells, by column name.
     separator, preferred
         See `mercer.preprocessing.cell_readings`.
+    plain : PlainNumbers, default=None
+        The columns of plain numbers, if they were read before.
     """
-    frame = frame.assign(
-        **{n: without_codes(frame[n], c) for n, c in missing.items() if n in frame}
-    )
+    if coded := {n: without_codes(frame[n], c) for n, c in missing.items() if n in frame}:
+        frame, plain = frame.assign(**coded), None
     known = {name: (one.read_as, one.format) for name, one in wanted.items()}
     # There may be thousands of columns of numbers and dates, which are read as they are.
     dtypes = zip(frame.columns, frame.dtypes, strict=True)
     untyped = {name: None for name, dtype in dtypes if dtype.kind not in "biufcmM"}
-    plain = plain_numbers(frame, [n for n in untyped if known.get(n, _POINT) in (_POINT, _NUMBER)])
+    free = [n for n in untyped if known.get(n, _POINT) in (_POINT, _NUMBER)]
+    plain = plain_numbers(frame, free) if plain is None else plain.among(free)
     others = frame[plain.undecided(untyped)]
     readings = cell_readings(others, known, separator=separator, preferred=preferred)
     found = dict[str, ReadColumn]()
-    numbers, none = pd.DataFrame(plain.values, frame.index), pd.Series(dtype=str)
+    numbers, none = plain.frame(frame.index), pd.Series(dtype=str)
     for name in frame.columns:
         if name not in untyped:
             found[name] = ReadColumn(frame[name], None, none)
             continue
         if name in plain.values:
-            told = (f"decimal {known[name][1]}",) if name in known and known[name][1] else ()
+            mark = known[name][1] if name in known else ""
+            as_told = replace(PLAIN, facts=(f"decimal {mark}",)) if mark else PLAIN
             values = without_codes(numbers[name], missing.get(name, ()))
-            found[name] = ReadColumn(values, replace(PLAIN, facts=told), none)
+            found[name] = ReadColumn(values, as_told, none)
             continue
         values, odd, reading = frame[name], frame[name][:0], readings.get(name)
         if reading is not None:
@@ -264,6 +271,7 @@ def recognize_columns(
     separator: str = "",
     missing: MissingCodes | None = None,
     absent: Mapping[str, Collection[str]] | None = None,
+    plain: PlainNumbers | None = None,
 ) -> tuple[pd.DataFrame, list[Column]]:
     """Recognize the contents of columns, and convert their cells.
 
@@ -281,6 +289,8 @@ def recognize_columns(
     absent : mapping from str to collection of str, default=None
         Texts that stand for missing cells if a column is read as text, by column name. By default,
         words such as "NA" and "None" in text files, unless the user chose how the column is read.
+    plain : PlainNumbers, default=None
+        The columns of plain numbers, if they were read before.
 
     Returns
     -------
@@ -296,15 +306,18 @@ def recognize_columns(
     """
     choices, missing, absent = choices or {}, missing or {}, absent or {}
     usual = {n: usual_texts(is_typed=not separator or n in choices) for n in frame.columns}
-    found = read_columns(frame, choices, {**usual, **absent}, missing, separator=separator)
+    given: Any = {"separator": separator, "plain": plain}
+    found = read_columns(frame, choices, {**usual, **absent}, missing, **given)
+    numbers, shares = _usual_numbers(
+        {n: one.values for n, one in found.items() if one.is_plain and n not in choices}
+    )
     typed: dict[str, Cells] = {}
     columns = []
     for name, read in found.items():
-        values = read.values
-        if name not in choices and read.is_plain and is_usual(numbers := values.to_numpy()):
-            typed[name], share = values, float(np.isnan(numbers).mean())
-            columns.append(Column(name, "number", PLAIN.format, missing=share))
+        if name in shares:
+            columns.append(Column(name, "number", PLAIN.format, missing=shares[name]))
             continue
+        values = read.values
         cells = without_codes(frame[name], missing.get(name, ()))
         column = _read_column(name, cells, read)
         if name not in choices and kind_of(values) == "category" and is_text(values):
@@ -319,7 +332,26 @@ def recognize_columns(
             if name in choices
             else _recognized(column, values, is_time=column.role == "time")
         )
-    return pd.DataFrame(typed, index=frame.index), columns
+    numbers.index = frame.index
+    if not typed:
+        return numbers, columns
+    others = pd.DataFrame(typed, index=frame.index)
+    return pd.concat([numbers, others], axis="columns")[[*found]], columns
+
+
+def _usual_numbers(columns: Mapping[str, Cells]) -> tuple[pd.DataFrame, dict[str, float]]:
+    """Return the columns of which nothing is to be said, and the share of missing cells of each."""
+    names, kept = [*columns], list[str]()
+    parts, shares = [np.empty((0, 0))], list[float]()
+    for start in range(0, len(names), _AT_ONCE):
+        some = names[start : start + _AT_ONCE]
+        numbers = np.array([columns[name].to_numpy() for name in some])
+        usual = are_usual(numbers.T)
+        parts.append(numbers[usual])
+        kept += [name for name, is_usual in zip(some, usual, strict=True) if is_usual]
+        shares += np.isnan(parts[-1]).mean(axis=1).tolist()
+    found = np.concatenate(parts[1:] or parts)
+    return pd.DataFrame(found.T, columns=kept), dict(zip(kept, shares, strict=True))
 
 
 def _read_column(name: str, cells: Cells, read: ReadColumn) -> Column:

@@ -96,6 +96,8 @@ def reasons(
     typed: pd.DataFrame,
     predictions: Iterable[object],
     advance: Callable[[int], object] | None = None,
+    *,
+    names: Sequence[str] | None = None,
 ) -> Reasons:
     """Explain the predictions of rows by the columns of the table.
 
@@ -110,11 +112,19 @@ def reasons(
         Predictions of these rows.
     advance : callable, default=None
         Called with the number of rows that were explained since the last call.
+    names : sequence of str, default=None
+        The columns that are explained one by one; the others are explained together. None stands
+        for all columns.
     """
+    alone = list(typed.columns) if names is None else [*names]
+    single, groups = set(alone), dict[str, list[str]]()
+    if rest := [name for name in typed.columns if name not in single]:
+        groups[f"the other {len(rest):,} columns"] = rest
+        alone = [name for name in typed.columns if name in single]
     parts = []
     for start in range(0, len(typed), _BATCH):
         part = typed.iloc[start : start + _BATCH]
-        parts.append(shapley_values(model[1:], part))
+        parts.append(shapley_values(model[1:], part, groups=groups))
         if advance is not None:
             advance(len(part))
     first = parts[0]
@@ -123,7 +133,7 @@ def reasons(
         values=np.concatenate([one.values for one in parts]),
         covariances=np.concatenate([one.covariances for one in parts]),
         shrinkage=np.concatenate([one.shrinkage for one in parts]),
-        data=_cells(frame, typed),
+        data=np.hstack([_no_cells(len(typed), len(groups)), _cells(frame, typed, alone)]),
     )
     name, role = (*(model["reader"].target or ("", "")),)[:2]
     return Reasons(values, list(predictions), unit_of_target(name, role), role)
@@ -162,14 +172,23 @@ def by_contributions(
     several = values.output_names if len(values.output_names) > 1 else [None]
     means = np.mean([values.of_output(name).importances for name in several], axis=0)
     sizes = dict(zip(values.feature_names, means, strict=True))
-    measured = [one._replace(size=float(sizes[one.name]), matters=True) for one in found]
-    return sorted(measured, key=lambda one: -one.size)
+    measured = [
+        one._replace(size=float(sizes[one.name]), matters=True) if one.name in sizes else one
+        for one in found
+    ]
+    # Columns that are explained together come last.
+    return sorted(measured, key=lambda one: (not one.matters, -one.size if one.matters else 0.0))
 
 
-def _cells(frame: pd.DataFrame, typed: pd.DataFrame) -> Array:
+def _no_cells(n_rows: int, n_groups: int) -> Array:
+    """Return empty texts, as groups of columns have no cells."""
+    return np.full((n_rows, n_groups), "", dtype=object)
+
+
+def _cells(frame: pd.DataFrame, typed: pd.DataFrame, names: Sequence[str]) -> Array:
     """Return the cells as they were written, with None where the model reads a missing value."""
-    found = np.empty(typed.shape, dtype=object)
-    for column, name in enumerate(typed.columns):
+    found = np.empty((len(typed), len(names)), dtype=object)
+    for column, name in enumerate(names):
         cells = frame[name].str.strip() if is_text(frame[name]) else frame[name]
         found[:, column] = cells.astype(object)
         found[typed[name].isna().to_numpy(), column] = None

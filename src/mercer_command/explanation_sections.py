@@ -65,7 +65,8 @@ def _without_rise(trial: Trial, n_others: int) -> list[Part]:
         lines.append(f"{told} not matter: {why}")
     if 0 < len(measured) < n_all:
         which = "those that correlate most with the predictions"
-        lines.append(f"{len(measured):,} of {n_all:,} columns were shuffled: {which}")
+        what = "shuffled" if trial.report is not None else "explained one by one"
+        lines.append(f"{len(measured):,} of {n_all:,} columns were {what}: {which}")
     return lines
 
 

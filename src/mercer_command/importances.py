@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from math import isnan
 from typing import NamedTuple
 
@@ -41,6 +42,10 @@ class ColumnImportance(NamedTuple):
 MOST_MEASURED = 200
 """Largest number of columns that are shuffled."""
 
+_FEWEST_MEASURED, _MOST_CELLS = 25, 200_000
+"""Number of columns that are shuffled in any table, and largest product of the number of shuffles
+beyond it and of all columns, on which the time of a prediction depends."""
+
 _MOST_ROWS, _FEWEST_ROWS, _MOST_PREDICTIONS = 250, 25, 12_000
 """Largest and smallest number of rows in which columns are shuffled, and number of predictions that
 determines how many rows these are."""
@@ -79,7 +84,8 @@ def columns_that_matter(
     Returns
     -------
     list of ColumnImportance
-        The columns that matter come first, in descending order of the increase of the error.
+        The columns that matter come first, in descending order of the increase of the error. If
+        none are shuffled, those come first that would be.
 
     Notes
     -----
@@ -87,28 +93,34 @@ def columns_that_matter(
     probability of the true class: no single row decides, and small changes show. Each column is
     shuffled up to three times, in a random sample of at most 250 rows.
 
-    At most 200 columns are shuffled: those that correlate most with the predictions.
+    At most 200 columns are shuffled: those that correlate most with the predictions. Of tables of
+    more than 1,000 columns, for which a prediction takes longer, they are fewer, but at least 25,
+    and they are shuffled once.
 
     A column matters if its increase is positive by a t-test of the increases of the rows, with a
     false discovery rate of 5 % (Benjamini, Hochberg 1995), and at least a thousandth of the largest
     one.
     """
     found = {str(name): ColumnImportance(str(name)) for name in model.feature_names_in_}
+    most = most_measured(len(found))
     if y is None or len(y) < 2:
-        return [*found.values()]
-    n_names = min(len(found), MOST_MEASURED)
-    n_repeats = max(1, min(_MOST_SHUFFLES, _MOST_CALLS // n_names))
+        names = list(found)
+        if len(names) > most and len(X) > 1:
+            encoded = model[:-1].transform(X.iloc[:_MOST_ROWS]).to_numpy(dtype=float)
+            names = [*dict.fromkeys([*_most_alike(model, encoded, most), *names])]
+        return [found[name] for name in names]
+    n_names = min(len(found), most)
+    n_calls = min(_MOST_CALLS, _MOST_CELLS // len(found))
+    n_repeats = max(1, min(_MOST_SHUFFLES, n_calls // n_names))
     n_rows = _MOST_PREDICTIONS // (n_repeats * n_names)
     n_rows = min(max(n_rows, _FEWEST_ROWS), _MOST_ROWS, len(y))
     rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:n_rows])
-    encoded = model[:-1].transform(X.iloc[rows])
+    encoded = model[:-1].transform(X.iloc[rows]).to_numpy(dtype=float)
     sources = source_columns(model["columns"])
-    names = [name for name in found if name in sources]
-    if len(names) > MOST_MEASURED:
-        predicted = _predicted(model, encoded).reshape(n_rows, -1)[:, -1]
-        with np.errstate(invalid="ignore"):  # Of constants, scikit-learn returns zero.
-            alike = pd.Series(np.abs(r_regression(encoded, predicted))).groupby(sources).max()
-        names = [*alike.nlargest(MOST_MEASURED).index]
+    useful = set(sources)
+    names = [name for name in found if name in useful]
+    if len(names) > most:
+        names = _most_alike(model, encoded, most)
     least = y[y > 0].min() if in_logarithms else None
     rises = _rises(model, encoded, y[rows], names, least, n_repeats=n_repeats, random_state=seed)
     sizes, deviations = rises.mean(axis=0), rises.std(axis=0, ddof=1) / np.sqrt(n_rows)
@@ -121,15 +133,37 @@ def columns_that_matter(
     return sorted(found.values(), key=lambda c: (not c.matters, isnan(c.size), -c.size))
 
 
-def _predicted(model: TableModel, encoded: pd.DataFrame) -> Array:
+def most_measured(n_columns: int) -> int:
+    """Return the largest number of columns that are shuffled, or explained one by one.
+
+    Parameters
+    ----------
+    n_columns : int
+        Number of the columns of the table.
+    """
+    return int(np.clip(_MOST_CELLS // max(n_columns, 1), _FEWEST_MEASURED, MOST_MEASURED))
+
+
+def _most_alike(model: TableModel, encoded: Array, most: int) -> list[str]:
+    """Return the columns whose encodings correlate most with the predictions."""
+    predicted = _predicted(model, encoded).reshape(len(encoded), -1)[:, -1]
+    with np.errstate(invalid="ignore"):  # Of constants, scikit-learn returns zero.
+        alike = pd.Series(np.abs(r_regression(encoded, predicted)))
+    return [*alike.groupby(source_columns(model["columns"])).max().nlargest(most).index]
+
+
+def _predicted(model: TableModel, features: Array) -> Array:
     """Return responses, or probabilities of the classes."""
     predict = model[-1].predict_proba if is_classifier(model) else model[-1].predict
-    return np.asarray(predict(encoded), dtype=float)
+    with warnings.catch_warnings():
+        # A data frame of many columns would take scikit-learn longer than the prediction.
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        return np.asarray(predict(features), dtype=float)
 
 
 def _rises(
     model: TableModel,
-    encoded: pd.DataFrame,
+    features: Array,
     y: Array,
     names: list[str],
     least: float | None,
@@ -141,13 +175,13 @@ def _rises(
     column are taken from the rows at these positions. Where `least` is given, errors are those of
     logarithms of responses of at least this size.
     """
-    features, own = encoded.to_numpy(dtype=float), np.arange(len(y))[:, None]
+    own = np.arange(len(y))[:, None]
     # The position of a feature that is not shuffled is -1, the column of each row's own position.
     sources = pd.Index(names).get_indexer(pd.Index(source_columns(model["columns"])))
 
     def scores(_: TableModel, places: Array, y: Array) -> dict[int, float]:
         taken = np.take_along_axis(features, np.hstack([places, own])[:, sources], axis=0)
-        predicted = _predicted(model, pd.DataFrame(taken, columns=encoded.columns))
+        predicted = _predicted(model, taken)
         if is_classifier(model):
             errors = 1.0 - np.sum(predicted * (y[:, None] == model.classes_), axis=1)
         elif least is not None:

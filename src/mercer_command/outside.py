@@ -12,7 +12,7 @@ import pandas as pd
 from mercer.preprocessing import convert
 from mercer_command.messages import counted, listing, shown
 from mercer_command.table_model import TableModel
-from mercer_command.table_reader import days_or_numbers
+from mercer_command.table_reader import numbers_and_days
 from mercer_command.values import ISO, Array, format_dates
 
 _UNLIKELY = 0.001
@@ -63,18 +63,32 @@ def rows_outside(model: TableModel, typed: pd.DataFrame) -> Outside:
         Columns as the reader of the model converts them.
     """
     reader, found = model["reader"], Outside(len(typed))
-    roles = {name: role for name, role, _ in reader.columns}
-    for name, (low, high, _) in reader.ranges_.items():
-        values = days_or_numbers(typed, name, roles[name])
-        is_exact = roles[name] == "date" and reader.remembers
-        margin = 0.0 if is_exact else _FAR * (high - low)
-        found.beyond[name, "below"] = int(np.sum(values < low))
-        found.beyond[name, "above"] = int(np.sum(values > high))
-        found.far[name, "below"] = int(np.sum(values < low - margin))
-        found.far[name, "above"] = int(np.sum(values > high + margin))
+    ranges = ranges_of(model)
+    ranged = [one for one in reader.columns if one[0] in ranges]
+    names, values = numbers_and_days(typed, ranged)
+    is_exact = np.array([role == "date" and reader.remembers for _, role, _ in ranged], dtype=bool)
+    ends = np.array([ranges[name][:2] for name in names]).reshape(-1, 2)
+    margins = np.where(is_exact, 0.0, _FAR * (ends[:, 1] - ends[:, 0]))
+    for counts, far in ((found.beyond, 0.0), (found.far, margins)):
+        below = np.sum(values < ends[:, 0] - far, axis=0).tolist()
+        above = np.sum(values > ends[:, 1] + far, axis=0).tolist()
+        for name, *both in zip(names, below, above, strict=True):
+            counts[name, "below"], counts[name, "above"] = both
     for name, values in _new_categories(model, typed):
         found.new.update((name, value) for value in values)
     return found
+
+
+def ranges_of(model: TableModel) -> dict[str, list[float]]:
+    """Return the smallest value, the largest and the number of known ones of ranged columns.
+
+    Parameters
+    ----------
+    model : fitted TableModel
+    """
+    reader = model["reader"]
+    pairs = zip(reader.columns, reader.ranges_.tolist(), strict=True)
+    return {name: ends for (name, *_), ends in pairs if ends[2]}
 
 
 def _new_categories(model: TableModel, typed: pd.DataFrame) -> Iterator[tuple[str, Array]]:
@@ -105,7 +119,7 @@ def outside_notes(model: TableModel, found: Outside) -> list[str]:
         a range, but not far, are told if they are more than chance explains.
     """
     reader = model["reader"]
-    columns, ranges = {one[0]: one for one in reader.columns}, reader.ranges_
+    columns, ranges = {one[0]: one for one in reader.columns}, ranges_of(model)
     told: dict[str, list[str]] = {"dates": [], "numbers": [], "categories": []}
     for (name, side), n_beyond in found.beyond.most_common():
         low, high, n_known = ranges[name]

@@ -22,6 +22,7 @@ from sklearn.utils.fixes import parse_version
 from mercer import KernelStackingRegressor
 from mercer.inspection import default_metric
 from mercer.preprocessing import SoftClippingScaler, TextScores, column_encoders
+from mercer.preprocessing._table_encoder import encoders_without_text
 from mercer_command.columns import DATES, MANY_LEVELS, Role
 from mercer_command.logarithms import LogarithmicStack
 from mercer_command.methods import METHODS, takes
@@ -101,7 +102,7 @@ def make_model(
     known = settings.keys() & estimator.get_params()
     target, used = problem.target_column, [one for one in problem.columns if one.is_used]
     reader = TableReader(
-        [(column.name, column.role, column.format) for column in used],
+        [[column.name, column.role, column.format] for column in used],  # Saved as one value.
         (target.name, target.role, target.format),
         {name: list(codes) for name, codes in problem.missing.items()},
     )
@@ -156,7 +157,8 @@ def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransf
         folds = TimeSeriesSplit(min(5, len(rows) - 1))
     scores = TextScores(problem.task == "classification", cv=folds, random_state=seed)
     # skrub projects text on 30 directions, which take more rows.
-    encoders, texts = column_encoders(), of("text") if len(rows) > 30 else []
+    texts = of("text") if len(rows) > 30 else []
+    encoders = column_encoders() if texts else encoders_without_text()
     parts: list[tuple[str, TransformerMixin, list[str]]] = [
         ("numbers", encoders["numbers"], of("number")),
         ("durations", encoders["durations"], of("duration")),
@@ -192,5 +194,5 @@ def _levels(problem: Problem, rows: Rows, seed: int) -> Pipeline:
         shuffled = folds(n_folds, shuffle=True, random_state=seed)
         drawn = {"cv": _folds_of_groups(problem, rows) or shuffled}
     encoder = TargetEncoder(target_type=kind, **drawn)
-    converter = column_encoders()["categories"][0]
+    converter = encoders_without_text()["categories"][0]
     return make_pipeline(converter, encoder, SoftClippingScaler())

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import infer_dtype
 
 from mercer.preprocessing import CellReading, missing_texts
-from mercer_command.values import Array, are_unresolved
+from mercer_command.values import Array, are_unresolved_ends
 
 PLAIN = CellReading("number", "point")
 """How such columns are read."""
@@ -55,6 +55,28 @@ class PlainNumbers:
     values: dict[str, Array]
     pointed: list[str]
 
+    def frame(self, index: pd.Index[Any]) -> pd.DataFrame:
+        """Return the columns as a data frame.
+
+        Parameters
+        ----------
+        index : Index of length n_rows
+        """
+        # An array of all columns is faster than thousands of arrays.
+        values = np.array([*self.values.values()]).reshape(-1, len(index))
+        return pd.DataFrame(values.T, index, list(self.values))
+
+    def among(self, names: Iterable[str]) -> PlainNumbers:
+        """Return those of these names.
+
+        Parameters
+        ----------
+        names : iterable of str
+        """
+        wanted = set(names)
+        values = {name: numbers for name, numbers in self.values.items() if name in wanted}
+        return PlainNumbers(values, [name for name in self.pointed if name in wanted])
+
     def undecided(self, names: Iterable[str]) -> list[str]:
         """Return the columns from which `mercer.preprocessing.cell_readings` reads the others.
 
@@ -90,47 +112,68 @@ def plain_numbers(frame: pd.DataFrame, names: Iterable[str]) -> PlainNumbers:
     found = PlainNumbers({}, [])
     if not len(frame):
         return found
+    wanted = set(names)
     # The first cell rules out most columns of words.
-    firsts = dict(zip(frame.columns, frame.iloc[0], strict=True))
-    for name in names:
-        if not isinstance(first := firsts[name], str) or not _COLUMN.fullmatch(f"{first}\n"):
+    firsts = zip(frame.columns, frame.iloc[0], strict=True)
+    likely = {
+        name
+        for name, first in firsts
+        if name in wanted and isinstance(first, str) and _COLUMN.fullmatch(f"{first}\n")
+    }
+    for name, column in frame.items():
+        if name not in likely:
             continue
-        cells = frame[name].to_numpy(dtype=object)
-        if infer_dtype(cells, skipna=False) != "string":
+        cells = column.to_numpy(dtype=object)
+        try:
+            lines = "\n".join(cells) + "\n"
+        except TypeError:  # A cell is no text.
             continue
-        lines = "\n".join(cells) + "\n"
         if not _COLUMN.fullmatch(lines) or lines.count("\n") > len(cells):
             continue
         has_point = _POINT.search(lines) is not None
         if _DOUBTFUL.search(lines) or not (has_point or _WHOLE.fullmatch(lines)):
             continue
-        values = np.array([np.nan if cell in _MISSING else float(cell) for cell in cells])
+        values = _floats(cells)
         if not np.isfinite(values).any():
             continue
-        found.values[name] = values
+        found.values[str(name)] = values
         if has_point:
-            found.pointed.append(name)
+            found.pointed.append(str(name))
     return found
 
 
-def is_usual(numbers: Array) -> bool:
-    """Return whether nothing is to be said about a column of numbers.
+def _floats(cells: Array) -> Array:
+    """Return cells that are plain numbers or empty as numbers."""
+    try:
+        return cells.astype(float)
+    except ValueError:  # `float` reads no missing numbers, other than "nan".
+        return np.array([np.nan if cell in _MISSING else float(cell) for cell in cells])
+
+
+def are_usual(numbers: Array) -> Array:
+    """Return whether nothing is to be said about columns of numbers.
 
     Parameters
     ----------
-    numbers : ndarray of shape (n_rows,)
+    numbers : ndarray of shape (n_rows, n_columns)
         Missing ones are NaN.
 
     Returns
     -------
-    bool
+    ndarray of bool of shape (n_columns,)
         True if the numbers differ, are finite and not all whole, and neither the smallest nor the
         largest occurs three times. Such columns are neither constant nor names or codes, number no
         rows, and have no value that may stand for missing cells.
     """
-    known = np.sort(numbers)[: len(numbers) - np.count_nonzero(np.isnan(numbers))]
-    if len(known) < 3 or not np.isfinite(low := known[0]) or not np.isfinite(high := known[-1]):
-        return False
-    if low == known[2] or high == known[-3] or are_unresolved(known):
-        return False
-    return bool((known != np.round(known)).any())
+    if len(numbers) < 3:
+        return np.zeros(numbers.shape[1], dtype=bool)
+    numbers = np.sort(numbers, axis=0)
+    n_known = np.count_nonzero(~np.isnan(numbers), axis=0)
+    enough = n_known >= 3
+    last = np.where(enough, n_known, 3) - 1
+    low, third = numbers[0], numbers[2]
+    high, last_third = np.take_along_axis(numbers, np.array([last, last - 2]), axis=0)
+    with np.errstate(invalid="ignore"):
+        found = enough & np.isfinite(low) & np.isfinite(high) & (low != third)
+        found &= (high != last_third) & ~are_unresolved_ends(low, high)
+        return found & ((numbers != np.round(numbers)) & ~np.isnan(numbers)).any(axis=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -79,7 +80,8 @@ def predict_file(model: TableModel, given: Predict, bar: Bar) -> tuple[int, list
             bar.advance(len(frame))
             found.add(outside)
     notes = [] if cells is None else [*cells.notes]
-    if extra := [name for name in names if name not in used]:
+    known = set(used)
+    if extra := [name for name in names if name not in known]:
         notes.append(f"columns that the model does not use are ignored: {listing(extra)}")
     return n_rows, [*notes, *outside_notes(model, found)]
 
@@ -96,7 +98,9 @@ def _predicted_part(
     return pd.concat([copied, predicted], axis="columns"), rows_outside(model, typed)
 
 
-def explained_rows(model: TableModel, frame: pd.DataFrame, bar: Bar) -> Reasons:
+def explained_rows(
+    model: TableModel, frame: pd.DataFrame, bar: Bar, names: Sequence[str] | None = None
+) -> Reasons:
     """Predict rows of a table, and explain the predictions by its columns.
 
     Parameters
@@ -106,6 +110,8 @@ def explained_rows(model: TableModel, frame: pd.DataFrame, bar: Bar) -> Reasons:
         Rows, with at least the columns of the model.
     bar : Bar
         Progress bar that shows the number of explained rows.
+    names : sequence of str, default=None
+        The columns that are explained one by one; None stands for all columns.
     """
     # Predictions alone do not need the package of explanations.
     from mercer_command.contributions import reasons
@@ -113,7 +119,9 @@ def explained_rows(model: TableModel, frame: pd.DataFrame, bar: Bar) -> Reasons:
     frame = frame[list(model.feature_names_in_)].reset_index(drop=True)
     typed = model["reader"].transform(frame)
     bar.step("explaining rows", len(frame))
-    return reasons(model, frame, typed, predict(model, typed)["prediction"], bar.advance)
+    return reasons(
+        model, frame, typed, predict(model, typed)["prediction"], bar.advance, names=names
+    )
 
 
 def predict(model: TableModel, typed: pd.DataFrame, coverage: float | None = None) -> pd.DataFrame:

@@ -192,7 +192,7 @@ def as_problem(
         "missing": missing,
         "absent": {} if target in (choices or {}) else {target: absent},
     }
-    typed, columns = recognize_columns(frame, choices, **reading)
+    typed, columns = recognize_columns(frame, choices, **reading, plain=cells.plain)
     asked = typed, columns, target, task, notes
     used, values, decided, target_column, words = known_target(*asked, order=order)
     times = None if time is None else times_of(typed.iloc[used], time, target)
@@ -253,7 +253,8 @@ def _used_columns(
         raise InputError(f"no column is left to learn from ({'; '.join(notes) or 'none is given'})")
     numbers = [column.name for column in columns if column.role == "number"]
     values = convert(features[numbers], "number")  # Infinite numbers raise an error.
-    if too_large := [n for n, v in zip(numbers, values.T, strict=True) if (np.abs(v) > 1e38).any()]:
+    are_too_large = (np.abs(values) > 1e38).any(axis=0)
+    if too_large := [numbers[place] for place in np.flatnonzero(are_too_large)]:
         raise InputError(f"numbers beyond 1e+38 are in {listing(too_large)}")
     return features
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from mercer_command.messages import InputError, one_line
+from mercer_command.plain_numbers import PlainNumbers, plain_numbers
 from mercer_command.text_formats import (
     ROW_NAME,
     STANDARD_INPUT,
@@ -121,6 +123,11 @@ class Cells:
     frame: pd.DataFrame
     separator: str = ""
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def plain(self) -> PlainNumbers:
+        """The columns of text that hold nothing but plain numbers, which are read once."""
+        return plain_numbers(self.frame, self.frame.columns)
 
 
 def read_cells(path: Path, *, header: bool = True) -> Cells:

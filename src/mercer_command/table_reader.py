@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from itertools import chain, count
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from mercer.preprocessing import convert, encoded_columns, is_text
 from mercer_command.columns import DATES, Choice, Role, read_columns
 from mercer_command.messages import did_you_mean, listing, shown
 from mercer_command.missing_words import usual_texts, words_in
+from mercer_command.plain_numbers import plain_numbers
 from mercer_command.values import (
     Array,
     Cells,
@@ -43,7 +44,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    columns : list of (str, str, str)
+    columns : list of [str, str, str]
         Name, role and format of each column; see `mercer_command.columns.Column`.
     target : (str, str, str) or None, default=None
         Name, role and format of the column that is predicted.
@@ -56,10 +57,10 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ----------
     row_hashes_ : ndarray of uint64 of shape (n_distinct,) or None
         Hashes of the training rows, in ascending order.
-    ranges_ : dict of str to list of float
+    ranges_ : ndarray of shape (n_features_in_, 3)
         The smallest value, the largest and the number of known ones of each column of numbers or
         dates in the rows that `fit` was given: the training rows, or a sample of those of a table
-        read in parts.
+        read in parts. Zeros for other columns, and for those without known values.
     spellings_ : dict of str to dict of str to str
         For each column of categories, the known ones by what is left of them without case, spaces,
         leading zeros and decimal zeros; other spellings of them, and numbers, are read as these.
@@ -74,7 +75,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        columns: list[tuple[str, Role, str]],
+        columns: list[list[Any]],
         target: tuple[str, str, str] | None = None,
         missing: dict[str, list[str]] | None = None,
         remembers: bool = True,
@@ -93,14 +94,15 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         y : None
             Ignored.
         """
-        self.feature_names_in_ = np.array([name for name, _, _ in self.columns], dtype=object)
+        # Unlike objects, texts are one value in a file.
+        self.feature_names_in_ = np.array([name for name, _, _ in self.columns], dtype=str)
         self.n_features_in_ = len(self.columns)
         self.row_hashes_, self.spellings_, self.words_ = None, {}, {}
-        self.ranges_ = {}
+        self.ranges_ = np.zeros((len(self.columns), 3))
         if X is None:
             return self
         X = self._checked(X)
-        texts = [name for name in self.feature_names_in_ if is_text(X[name])]
+        texts = [name for name in self._not_numbers(X) if is_text(X[name])]
         self.words_ = {name: words for name in texts if (words := words_in(X[name]))}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # `transform` issues its warnings later.
@@ -108,10 +110,11 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         for name, role, _ in self.columns:
             if role == "category":
                 self.spellings_[name] = by_spelling(_texts(typed[name]).dropna().unique())
-            elif role in ("number", *DATES):
-                values = days_or_numbers(typed, name, role)
-                if len(known := values[~np.isnan(values)]):
-                    self.ranges_[name] = [float(known.min()), float(known.max()), len(known)]
+        names, values = numbers_and_days(typed, self.columns)
+        ends = [end.reduce(values, axis=0, initial=np.nan) for end in (np.fmin, np.fmax)]
+        found = np.column_stack([*ends, np.sum(~np.isnan(values), axis=0)])
+        places = {name: place for place, (name, *_) in enumerate(self.columns)}
+        self.ranges_[[places[name] for name in names]] = np.nan_to_num(found)
         if self.remembers:
             self.row_hashes_ = np.unique(row_hashes(typed, self.columns))
         return self
@@ -152,16 +155,43 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             If columns are missing, or hold text that cannot be read.
         """
         X = self._checked(X)
-        usual = usual_texts(is_typed=False)
+        names, own = [name for name, _, _ in self.columns], set(self._not_numbers(X))
+        if not own:
+            return X[names]
+        others = self._read(X, [one for one in self.columns if one[0] in own])
+        if len(own) == len(names):
+            return others
+        rest = X[[name for name in names if name not in own]]
+        return pd.concat([rest, others], axis="columns")[names]
+
+    def _not_numbers(self, X: pd.DataFrame) -> list[str]:
+        """Return the columns other than those that hold the numbers that they are read as."""
+        types, missing = dict(zip(X.columns, X.dtypes, strict=True)), self.missing or {}
+
+        def is_number(name: str, role: Role) -> bool:
+            dtype = types[name]
+            is_plain = isinstance(dtype, np.dtype) and dtype.kind in "iuf"
+            return is_plain and role == "number" and name not in missing
+
+        return [name for name, role, _ in self.columns if not is_number(name, role)]
+
+    def _read(self, X: pd.DataFrame, columns: Sequence[Sequence[Any]]) -> pd.DataFrame:
+        """Convert some of the columns."""
+        X, usual = X[[name for name, _, _ in columns]], usual_texts(is_typed=False)
+        numbers = [name for name, role, _ in columns if role == "number"]
+        plain = plain_numbers(X, numbers if not self.missing else [])
+        if len(plain.values) == len(columns):
+            return plain.frame(X.index)
         found = read_columns(
-            X[[name for name, _, _ in self.columns]],
-            {name: Choice(role, "flag" * (f == "flag")) for name, role, f in self.columns},
-            {name: usual - {*self.words_.get(name, ())} for name, _, _ in self.columns},
+            X,
+            {name: Choice(role, "flag" * (f == "flag")) for name, role, f in columns},
+            {name: usual - {*self.words_.get(name, ())} for name, _, _ in columns},
             self.missing or {},
-            preferred={name: notation for name, _, notation in self.columns},
+            preferred={name: notation for name, _, notation in columns},
+            plain=plain,
         )
         typed: dict[str, Cells] = {}
-        for name, role, _ in self.columns:
+        for name, role, _ in columns:
             read = found[name]
             if not read.suits:
                 raise ValueError(
@@ -174,6 +204,8 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             if role in ("date", "time") and read.values.dtype.kind in "iuf":
                 typed[name] = pd.Series(as_dates(read.values.to_numpy(dtype=float)), X.index)
         for name, known in self.spellings_.items():
+            if name not in typed:
+                continue
             texts = _texts(typed[name])
             told = pd.Series(known_spelling(texts, known), X.index, dtype=object)
             if not told.equals(texts):
@@ -187,7 +219,8 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if not hasattr(X, "iloc"):
             X = X.to_pandas()  # type: ignore[operator]
         X = with_named_index(X)
-        absent = [name for name, _, _ in self.columns if name not in X.columns]
+        given = set(X.columns)
+        absent = [name for name, _, _ in self.columns if name not in given]
         if absent:
             hint = did_you_mean(absent[0], set(X.columns) - {name for name, _, _ in self.columns})
             raise ValueError(f"The table lacks columns of the model: {listing(absent)}{hint}.")
@@ -206,16 +239,33 @@ def _texts(cells: Cells) -> Cells:
     return pd.Series(convert(cells.to_frame(), "category")[:, 0], cells.index, dtype=object)
 
 
-def days_or_numbers(typed: pd.DataFrame, name: str, role: str) -> Array:
-    """Return a converted column of numbers, or of dates as days since 1970.
+def numbers_and_days(
+    typed: pd.DataFrame, columns: Sequence[Sequence[Any]]
+) -> tuple[list[str], Array]:
+    """Return the columns of numbers, and those of dates as days since 1970.
 
     Parameters
     ----------
     typed : DataFrame of shape (n_rows, n_columns)
-    name, role : str
-        Name and role of the column.
+        Converted columns.
+    columns : sequence of (str, str, str)
+        Name, role and format of each column.
+
+    Returns
+    -------
+    names : list of str
+        In the order of `columns`.
+    values : ndarray of shape (n_rows, n_names)
     """
-    return converted(typed[name], "number" if role == "number" else "date")
+    numbers = [name for name, role, _ in columns if role == "number"]
+    days = [name for name, role, _ in columns if role in DATES]
+    parts = [converted(typed[name], "date")[:, None] for name in days]
+    values = np.hstack([convert(typed[numbers], "number").astype(float, copy=False), *parts])
+    if not days:
+        return numbers, values
+    places = {name: place for place, name in enumerate([*numbers, *days])}
+    names = [name for name, _, _ in columns if name in places]
+    return names, values[:, [places[name] for name in names]]
 
 
 class ColumnEncoder(ColumnTransformer):
@@ -234,6 +284,21 @@ class ColumnEncoder(ColumnTransformer):
         """
         super(ColumnTransformer, self).set_output(transform=transform)
         return self
+
+    def fit_transform(self, X: pd.DataFrame, y: npt.ArrayLike | None = None, **params: Any) -> Any:
+        """Fit all transformers, and encode the columns.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n_samples, n_columns)
+        y : array-like of shape (n_samples,), default=None
+        **params : dict
+            Metadata for the transformers.
+        """
+        found = super().fit_transform(X, y, **params)
+        # Unlike objects, texts are one value in a file.
+        self.feature_names_in_: Array = np.asarray(self.feature_names_in_, dtype=str)
+        return found
 
     def get_feature_names_out(self, input_features: npt.ArrayLike | None = None) -> Names:
         """Return the names of the outputs.
@@ -261,7 +326,7 @@ def source_columns(encoder: ColumnTransformer) -> list[str]:
     return [str(names[place]) for place in encoded_columns(encoder, len(names))]
 
 
-def row_hashes(typed: pd.DataFrame, columns: Sequence[tuple[str, str, str]]) -> Hashes:
+def row_hashes(typed: pd.DataFrame, columns: Sequence[Sequence[Any]]) -> Hashes:
     """Return a hash of each row: equal for equal rows, and hardly ever for different rows.
 
     Parameters
@@ -275,12 +340,15 @@ def row_hashes(typed: pd.DataFrame, columns: Sequence[tuple[str, str, str]]) -> 
     -------
     ndarray of uint64 of shape (n_rows,)
     """
-    compared: dict[str, Cells] = {}
-    for name, role, _ in columns:
-        if role in ("number", *DATES):
-            # Minus zero is hashed as zero.
-            compared[name] = pd.Series(days_or_numbers(typed, name, role) + 0.0).fillna(np.inf)
-        else:
-            compared[name] = _texts(typed[name]).fillna("").map(str).astype(object)
-    frame = pd.DataFrame({name: cells.to_numpy() for name, cells in compared.items()})
-    return np.asarray(pd.util.hash_pandas_object(frame, index=False), dtype=np.uint64)
+    names, numbers = numbers_and_days(typed, columns)
+    # Minus zero is hashed as zero, and missing numbers as infinite ones.
+    numbers = np.nan_to_num(numbers + 0.0, nan=np.inf)
+    hashes = pd.util.hash_array(numbers.ravel()).reshape(numbers.shape)
+    # Cells that change places do not leave the sum unchanged.
+    odd = pd.util.hash_array(np.arange(len(columns))) | np.uint64(1)
+    factors = {name: factor for (name, *_), factor in zip(columns, odd, strict=True)}
+    total = (hashes * np.array([factors.pop(name) for name in names], dtype=np.uint64)).sum(axis=1)
+    for name, factor in factors.items():
+        texts = _texts(typed[name]).fillna("").map(str).to_numpy(dtype=object)
+        total += pd.util.hash_array(texts) * factor
+    return np.asarray(total, dtype=np.uint64)

@@ -337,10 +337,13 @@ def _are_data(names: list[str], rows: Sequence[list[str]]) -> bool:
     """Return whether half of the names look like cells of their columns, given the other cells."""
     alike = 0
     for name, *cells in zip(names, *(row for row in rows if len(row) == len(names)), strict=True):
-        known = [cell for cell in cells if cell]
-        if name and known:
+        is_number = _is_number(name)
+        # Most names are neither numbers nor cells, and need no look at the kind of the cells.
+        if not name or not (is_number or name in cells):
+            continue
+        if known := [cell for cell in cells if cell]:
             n_numbers = sum(map(_is_number, known))
-            alike += _is_number(name) if n_numbers >= 0.9 * len(known) else name in known
+            alike += is_number if n_numbers >= 0.9 * len(known) else name in known
     return 2 * alike >= max(2, len(names))
 
 

@@ -10,7 +10,6 @@ import pandas as pd
 
 from mercer.preprocessing import cell_readings, kind_of, parse_cells
 from mercer_command.messages import listing
-from mercer_command.plain_numbers import plain_numbers
 from mercer_command.table_files import Cells
 from mercer_command.values import Array
 
@@ -47,11 +46,11 @@ def without_totals(cells: Cells) -> Cells:
         return cells
     # Most columns are ruled out by their first rows.
     first = frame if len(frame) <= 101 else frame.iloc[[*range(100), len(frame) - 1]]
-    ends = _numbers(first, cells.separator)
+    ends = _numbers(first, cells)
     likely = [name for name, (total, above) in ends.items() if abs(total) > np.abs(above).max()]
     found = {
         name: np.round(above / total, 9)
-        for name, (total, above) in _numbers(frame[likely], cells.separator).items()
+        for name, (total, above) in _numbers(frame[likely], cells).items()
         if _is_total(total, above)
     }
     n_different = len({parts.tobytes() for parts in found.values()})
@@ -64,10 +63,18 @@ def without_totals(cells: Cells) -> Cells:
     return replace(cells, frame=frame.iloc[:-1], notes=(*cells.notes, note))
 
 
-def _numbers(frame: pd.DataFrame, separator: str) -> dict[str, tuple[float, Array]]:
-    """Return the last number and those above it, zero if missing, of columns that end with one."""
-    plain = plain_numbers(frame, frame.columns)
-    readings = cell_readings(frame[plain.undecided(frame.columns)], separator=separator)
+def _numbers(frame: pd.DataFrame, cells: Cells) -> dict[str, tuple[float, Array]]:
+    """Return the last number and those above it, zero if missing, of columns that end with one.
+
+    Parameters
+    ----------
+    frame : DataFrame of shape (n_rows, n_columns)
+        Some columns of a table; some rows of those that are no plain numbers.
+    cells : Cells
+        The table.
+    """
+    plain = cells.plain
+    readings = cell_readings(frame[plain.undecided(frame.columns)], separator=cells.separator)
     numbers = dict[str, Array]()
     for name in frame.columns:
         if name in plain.values:

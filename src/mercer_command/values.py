@@ -337,9 +337,19 @@ def are_unresolved(numbers: Array) -> bool:
     numbers : ndarray of shape (n_rows,)
         Known numbers.
     """
-    if not numbers.size:
-        return False
-    return bool(np.ptp(numbers) <= 10.0 * np.finfo(float).eps * np.abs(numbers).max())
+    return bool(numbers.size and are_unresolved_ends(numbers.min(), numbers.max()))
+
+
+def are_unresolved_ends(low: Array | np.float64, high: Array | np.float64) -> Array:
+    """Return whether numbers differ by hardly more than double precision resolves.
+
+    Parameters
+    ----------
+    low, high : float or ndarray of shape (n_columns,)
+        The smallest and the largest of the numbers, of each column.
+    """
+    largest = np.maximum(np.abs(low), np.abs(high))
+    return np.asarray(high - low <= 10.0 * np.finfo(float).eps * largest)
 
 
 def naming_codes(name: str, numbers: Cells, most: int = 100) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from command_cases import Run, pd, write_folder
 
-from mercer_command.outside import Outside, outside_notes, rows_outside, table_notes
+from mercer_command.outside import Outside, outside_notes, ranges_of, rows_outside, table_notes
 from mercer_command.pipelines import make_model
 from mercer_command.problem import as_problem
 
@@ -137,7 +137,7 @@ def test_each_kind_has_a_note() -> None:
     new.loc[180:, "shop"] = "D"
     new.loc[170:, "price"] = 99.0
     new.loc[:2, "price"] = -99.0
-    told, ends = "that the model did not learn from", model["reader"].ranges_["price"]
+    told, ends = "that the model did not learn from", ranges_of(model)["price"]
     assert table_notes(model, new) == [
         f"some of 190 rows have dates {told}: 'day' after 2023-07-19 (20 rows); the trend is held "
         "at its value on that date",

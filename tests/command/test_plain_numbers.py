@@ -8,7 +8,7 @@ from command_cases import pd
 
 from mercer_command import columns, plain_numbers
 from mercer_command.commands import columns_command
-from mercer_command.plain_numbers import PlainNumbers, is_usual
+from mercer_command.plain_numbers import PlainNumbers, are_usual
 
 RNG = np.random.default_rng(0)
 N = 40
@@ -51,7 +51,7 @@ def test_plain_numbers_are_read_like_others(
     given: Any = {"separator": separator, "missing": codes}
     typed, found = columns.recognize_columns(frame, choices, **given)
     monkeypatch.setattr(columns, "plain_numbers", nothing)
-    monkeypatch.setattr(columns, "is_usual", lambda numbers: False)
+    monkeypatch.setattr(columns, "are_usual", lambda numbers: np.zeros(numbers.shape[1], bool))
     as_others, expected = columns.recognize_columns(frame, choices, **given)
     assert found == expected
     pd.testing.assert_frame_equal(typed, as_others)
@@ -63,9 +63,9 @@ def test_usual_notations_are_plain() -> None:
     assert {"measured", "gappy", "counts", "sentinel", "same", "ids"} <= set(found.values)
     others = {"thousands", "grouped", "comma", "codes", "days", "missing", "percent", "lines"}
     assert not others & set(found.values)
-    assert not is_usual(found.values["counts"])
-    assert not is_usual(found.values["sentinel"])
-    assert is_usual(found.values["measured"])
+    names = ["counts", "sentinel", "measured", "gappy"]
+    numbers = np.column_stack([found.values[name] for name in names])
+    assert are_usual(numbers).tolist() == [False, False, True, False]
 
 
 def test_columns_that_are_alike_are_counted_in_large_tables() -> None:

@@ -7,8 +7,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from mercer.inspection._checks import LEAST_CORRELATION, Copies, Leakage, Shift
-from mercer.inspection._columns import ColumnValues, columns_of, losses_by_column
+from mercer.inspection._checks import LEAST_CORRELATION, Copies, Leakage, Shift, _column_shift
+from mercer.inspection._columns import (
+    ColumnValues,
+    _rank_test,
+    _rank_tests,
+    columns_of,
+    losses_by_column,
+)
 from mercer.inspection._held_out import Truth
 from mercer.inspection._identifiers import Identifiers, intraclass_correlation
 from mercer.inspection._time_order import TimeOrder, target_orders
@@ -272,3 +278,33 @@ class TestLossesByColumn:
         assert [one.column for one in found] == ["x"]
         assert found[0].labels[-1] == "missing"
         assert found[0].counts[-1] == 20
+
+
+def test_columns_are_tested_at_once_as_one_by_one() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(63, 12))
+    values[:, 3:6] = values[:, 3:6].round(0)  # Equal values, and bins that are too small.
+    values[5, 6] = np.nan
+    values[:, 7] = 1.0
+    found, losses = columns_of(values), rng.integers(0, 9, 63).astype(float)
+    for column, test in zip(found, _rank_tests(found, losses), strict=True):
+        expected = _rank_test(column, losses)
+        assert (test is None) is (expected is None)
+        if test is not None and expected is not None:
+            np.testing.assert_allclose(test, expected, rtol=1e-10)
+    values[40:, 4] += 1.0
+    smallest = min((_column_shift(c, np.arange(63) >= 40), c.name) for c in columns_of(values))
+    [told] = Shift.of(columns_of(values), 40, np.arange(63)).sentences
+    assert f"'{smallest[1]}' differs most" in told
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_a_leak_is_found_among_many_columns(task: Any) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 60) if task == "classification" else rng.normal(size=60)
+    table = rng.normal(size=(60, 500))
+    table[:, 77] = y if task == "classification" else np.round(y, 2)
+    assert Leakage.of(columns_of(table), y, task).columns == ("x77",) * (task == "classification")
+    more, names = np.tile(np.linspace(-1.0, 1.0, 40), 10), np.arange(400) % 40
+    leak = [ColumnValues("leak", "category", names.astype(float), np.arange(40).astype(str))]
+    assert Leakage.of(leak, more, "regression").columns == ("leak",)

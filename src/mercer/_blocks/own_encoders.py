@@ -17,6 +17,7 @@ from mercer._data.validation import table_advice
 from mercer.kernels import OnColumns
 from mercer.preprocessing import kind_of, table_encoder
 from mercer.preprocessing._column_kinds import floats_of, named_columns
+from mercer.preprocessing._conversion import numbers_at_once
 
 OwnEncoder: TypeAlias = TransformerMixin | str | None
 """A transformer of the given table, "auto" for `table_encoder` where it is needed, or None."""
@@ -159,6 +160,8 @@ def _is_frame(X: Table) -> bool:
 
 def _holds_numbers(X: Features, *, allows_missing: bool) -> bool:
     """Return whether all columns of a data frame hold numbers, and no value is missing."""
+    if (numbers := numbers_at_once(X)) is not None:
+        return allows_missing or not np.isnan(numbers).any()
     kinds = {"number", "empty"} if allows_missing else {"number"}
     return all(
         kind_of(column) in kinds and (allows_missing or not np.isnan(floats_of(column)).any())

@@ -125,16 +125,46 @@ class Leakage(Check):
         it is reported if its tree misclassifies at most a tenth as many rows as the most frequent
         class does, and at most 2% of the rows. Classes with fewer than three rows are ignored. For
         text, the features of the tree are the words that occur.
+
+        No tree is fitted to a column if neighbors in its order have targets that differ too much:
+        if the halved mean square of their differences is more than a fifth of the variance, or if
+        the rows whose class is that of neither neighbor are several times those that a tree may
+        misclassify.
         """
         rows = np.random.default_rng(seed).permutation(len(y))[:_MOST_ROWS]
         drawn, told = [column.take(rows) for column in columns], dict[str, str]()
-        for column in drawn if len(rows) >= 3 else []:
+        for column in _suspects(drawn, y[rows], task) if len(rows) >= 3 else []:
             if accuracy := _accuracy(_as_features(column), y[rows], task, seed):
                 told[column.name] = (
                     f"column '{column.name}' alone predicts the target almost perfectly "
                     f"({accuracy}): if it is not known before the target is, leave it out"
                 )
         return cls(tuple(told.values()), tuple(told))
+
+
+def _suspects(columns: list[ColumnValues], y: Array, task: Task) -> list[ColumnValues]:
+    """Return the columns that a tree may predict the target from; see `Leakage.of`."""
+    if task == "regression":
+        order, most = np.argsort(y, kind="stable"), 0.2 * float(np.var(y))
+    else:
+        _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+        frequent = (counts >= 3)[codes]
+        rare_share = 1.0 - counts.max() / max(int(frequent.sum()), 1)
+        order = np.flatnonzero(frequent)[np.argsort(codes[frequent], kind="stable")]
+        y, most = codes, 2.5 * min(0.02, 0.1 * rare_share) * len(order) + 2.0
+    found = []
+    for column in columns:
+        # Rows of equal cells are in the order of their targets.
+        own = column.values[order]
+        sorted_y = y[order][np.argsort(own, kind="stable")]
+        if column.kind != "text":
+            steps = np.diff(sorted_y)
+            lonely = (np.r_[1, steps] != 0) & (np.r_[steps, 1] != 0)
+            size = np.mean(np.square(steps)) / 2.0 if task == "regression" else lonely.sum()
+            if size > most:
+                continue
+        found.append(column)
+    return found
 
 
 def _as_features(column: ColumnValues) -> Features:
@@ -265,12 +295,39 @@ class Shift(Check):
         owners = np.unique(units[rows], return_inverse=True)[1]
         is_new = np.bincount(owners, rows >= n_train) > 0
         taken = [column.take(rows).over_units(owners) for column in columns]
-        p_values = np.array([_column_shift(column, is_new) for column in taken])
+        p_values = _column_shifts(taken, is_new)
         if not columns or p_values.min() * len(columns) > LEVEL / 2.0:
             return cls()
         name = columns[int(p_values.argmin())].name
         told = f"held-out rows are not like the training rows ('{name}' differs most)"
         return cls((f"{told}: scores hold for rows like the held-out ones only",))
+
+
+def _column_shifts(columns: list[ColumnValues], is_new: Array) -> Array:
+    """Return the p-value of each column, or one where it is not the smallest.
+
+    Of columns of numbers without missing ones, that of the largest statistic has the smallest.
+    """
+    p_values, whole = np.ones(len(columns)), list[int]()
+    for k, column in enumerate(columns):
+        if column.is_ordered and not np.isnan(column.values).any():
+            whole.append(k)
+        else:
+            p_values[k] = _column_shift(column, is_new)
+    if whole and 0 < is_new.sum() < len(is_new):
+        statistics = np.array([_distance(columns[k].values, is_new) for k in whole])
+        # Of those that differ by rounding alone, the first one counts.
+        k = whole[int(np.argmax(statistics > statistics.max() - 1e-12))]
+        p_values[k] = _column_shift(columns[k], is_new)
+    return p_values
+
+
+def _distance(values: Array, is_new: Array) -> float:
+    """Return the largest difference of the distributions of two kinds of rows."""
+    order = np.argsort(values)
+    steps = np.where(is_new[order], 1.0 / is_new.sum(), -1.0 / (~is_new).sum())
+    ends = np.append(np.diff(values[order]) != 0.0, True)  # Equal values are one step.
+    return float(np.abs(np.cumsum(steps)[ends]).max())
 
 
 def _column_shift(column: ColumnValues, is_new: Array) -> float:

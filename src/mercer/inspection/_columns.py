@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -13,6 +15,7 @@ from mercer._data.types import Array, Features, Rows
 from mercer.preprocessing import convert, kind_of, repeated_prefix
 from mercer.preprocessing._column_kinds import is_duration, named_columns
 from mercer.preprocessing._column_reader import ColumnReader
+from mercer.preprocessing._conversion import numbers_at_once
 
 FEWEST = 5
 """Minimum number of rows in a bin, as required by the chi-squared approximation of the
@@ -97,6 +100,8 @@ def columns_of(
     if issparse(X) or np.ndim(X) != 2:
         return []
     tables = [X] if others is None else [others, X]
+    if all(numbers_at_once(table) is not None for table in tables):
+        return _numbers_of(tables, hasattr(X, "columns"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # The model's encoder has already issued them.
         reader = ColumnReader().fit(tables[0])
@@ -119,6 +124,18 @@ def columns_of(
         kind = "number" if kind == "date" and is_duration(column) else kind
         found.append(ColumnValues(name, kind, values.astype(float), np.empty(0, dtype=str)))
     return found
+
+
+def _numbers_of(tables: list[Features], is_frame: bool) -> list[ColumnValues]:
+    """Return the columns of tables of numbers alone, of which there may be thousands."""
+    values = np.concatenate([convert(table, "number") for table in tables]).astype(float)
+    names = tables[0].columns if is_frame else (f"x{place}" for place in range(values.shape[1]))
+    is_known = ~np.isnan(values[: len(tables[0])]).all(axis=0)
+    columns = zip(names, np.ascontiguousarray(values.T), is_known, strict=True)
+    none = np.empty(0, dtype=str)
+    return [
+        ColumnValues(str(name), "number", own, none) for name, own, is_kept in columns if is_kept
+    ]
 
 
 def category_column(name: str, values: Array, kind: str = "category") -> ColumnValues:
@@ -229,6 +246,9 @@ class LossByColumn:
     p_value: float
 
 
+_MOST_VALUES = 10**6
+"""Number of values that are binned at once."""
+
 MATERIAL = 1.2
 """Least ratio of the largest to the smallest loss by the values of a column that is listed. A
 smaller difference may be significant, but is of no use."""
@@ -259,24 +279,106 @@ def losses_by_column(
     if int(units.max()) + 1 < len(units):
         columns = [column.over_units(units) for column in columns]
         losses = np.bincount(units, losses) / np.bincount(units)
+    if not np.ptp(losses):
+        return ()
     typical = np.mean if are_shares else np.median
-    found = []
-    for column in columns:
-        if column.kind == "text" or not np.ptp(losses):
-            continue
-        codes, labels = column_bins(column)
-        parts = [losses[codes == k] for k in range(len(labels))]
-        kept = np.concatenate(parts) if parts else np.empty(0)
-        if len(parts) > 1 and np.ptp(kept):
-            statistic, p_value = stats.kruskal(*parts)
-            counts = tuple(len(part) for part in parts)
-            values = tuple(float(typical(part)) for part in parts)
-            explained = float(statistic) / (len(kept) - 1)
-            one = (column.name, tuple(labels), counts, values)
-            found.append((explained, one, float(p_value)))
+    found = [
+        (column, *test)
+        for column, test in zip(columns, _rank_tests(columns, losses), strict=True)
+        if test is not None
+    ]
     if not found:
         return ()
     adjusted = stats.false_discovery_control([p for _, _, p in found])
-    pairs = sorted(zip(found, adjusted, strict=True), key=lambda pair: -pair[0][0])
-    listed = [LossByColumn(*one, float(p)) for (_, one, _), p in pairs if p <= 0.05]
+    order = sorted(zip(found, adjusted, strict=True), key=lambda pair: -pair[0][1])
+    listed = [
+        _described(column, losses, typical, float(p)) for (column, _, _), p in order if p <= 0.05
+    ]
     return tuple(one for one in listed if max(one.losses) >= MATERIAL * min(one.losses))
+
+
+def _described(
+    column: ColumnValues, losses: Array, typical: Callable[[Array], Any], p_value: float
+) -> LossByColumn:
+    """Return the typical losses in the bins of a column."""
+    codes, labels = column_bins(column)
+    parts = [losses[codes == k] for k in range(len(labels))]
+    counts, values = tuple(map(len, parts)), tuple(float(typical(part)) for part in parts)
+    return LossByColumn(column.name, tuple(labels), counts, values, p_value)
+
+
+def _rank_tests(columns: list[ColumnValues], losses: Array) -> list[tuple[float, float] | None]:
+    """Return the share of the rank variance that the bins of each column explain, and the p-value.
+
+    Parameters
+    ----------
+    columns : list of ColumnValues
+    losses : ndarray of shape (n_rows,)
+
+    Returns
+    -------
+    list of (float, float) or None
+        None for texts, and for columns of a single bin or whose losses are all equal.
+    """
+    found: list[tuple[float, float] | None] = [None] * len(columns)
+    ordered = [k for k, column in enumerate(columns) if column.is_ordered]
+    at_once = max(1, _MOST_VALUES // len(losses))
+    apart = [k for k, column in enumerate(columns) if not column.is_ordered]
+    for start in range(0, len(ordered), at_once):
+        some = np.array(ordered[start : start + at_once])
+        statistics, n_bins = _rank_statistics(np.array([columns[k].values for k in some]), losses)
+        is_tested = ~np.isnan(statistics)
+        p_values = np.asarray(stats.chi2.sf(statistics, n_bins - 1))
+        for place in np.flatnonzero(is_tested):
+            explained = float(statistics[place]) / (len(losses) - 1)
+            found[some[place]] = (explained, float(p_values[place]))
+        apart += some[~is_tested & (n_bins != 1)].tolist()
+    for k in apart:
+        found[k] = _rank_test(columns[k], losses)
+    return found
+
+
+def _rank_test(column: ColumnValues, losses: Array) -> tuple[float, float] | None:
+    """Test a column of which some rows are in no bin; see `_rank_tests`."""
+    if column.kind == "text":
+        return None
+    codes, labels = column_bins(column)
+    parts = [losses[codes == k] for k in range(len(labels))]
+    kept = np.concatenate(parts) if parts else np.empty(0)
+    if len(parts) < 2 or not np.ptp(kept):
+        return None
+    statistic, p_value = stats.kruskal(*parts)
+    return float(statistic) / (len(kept) - 1), float(p_value)
+
+
+def _rank_statistics(values: Array, losses: Array) -> tuple[Array, Array]:
+    """Return the statistics of Kruskal and Wallis of columns, and their numbers of bins.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_columns, n_rows)
+    losses : ndarray of shape (n_rows,)
+
+    Returns
+    -------
+    statistics, n_bins : ndarray of shape (n_columns,)
+        Statistics are NaN for columns with a single bin, with a bin that is too small for the test,
+        or with missing values, whose number of bins is zero.
+    """
+    n, n_edges = len(losses), max(1, min(10, len(losses) // FEWEST)) - 1
+    shares = np.arange(1, n_edges + 1) / (n_edges + 1)
+    edges = np.quantile(values, shares, axis=1, method="lower")
+    codes = sum((values > edge[:, None] for edge in edges), np.zeros(values.shape, dtype=np.int8))
+    ranks, is_whole = stats.rankdata(losses), ~np.isnan(values).any(axis=1)
+    n_bins, explained = np.zeros(len(values), dtype=int), np.zeros(len(values))
+    fits = is_whole.copy()
+    for code in range(n_edges + 1):
+        is_here = codes == code
+        counts = is_here.sum(axis=1)
+        n_bins += counts > 0
+        fits &= (counts == 0) | (counts >= FEWEST)
+        explained += np.square(is_here @ ranks) / np.maximum(counts, 1)
+    ties = np.unique(ranks, return_counts=True)[1].astype(float)
+    statistics = 12.0 / (n * (n + 1)) * explained - 3.0 * (n + 1)
+    statistics /= 1.0 - np.sum(ties**3 - ties) / (n**3 - n)
+    return np.where(fits & (n_bins > 1), statistics, np.nan), np.where(is_whole, n_bins, 0)

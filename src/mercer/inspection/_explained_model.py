@@ -191,9 +191,9 @@ class ExplainedModel:
 
     def table(self, X: Table) -> Table:
         """Select the columns of the fit from a table that may have others."""
-        if hasattr(X, "columns") and {str(name) for name in X.columns} >= set(self.names):
-            return take_columns(X, self.names)
-        return X
+        given = [str(name) for name in X.columns] if hasattr(X, "columns") else []
+        is_other = given != self.names and set(given) >= set(self.names)
+        return take_columns(X, self.names) if is_other else X
 
     def cells(self, X: Table, players: Players) -> Array:
         """Return the values of the players' columns, shape (n_rows, n_players).
@@ -243,7 +243,8 @@ class ExplainedModel:
                 f"Column {self.names[twice]!r} is in more than one place of groups: each column "
                 "can be in one group only."
             )
-        alone = [z for z in range(len(self.names)) if z not in set(positions)]
+        taken = set(positions)
+        alone = [z for z in range(len(self.names)) if z not in taken]
         joined = [" + ".join(self.names[z] for z in columns) for columns in found]
         names = [name or text for (name, _), text in zip(named, joined, strict=True)]
         return Players([*names, *(self.names[z] for z in alone)], [*found, *([z] for z in alone)])

@@ -145,7 +145,7 @@ def _euclidean_distances_to(Z: Array, center: Array) -> Callable[[Array], Array]
 
 
 def center_of(X: Features) -> Array:
-    """Return a robust center of a table: the medians of features over about a hundred rows.
+    """Return a robust center of a table: the medians of features over some of its rows.
 
     Parameters
     ----------
@@ -158,9 +158,11 @@ def center_of(X: Features) -> Array:
     Notes
     -----
     A single distant row would move the mean away from all other rows, whose distances would then
-    lose precision.
+    lose precision. The rows are about a hundred, or fewer in tables of more than 200 features, but
+    at least nine.
     """
-    some = X[:: max(X.shape[0] // 100, 1), :]
+    n_rows = min(max(20_000 // max(X.shape[1], 1), 9), 100)
+    some = X[:: max(X.shape[0] // n_rows, 1), :]
     if isinstance(X, np.ndarray):
         return np.asarray(np.median(some, axis=0))
     center: Array = like(np.median(to_numpy(some), axis=0), X)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias
 
@@ -280,7 +280,7 @@ def column_positions(X: Features, columns: Any) -> list[int]:
     if callable(columns):
         columns = columns(X)
     n_features = np.shape(X)[1]
-    names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
+    names = _places(X.columns) if hasattr(X, "columns") else None
     if isinstance(columns, slice):
         ends = slice(_position(columns.start, names), _after(columns.stop, names), columns.step)
         positions = np.arange(n_features)[ends].tolist()
@@ -325,7 +325,15 @@ def take_columns(X: Features, columns: Columns) -> Features:
     return np.asarray(X)[:, positions]
 
 
-def _position(entry: Any, names: list[str] | None) -> Any:
+def _places(names: Iterable[object]) -> dict[str, int]:
+    """Return the first position of each name."""
+    places = dict[str, int]()
+    for place, name in enumerate(names):
+        places.setdefault(str(name), place)
+    return places
+
+
+def _position(entry: Any, names: dict[str, int] | None) -> Any:
     if not isinstance(entry, str):
         return entry
     if names is None:
@@ -333,10 +341,10 @@ def _position(entry: Any, names: list[str] | None) -> Any:
             f"Column {entry!r} is chosen by name, but X has no column names: pass a data frame."
         )
     if entry not in names:
-        hint = did_you_mean(entry, names)
-        raise ValueError(f"Column {entry!r} is absent{hint}: X has {', '.join(names[:20])}.")
-    return names.index(entry)
+        hint, some = did_you_mean(entry, names), ", ".join([*names][:20])
+        raise ValueError(f"Column {entry!r} is absent{hint}: X has {some}.")
+    return names[entry]
 
 
-def _after(entry: Any, names: list[str] | None) -> Any:
+def _after(entry: Any, names: dict[str, int] | None) -> Any:
     return _position(entry, names) + 1 if isinstance(entry, str) else entry

@@ -67,6 +67,9 @@ class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             If a column holds times with a time zone and times without one.
         """
         validate_data(self, X, skip_check_array=True)
+        if hasattr(self, "feature_names_in_"):
+            # Unlike objects, texts are one value in a file.
+            self.feature_names_in_: Array = np.asarray(self.feature_names_in_, dtype=str)
         self.zones_ = (
             [zone_of(*each) for each in named_columns(X)] if self.kind in ("date", "time") else []
         )

@@ -64,6 +64,12 @@ def convert(X: Features, kind: Kind) -> Array:
 
 
 def _as_numbers(X: Features) -> Array:
+    if (values := numbers_at_once(X)) is not None:
+        if (are_infinite := np.isinf(values).any(axis=0)).any():
+            names = list(getattr(X, "columns", range(values.shape[1])))
+            named = ", ".join(str(names[place]) for place in np.flatnonzero(are_infinite))
+            raise ValueError(f"Columns hold infinite numbers: {named}.")
+        return values
     numbers, text, infinite = [], [], []
     for name, column in named_columns(X):
         try:
@@ -78,6 +84,25 @@ def _as_numbers(X: Features) -> Array:
     if infinite:
         raise ValueError(f"Columns hold infinite numbers: {', '.join(infinite)}.")
     return np.column_stack(numbers) if numbers else np.empty((len(X), 0))
+
+
+def numbers_at_once(X: Features) -> Array | None:
+    """Return a table as numbers if all of its columns have types of NumPy's numbers, else None.
+
+    There may be thousands of columns, which take long one by one.
+
+    Parameters
+    ----------
+    X : data frame or ndarray of shape (n_samples, n_features)
+    """
+    is_frame = hasattr(X, "iloc") and hasattr(X, "dtypes")
+    if not is_frame and not isinstance(X, np.ndarray):
+        return None
+    types = set(X.dtypes) if is_frame else {X.dtype}
+    if not types or not all(isinstance(one, np.dtype) and one.kind in "iuf" for one in types):
+        return None
+    common = np.result_type(*(np.result_type(one, np.float32) for one in types))
+    return np.array(X, dtype=common, order="C")
 
 
 def check_dates(X: Features) -> None:

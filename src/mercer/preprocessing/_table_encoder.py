@@ -126,6 +126,15 @@ def column_encoders() -> dict[str, Pipeline]:
         raise ImportError(
             'The encoding of tables needs skrub: pip install "mercer[tables]".'
         ) from error
+    text = make_pipeline(ColumnConverter("text"), StringEncoder(random_state=0))
+    return encoders_without_text() | {"text": text}
+
+
+def encoders_without_text() -> dict[str, Pipeline]:
+    """Make the transformers of `column_encoders` other than that of text.
+
+    That one alone needs skrub, whose import takes a second.
+    """
     numbers, circles = number_encoder(MinMaxScaler(clip=True)), Circles()
     dates = make_union(numbers, circles, verbose_feature_names_out=False)
     one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
@@ -134,7 +143,6 @@ def column_encoders() -> dict[str, Pipeline]:
         "durations": number_encoder(ColumnConverter("date")),
         "dates": make_pipeline(ColumnConverter("date"), dates),
         "categories": make_pipeline(ColumnConverter("category"), one_hot),
-        "text": make_pipeline(ColumnConverter("text"), StringEncoder(random_state=0)),
     }
 
 

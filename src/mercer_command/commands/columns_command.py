@@ -17,7 +17,9 @@ def run(given: options.Columns) -> None:
     preparation.check(given)
     cells = without_totals(table_files.read_cells(given.table, header=not given.no_header))
     missing = parse_missing(given.missing, cells.frame.columns)
-    _, found = recognize_columns(cells.frame, separator=cells.separator, missing=missing)
+    _, found = recognize_columns(
+        cells.frame, separator=cells.separator, missing=missing, plain=cells.plain
+    )
     output.show([_all_columns(found)])
     output.print_notes(cells.notes)
 

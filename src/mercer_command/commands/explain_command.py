@@ -7,6 +7,7 @@ from mercer_command.commands import preparation, results
 from mercer_command.contributions import by_contributions
 from mercer_command.explanation_sections import MOST_EXPLAINED, importance_section, reasons_section
 from mercer_command.files import load_model, write_table
+from mercer_command.importances import most_measured
 from mercer_command.messages import collected_warnings, in_one_line, shown
 from mercer_command.output import Section
 from mercer_command.outside import table_notes
@@ -14,6 +15,9 @@ from mercer_command.predictions import explained_rows
 from mercer_command.score_sections import score_sections, warnings_of, with_advice
 from mercer_command.table_files import read_cells
 from mercer_command.totals import without_totals
+
+_MANY = 500
+"""Tables of more columns are explained by a few of them, and all others together."""
 
 
 def run(given: options.Explain) -> None:
@@ -29,7 +33,10 @@ def run(given: options.Explain) -> None:
             bar.step("measuring the importance of columns")
             trial = with_advice(models.explain(model, cells.frame))
             n_rows = len(cells.frame) if given.out else MOST_EXPLAINED[given.report is not None]
-            why = explained_rows(model, cells.frame[:n_rows], bar)
+            names = [one.name for one in trial.importances]
+            # Of very many columns, a few are explained one by one.
+            names = names if len(names) <= _MANY else names[: most_measured(len(names))]
+            why = explained_rows(model, cells.frame[:n_rows], bar, names)
         if trial.report is None:
             matter = by_contributions(trial.importances, why.values)
             trial = replace(trial, importances=matter)

@@ -60,22 +60,45 @@ def run(given: options.Fit) -> None:
     learn(training, given, command, read=read)
 
 
-def _learned_again(
-    trial: models.Trial, given: options.Fit, save: Callable[[TableModel], None], bar: output.Bar
-) -> str:
-    """Learn from all rows, unless they are read in parts, and note what the saved model is of."""
-    assert trial.training is not None
-    training = trial.training
-    if training.source is not None:
-        rows = counted(len(training.test), "row")
-        return f"the saved model is the tested one, without the {rows} of the test"
-    bar.step("learning from all rows")
-    with collected_warnings([]):
-        save(models.refit(trial, given))
-    rows = counted(len(training.problem.target), "row")
-    return (
-        f"the saved model learned from all {rows} after the test; --no-refit saves the tested one"
-    )
+def _learned(
+    training: streaming.Training,
+    given: options.Fit,
+    save: Callable[[TableModel], None],
+    bar: output.Bar,
+    *,
+    read: Read | None,
+    warned: list[str],
+) -> tuple[models.Trial, str]:
+    """Learn, test, and learn again from all rows, unless they are read in parts.
+
+    Returns
+    -------
+    trial : Trial
+    note : str
+        What rows the saved model learned from, if not from those that the option says.
+    """
+    refits = given.refit and given.out is not None
+    tested, is_stream = list[TableModel](), training.source is not None
+    try:
+        with collected_warnings(warned):
+            on_fitted = tested.append if refits and not is_stream else save
+            trial = with_advice(models.fit(training, given, bar, on_fitted, read=read))
+        assert trial.training is not None
+        if not refits:
+            return trial, ""
+        if is_stream:
+            rows = counted(len(trial.training.test), "row")
+            return trial, f"the saved model is the tested one, without the {rows} of the test"
+        bar.step("learning from all rows")
+        with collected_warnings([]):
+            save(models.refit(trial, given))
+    except BaseException:
+        for model in tested[-1:]:  # If a later step fails, this model is not lost.
+            save(model)
+        raise
+    rows = counted(len(trial.training.problem.target), "row")
+    told = f"the saved model learned from all {rows} after the test"
+    return trial, f"{told}; --no-refit saves the tested one"
 
 
 def learn(
@@ -98,18 +121,15 @@ def learn(
         columns = counted(training.problem.features.shape[1], "column")
         rows = counted(training.n_train, "row")
         bar.step(f"learning from {rows} of {columns}", unit="rows read")
-        if (source := training.source) is not None:
-            source.on_rows = bar.advance
-        # The model is saved before later steps, which may fail.
-        with collected_warnings(warned):
-            trial = with_advice(models.fit(training, given, bar, save, read=read))
+        if training.source is not None:
+            training.source.on_rows = bar.advance
+        trial, saved = _learned(training, given, save, bar, read=read, warned=warned)
         assert trial.training is not None
         training = trial.training
         notes = [*training.problem.notes, *warned]
         if given.with_ is not None:
             notes.append(weights_note(trial.model, named_members(given.with_)))
-        if given.refit and "model" in written:
-            notes.append(_learned_again(trial, given, save, bar))
+        notes += [saved] * bool(saved and written)
     found = [summary_section(trial), *score_sections(trial), importance_section(trial)]
     if given.report is not None:
         found += [*pictures.prediction_sections(trial), *pictures.dependence_sections(trial)]
