@@ -30,6 +30,7 @@ from mercer_command.values import (
     are_unresolved,
     as_dates,
     check_column,
+    codes_with_zeros_dropped,
     converted,
     finite_numbers,
     naming_codes,
@@ -174,11 +175,14 @@ class ReadColumn(NamedTuple):
         How text was read; None for a column that was no text.
     odd : Series of str
         The cells that could not be read, and count as missing.
+    may_be_codes : bool
+        Whether cells may be digits with leading zeros.
     """
 
     values: Cells
     reading: CellReading | None
     odd: Cells
+    may_be_codes: bool = True
 
     @property
     def suits(self) -> bool:
@@ -244,7 +248,7 @@ def read_columns(
         if name in plain.values:
             told = (f"decimal {known[name][1]}",) if name in known and known[name][1] else ()
             values = without_codes(numbers[name], missing.get(name, ()))
-            found[name] = ReadColumn(values, replace(PLAIN, facts=told), none)
+            found[name] = ReadColumn(values, replace(PLAIN, facts=told), none, may_be_codes=False)
             continue
         values, odd, reading = frame[name], frame[name][:0], readings.get(name)
         if reading is not None:
@@ -334,6 +338,8 @@ def _read_column(name: str, cells: Cells, read: ReadColumn) -> Column:
     if reading.read_as == "text" and reading.facts:
         told = f"--columns '{shown(name)}=number' reads them as numbers"
         warnings.append(f"digits with leading zeros are read as codes; {told}")
+    if read.may_be_codes and (merged := codes_with_zeros_dropped(cells)):
+        warnings.append(merged)
     role: Role = "time" if reading.read_as == "time" else "number"
     return Column(name, role, notation, reading.facts, 0.0, tuple(warnings), dropped=dropped)
 
