@@ -27,16 +27,16 @@ _DATE_NAMES = re.compile(r"(?i)date|datum|fecha|birthday|timestamp|(?:^|[\W_])(?
 """This matches names of columns that may hold dates."""
 
 _EPOCHS = (
-    ("days of a spreadsheet", 20_000.0, 60_000.0, "unit='D', origin='1899-12-30'"),
-    ("days of MATLAB", 7.0e5, 7.6e5, "unit='D', origin=-719529"),
-    ("days of Julian dates", 2.43e6, 2.48e6, "unit='D', origin='julian'"),
-    ("seconds since 1970", 3e8, 2.5e9, "unit='s'"),
-    ("milliseconds since 1970", 3e11, 2.5e12, "unit='ms'"),
-    ("microseconds since 1970", 3e14, 2.5e15, "unit='us'"),
-    ("nanoseconds since 1970", 3e17, 2.5e18, "unit='ns'"),
+    ("days of a spreadsheet", 20_000.0, 60_000.0, ", unit='D', origin='1899-12-30'"),
+    ("days of MATLAB", 7.0e5, 7.6e5, " - 719_529, unit='D'"),
+    ("days of Julian dates", 2.43e6, 2.48e6, ", unit='D', origin='julian'"),
+    ("seconds since 1970", 3e8, 2.5e9, ", unit='s'"),
+    ("milliseconds since 1970", 3e11, 2.5e12, ", unit='ms'"),
+    ("microseconds since 1970", 3e14, 2.5e15, ", unit='us'"),
+    ("nanoseconds since 1970", 3e17, 2.5e18, ", unit='ns'"),
 )
 """What dates may be counted in: the smallest and largest number, of the years from about 1955 to
-2050, and arguments of `pandas.to_datetime`."""
+2050, and what follows the numbers in a call of `pandas.to_datetime`."""
 
 _SPSS = (1.1e10, 1.5e10)
 """Seconds since 14 October 1582 of the years from about 1931 to 2058."""
@@ -58,11 +58,10 @@ def with_traces(typed: pd.DataFrame, columns: Sequence[Column]) -> list[Column]:
     -------
     list of Column
     """
-    names = [one.name for one in columns if one.role == "number"]
-    numbers = _matrix(typed, names)
+    examined = [one for one in columns if one.role == "number"]
     found: dict[str, list[str]] = {}
-    for at, told in _of_numbers(numbers, typed, names):
-        found.setdefault(names[at], []).append(told)
+    for name, told in _of_numbers(typed, examined):
+        found.setdefault(name, []).append(told)
     return [
         replace(one, warnings=(*one.warnings, *found[one.name])) if one.name in found else one
         for one in columns
@@ -85,29 +84,26 @@ def _matrix(typed: pd.DataFrame, names: Sequence[str]) -> Array:
     return out
 
 
-def _of_numbers(
-    numbers: Array, typed: pd.DataFrame, names: Sequence[str]
-) -> Iterator[tuple[int, str]]:
-    """Yield positions of columns of numbers, and what is told about them."""
-    if not numbers.size:
-        return
-    n_known = np.count_nonzero(~np.isnan(numbers), axis=0)
-    filled = np.flatnonzero(n_known >= _FEWEST).tolist()
-    numbers, kept = numbers[:, filled], [names[at] for at in filled]
+def _of_numbers(typed: pd.DataFrame, columns: Sequence[Column]) -> Iterator[tuple[str, str]]:
+    """Yield names of columns of numbers, and what is told about them."""
+    numbers = _matrix(typed, [one.name for one in columns])
+    filled = np.flatnonzero(np.count_nonzero(~np.isnan(numbers), axis=0) >= _FEWEST).tolist()
+    numbers, kept = numbers[:, filled], [columns[at] for at in filled]
+    names = [one.name for one in kept]
     if not numbers.size:
         return
     whole = ((numbers == np.round(numbers)) | np.isnan(numbers)).all(axis=0)
     low, high = np.nanmin(numbers, axis=0), np.nanmax(numbers, axis=0)
     checks = (
-        wrapped_matrix(numbers, kept),
+        wrapped_matrix(numbers, names),
         wrapped(numbers, whole, low, high),
-        _zeros_for_missing(numbers, typed, kept),
+        _zeros_for_missing(numbers, typed, names),
         _negative_codes(numbers, kept, low, high),
-        _counted_dates(numbers, kept, whole, low, high),
+        _counted_dates(numbers, names, whole, low, high),
         _integers_of_64_bits(low, high),
     )
     for check in checks:
-        yield from ((filled[at], told) for at, told in check)
+        yield from ((names[at], told) for at, told in check)
 
 
 def _zeros_for_missing(
@@ -158,14 +154,16 @@ def _is_far_from_zero(known: Array) -> bool:
 
 
 def _negative_codes(
-    numbers: Array, names: Sequence[str], low: Array, high: Array
+    numbers: Array, columns: Sequence[Column], low: Array, high: Array
 ) -> Iterator[tuple[int, str]]:
     """Find nines such as -9 and -99 that are the only negative numbers.
 
-    `mercer.preprocessing.odd_value` finds them if they are far from the others.
+    `mercer.preprocessing.odd_value` finds those that are far from the others.
     """
     nines = np.isin(low, [-9.0, -99.0, -999.0, -9999.0, -99999.0]) & (high > 1.0)
     for at in np.flatnonzero(nines).tolist():
+        if columns[at].sentinel is not None:
+            continue
         column = numbers[:, at]
         n_codes = np.count_nonzero(column == low[at])
         rest = np.unique(column[column > low[at]])
@@ -174,7 +172,7 @@ def _negative_codes(
             yield (
                 at,
                 f"{code} in {n_codes} rows is the only negative number; if it stands for a "
-                f"missing value, say --missing '{shown(names[at])}={code}'",
+                f"missing value, say --missing '{shown(columns[at].name)}={code}'",
             )
 
 
@@ -187,22 +185,22 @@ def _counted_dates(
         months, days = distinct // 100 % 100, distinct % 100
         valid = (months >= 1) & (months <= 12) & (days >= 1) & (days <= 31)
         if len(distinct) >= 2 * _FEWEST and valid.all():
-            yield at, _date_note("digits of years, months and days", names[at], "format='%Y%m%d'")
+            yield at, _date_note("digits of years, months and days", names[at], ", format='%Y%m%d'")
     for at in np.flatnonzero(
         whole & (low >= _SPSS[0]) & (high <= _SPSS[1]) & (high > low)
     ).tolist():
         if not (numbers[:, at][~np.isnan(numbers[:, at])] % 86_400.0).any():
-            yield at, _date_note("seconds of SPSS", names[at], "unit='s', origin='1582-10-14'")
+            yield at, _date_note("seconds of SPSS", names[at], " - 12_219_379_200, unit='s'")
     named = np.array([_DATE_NAMES.search(name) is not None for name in names])
-    for what, least, most, arguments in _EPOCHS:
+    for what, least, most, call in _EPOCHS:
         for at in np.flatnonzero(named & (low >= least) & (high <= most) & (high > low)).tolist():
-            yield at, _date_note(what, names[at], arguments)
+            yield at, _date_note(what, names[at], call)
 
 
-def _date_note(what: str, name: str, arguments: str) -> str:
+def _date_note(what: str, name: str, call: str) -> str:
     return (
         f"its numbers may be dates, as {what}; "
-        f"pd.to_datetime(frame[{shown(name)!r}], {arguments}) makes them dates"
+        f"pd.to_datetime(frame[{shown(name)!r}]{call}) makes them dates"
     )
 
 

@@ -123,6 +123,7 @@ def test_negative_nines() -> None:
     income = RNG.integers(0, 2000, N).astype(float)
     income[::20] = -99.0
     assert "--missing 'income=-99'" in told(pd.DataFrame({"income": income}))["income"]
+    assert not told(pd.DataFrame({"c": np.where(income < 0.0, -99.0, income / 100.0)}))
     income[0] = -5.0
     assert not told(pd.DataFrame({"income": income}))
     assert not told(pd.DataFrame({"c": np.tile([-9.0, 0.0, 1.0, 2.0], 50)}))
@@ -136,10 +137,13 @@ def test_negative_nines() -> None:
         ("any", "1582-10-14", "s"),
         ("timestamp", "1970-01-01", "s"),
         ("created_at", "1970-01-01", "ms"),
+        ("date", "-0001-12-31", "D"),
+        ("date", "-4713-11-24T12:00", "D"),
     ],
 )
 def test_dates_that_are_numbers(name: str, origin: str, unit: str) -> None:
-    seconds = (DAYS - pd.Timestamp(origin)).total_seconds().to_numpy()
+    since = np.datetime64(origin, "s")
+    seconds = (DAYS.to_numpy("datetime64[s]") - since).astype(float)
     numbers = seconds / {"D": 86_400.0, "s": 1.0, "ms": 1e-3}[unit]
     frame = pd.DataFrame({name: numbers})
     found = told(frame)[name]
