@@ -180,7 +180,13 @@ def test_excel(tmp_path: Path) -> None:
     assert frame["site"].tolist() == ["north", "north"]
     assert frame["took"].tolist() == [pd.Timedelta(hours=30), pd.Timedelta(hours=5)]
     assert frame["day"].tolist() == [pd.Timestamp("2024-01-31"), pd.Timestamp("2024-01-01")]
+    for at in (2, 3):
+        sheet.cell(at, 3).number_format = "h:mm"
+    sheet["E1"], sheet["E2"] = "sum", "=1+1"
+    book.save(tmp_path / "t.xlsx")
     trap = pd.read_excel(tmp_path / "t.xlsx")
+    assert trap["took"].tolist() == [datetime.datetime(1900, 1, 1, 6), datetime.time(5)]
+    assert trap["sum"].isna().all()
     assert trap["code"].tolist() == [7, 7]
     assert trap["site"].isna().tolist() == [False, True]
 
