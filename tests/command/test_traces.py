@@ -9,7 +9,6 @@ import pytest
 from command_cases import done, pd
 
 from mercer_command.columns import recognize_columns
-from mercer_command.table_files import read_cells
 from mercer_command.traces import with_traces
 
 N = 200
@@ -189,9 +188,8 @@ def test_tables_without_traces() -> None:
     paths = sorted(Path(folder, "tables").glob("*.csv.gz"))
     assert len(paths) >= 20
     for path in paths:
-        cells = read_cells(path)
-        some = cells.frame.sample(min(len(cells.frame), 1500), random_state=0)
-        assert not told(some.reset_index(drop=True)), path.name
+        cells = pd.read_csv(path, dtype=str, keep_default_na=False, nrows=1500)
+        assert not told(cells), path.name
     with (
         np.load(Path(folder, "mfeat.npz")) as views,
         np.load(Path(folder, "mnist20k.npz")) as digits,
