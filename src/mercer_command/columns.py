@@ -30,6 +30,7 @@ from mercer_command.values import (
     are_unresolved,
     as_dates,
     check_column,
+    codes_with_zeros_dropped,
     converted,
     finite_numbers,
     naming_codes,
@@ -177,11 +178,14 @@ class ReadColumn(NamedTuple):
         How text was read; None for a column that was no text.
     odd : Series of str
         The cells that could not be read, and count as missing.
+    may_be_codes : bool
+        Whether cells may be digits with leading zeros.
     """
 
     values: Cells
     reading: CellReading | None
     odd: Cells
+    may_be_codes: bool = True
 
     @property
     def suits(self) -> bool:
@@ -251,7 +255,7 @@ def read_columns(
             mark = known[name][1] if name in known else ""
             as_told = replace(PLAIN, facts=(f"decimal {mark}",)) if mark else PLAIN
             values = without_codes(numbers[name], missing.get(name, ()))
-            found[name] = ReadColumn(values, as_told, none)
+            found[name] = ReadColumn(values, as_told, none, may_be_codes=False)
             continue
         values, odd, reading = frame[name], frame[name][:0], readings.get(name)
         if reading is not None:
@@ -366,6 +370,8 @@ def _read_column(name: str, cells: Cells, read: ReadColumn) -> Column:
     if reading.read_as == "text" and reading.facts:
         told = f"--columns '{shown(name)}=number' reads them as numbers"
         warnings.append(f"digits with leading zeros are read as codes; {told}")
+    if read.may_be_codes and (merged := codes_with_zeros_dropped(cells)):
+        warnings.append(merged)
     role: Role = "time" if reading.read_as == "time" else "number"
     return Column(name, role, notation, reading.facts, 0.0, tuple(warnings), dropped=dropped)
 

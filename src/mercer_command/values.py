@@ -376,3 +376,35 @@ def naming_codes(name: str, numbers: Cells, most: int = 100) -> str:
         f"{len(distinct)} different whole numbers may name things, and are read as a quantity; "
         f"--columns '{shown(name)}=category' reads them as names"
     )
+
+
+_PADDED = re.compile(r"^0[0-9]{2,}$", re.MULTILINE)
+"""This matches three or more digits with leading zeros."""
+
+
+def codes_with_zeros_dropped(cells: Cells) -> str:
+    """Return a note if codes occur with leading zeros and without, as 007 and 7 do.
+
+    Parameters
+    ----------
+    cells : Series of str
+
+    Returns
+    -------
+    str
+        Note; empty if there are no such codes.
+
+    Examples
+    --------
+    >>> codes_with_zeros_dropped(pd.Series(["007", "010", "7"]))[:47]
+    "codes with leading zeros and without: '007, 7';"
+    """
+    lines = "\n".join(cells.dropna().astype(str))
+    bare = {code.lstrip("0") or "0": code for code in _PADDED.findall(lines)}
+    if not (both := sorted(bare.keys() & set(lines.split("\n")))):
+        return ""
+    pairs = listing((f"{bare[code]}, {code}" for code in both), most=3)
+    return (
+        f"codes with leading zeros and without: {pairs}; if a program dropped zeros, write them "
+        "again (str.zfill) before the table is read"
+    )

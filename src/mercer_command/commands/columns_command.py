@@ -9,6 +9,7 @@ from mercer_command.commands import preparation
 from mercer_command.messages import shown
 from mercer_command.output import Section, Table
 from mercer_command.totals import without_totals
+from mercer_command.traces import with_traces
 from mercer_command.values import parse_missing
 
 
@@ -17,9 +18,10 @@ def run(given: options.Columns) -> None:
     preparation.check(given)
     cells = without_totals(table_files.read_cells(given.table, header=not given.no_header))
     missing = parse_missing(given.missing, cells.frame.columns)
-    _, found = recognize_columns(
+    typed, found = recognize_columns(
         cells.frame, separator=cells.separator, missing=missing, plain=cells.plain
     )
+    found = with_traces(typed, found)
     output.show([_all_columns(found)])
     output.print_notes(cells.notes)
 
