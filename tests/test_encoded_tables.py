@@ -130,11 +130,16 @@ class TestPredictions:
         assert_allclose(found.predict(pl.from_pandas(NEW)), expected)
         assert_allclose(found.predict(NEW), expected)
 
-    def test_of_an_array_need_the_order_of_the_columns(self, fitted: BaseEstimator) -> None:
+    @pytest.mark.parametrize("model", [*REGRESSORS[1::2], *CLASSIFIERS[:2]], ids=repr)
+    @pytest.mark.parametrize("X", [TABLE, NUMBERS], ids=["mixed", "numbers"])
+    def test_of_an_array_need_the_order_of_the_columns(
+        self, X: pd.DataFrame, model: BaseEstimator
+    ) -> None:
+        fitted = clone(model).fit(X, target(model))
         with pytest.warns(UserWarning, match="X does not have valid feature names") as told:
-            found = fitted.predict(NEW.to_numpy(object))
+            found = fitted.predict(X.to_numpy())
         assert len(told) == 1
-        assert_allclose(found, fitted.predict(NEW))
+        assert_array_equal(found, fitted.predict(X))
 
     def test_of_files_encode_their_columns(self, tmp_path: Path, fitted: BaseEstimator) -> None:
         NEW.to_parquet(tmp_path / "new.parquet", index=False)
