@@ -124,7 +124,9 @@ class UnitScale:
         return found
 
 
-def to_unit_scale(gram: Array, weights: Array | None = None) -> tuple[Array, UnitScale]:
+def to_unit_scale(
+    gram: Array, weights: Array | None = None, *, overwrite: bool = False
+) -> tuple[Array, UnitScale]:
     """Center a Gram matrix and bring its diagonal to a mean of one.
 
     Parameters
@@ -133,6 +135,8 @@ def to_unit_scale(gram: Array, weights: Array | None = None) -> tuple[Array, Uni
         Symmetric.
     weights : ndarray of shape (n_samples,), default=None
         Weights of the samples in means.
+    overwrite : bool, default=False
+        Whether the matrix, of float64, is overwritten by the result.
 
     Returns
     -------
@@ -145,14 +149,14 @@ def to_unit_scale(gram: Array, weights: Array | None = None) -> tuple[Array, Uni
     means = given.mean(gram)
     overall = float(given.mean(means))
     scale = float(given.mean(np.diag(gram) - 2.0 * means + overall))
-    centered = np.empty(gram.shape)
+    centered = gram if overwrite else np.empty(gram.shape)
     if scale <= rounding(len(gram)) * max(float(gram.max()), -float(gram.min())):
         centered[:] = 0.0
         return centered, UnitScale(means, 1.0, weights)
     for rows in gen_batches(len(gram), max(CACHED_VALUES // len(gram), 1)):
         block = np.subtract(gram[rows], means, out=centered[rows])
         block -= (means[rows] - overall)[:, None]
-        block /= scale
+        block *= 1.0 / scale
     return centered, UnitScale(means, scale, weights)
 
 
@@ -178,7 +182,7 @@ def unit_gram(kernel: Kernel, X: Features, weights: Array | None = None) -> tupl
     ValueError
         If the kernel has values that are not finite.
     """
-    return to_unit_scale(gram_less_offset(kernel, X), weights)
+    return to_unit_scale(gram_less_offset(kernel, X), weights, overwrite=True)
 
 
 def gram_less_offset(kernel: Kernel, X: Features) -> Array:

@@ -1,19 +1,24 @@
 """Factors, inverses and eigenvectors of dense symmetric matrices, in memory or by a card."""
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack
 
 from mercer._data.arrays import is_out_of_memory, to_numpy, triangular_inverse
 from mercer._data.types import Array
+from mercer._gram.block_factors import (
+    inverse_from,
+    lapack_function,
+    upper_factor,
+    upper_inverse,
+)
 from mercer._gram.devices import LEAST_ROWS, Device, device_with_room
 from mercer._gram.low_rank import why_indefinite
-from mercer._gram.tiles import spare_threads
+from mercer._gram.tiles import runs_beside_others, spare_threads
 
-_THREADED_ROWS = 500
-"""Several threads factorize smaller matrices hardly faster than one."""
+_FEW_ROWS = 500
+"""Up to this many rows, products of blocks take no longer than LAPACK, and several threads are
+hardly faster than one."""
 
 
 def with_diagonal(K: Array, value: float | Array) -> Array:
@@ -45,10 +50,14 @@ def definite_factor(system: Array) -> Array:
     columns = system.T if system.flags.c_contiguous else system
     largest = np.abs(np.diag(columns)).max(initial=0.0)
     columns = np.require(columns, requirements=("F", "W"))
-    with _threads_for(columns):
-        # NumPy's function takes twice the time.
-        potrf = _lapack("potrf", columns)
-        factor, n_done = potrf(columns, lower=1, clean=1, overwrite_a=1)
+    if _by_blocks(columns):
+        upper, n_done = upper_factor(columns.T)
+        factor = upper.T
+    else:
+        with _threads_for(columns):
+            # NumPy's function takes twice the time.
+            potrf = lapack_function("potrf", columns)
+            factor, n_done = potrf(columns, lower=1, clean=1, overwrite_a=1)
     if n_done == 0:
         return np.asarray(factor)
     # A diagonal entry minus the part that previous columns explain is not positive.
@@ -78,20 +87,25 @@ def inverse_factor(factor: Array) -> Array:
     factor : ndarray of shape (n_samples, n_samples)
         It may be overwritten.
     """
+    if _by_blocks(factor):
+        return upper_inverse(factor.T).T
     columns = np.require(factor, requirements=("F", "W"))
     with _threads_for(factor):
-        inverse, _ = _lapack("trtri", columns)(columns, lower=1, overwrite_c=1)
+        inverse, _ = lapack_function("trtri", columns)(columns, lower=1, overwrite_c=1)
     return np.asarray(inverse)
 
 
-def _lapack(name: str, matrix: Array) -> Any:
-    """Return SciPy's wrapper of a function of LAPACK for the precision of a matrix."""
-    return getattr(lapack, {"f": "s", "d": "d"}[matrix.dtype.char] + name)
+def _by_blocks(matrix: Array) -> bool:
+    """Return whether products of blocks replace LAPACK.
+
+    They do for small matrices, and beside other tasks, which would wait for LAPACK.
+    """
+    return len(matrix) <= _FEW_ROWS or runs_beside_others()
 
 
 def _threads_for(matrix: Array) -> AbstractContextManager[None]:
     """Return a context in which a large matrix is factorized by all spare threads."""
-    return spare_threads() if len(matrix) >= _THREADED_ROWS else nullcontext()
+    return spare_threads() if len(matrix) > _FEW_ROWS else nullcontext()
 
 
 def _device_for(matrix: Array) -> Device | None:
@@ -127,10 +141,12 @@ def inverted(factor: Array, *, overwrite: bool = False) -> Array:
     """
     if (device := _device_for(factor)) is not None:
         return _device_inverse(factor, device)
+    if _by_blocks(factor):
+        return inverse_from(factor.T)
     block = 64  # The triangle is mirrored in blocks of this many rows, which stay in cache.
     columns = np.asfortranarray(factor)
     with _threads_for(factor):
-        inverse, _ = _lapack("potri", factor)(columns, lower=1, overwrite_c=overwrite)
+        inverse, _ = lapack_function("potri", factor)(columns, lower=1, overwrite_c=overwrite)
     above = np.triu(np.ones((block, block), dtype=bool), 1)
     for start in range(0, len(inverse), block):
         stop = start + block

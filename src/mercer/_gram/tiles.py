@@ -106,6 +106,11 @@ class _Shared:
         self._lock, self._n_threads, self._n_left = Lock(), n_threads, n_tasks
 
     @property
+    def are_several(self) -> bool:
+        """Whether several tasks are not done."""
+        return self._n_left > 1
+
+    @property
     def each(self) -> int:
         """Number of threads for each of the tasks that are not done."""
         return max(self._n_threads // max(self._n_left, 1), 1)
@@ -140,6 +145,12 @@ def n_threads() -> int:
     if reserved is not None:
         return reserved
     return min(max(blas_threads(), default=1), n_given_cores())
+
+
+def runs_beside_others() -> bool:
+    """Return whether other tasks run, or wait, beside the one in this thread."""
+    shared = _shared.get()
+    return shared is not None and shared.are_several
 
 
 @contextmanager

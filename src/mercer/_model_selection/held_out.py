@@ -100,7 +100,7 @@ def centered_gram(samples: Samples, kernel: Kernel) -> Array:
     gram = assembled(
         samples.plan, samples.n_samples, lambda tile: samples_once.blocks([kernel], tile)[0]
     )
-    return to_unit_scale(gram, samples.weights.given)[0]
+    return to_unit_scale(gram, samples.weights.given, overwrite=True)[0]
 
 
 def best_width(

@@ -23,6 +23,13 @@ from mercer.kernels._distances import log_interval
 _MOST_STEPS = 6
 """Widths are changed by a factor of at most eight, in steps of the square root of two."""
 
+_LEAST_GAIN = 0.01
+"""A step that lowers the cost by a smaller fraction is the last one, because further steps lower it
+less."""
+
+_FIRST_PENALTIES = 0.01, 100.0
+"""Interval of the penalty that is tried first. Smaller ones take many iterations."""
+
 _COMPARED_ROWS, _COMPARED_CENTERS = 10_000, 500
 """Width factors are compared on at most this many rows and centers, each in less than a second."""
 
@@ -104,6 +111,7 @@ def with_suitable_widths(
     random_state: RandomState,
     scored: bool = False,
     like: WidthChoice | None = None,
+    alpha: float | None = None,
 ) -> SuitableKernel:
     """Return the kernel with widths adapted to all rows, and the penalties to fit it with.
 
@@ -118,9 +126,8 @@ def with_suitable_widths(
     random_state : int, RandomState instance or None
     scored : bool, default=False
         Whether the penalty is chosen by a score.
-    like : WidthChoice, default=None
-        The choice for another kernel of the same rows. The suitable factor depends on the numbers
-        of rows above all, so that widths are changed by the same factor.
+    like, alpha : object, default=None
+        See :func:`suitable_width`.
 
     Returns
     -------
@@ -135,7 +142,7 @@ def with_suitable_widths(
     if not all_rows_are_centers(data, n_components):
         return SuitableKernel(rescaled_kernel(kernel, data, encoding, random_state), None)
     widened = _widened(kernel)
-    found = suitable_width(widened, data, encoding, random_state, like)
+    found = suitable_width(widened, data, encoding, random_state, like, alpha=alpha)
     alphas = penalties_for(found.alpha, data, scored=scored)
     return SuitableKernel(widened(-found.step), alphas, found)
 
@@ -146,6 +153,8 @@ def suitable_width(
     encoding: TargetEncoding,
     random_state: RandomState,
     like: WidthChoice | None = None,
+    *,
+    alpha: float | None = None,
 ) -> WidthChoice:
     """Choose the widths and the penalty of least out-of-fold cost on a part of the rows.
 
@@ -158,7 +167,11 @@ def suitable_width(
     encoding : TargetEncoding
     random_state : int, RandomState instance or None
     like : WidthChoice, default=None
-        The choice for another kernel. Its step is used, and only penalties near its own are tried.
+        The choice for another kernel of the same rows. Its step is used, and only penalties near
+        its own are tried: the suitable factor depends on the numbers of rows above all.
+    alpha : float, default=None
+        The best penalty on fewer rows, for a kernel of unit scale, around which penalties are tried
+        first.
 
     Returns
     -------
@@ -175,13 +188,12 @@ def suitable_width(
 
     if like is not None:
         return compared(like.step, like.alpha)
-    best = compared(0, None)
-    same = widened(0) == widened(-1)
-    while not same and best.step < _MOST_STEPS:
+    best = compared(0, None if alpha is None else float(np.clip(alpha, *_FIRST_PENALTIES)))
+    can_step = widened(0) != widened(-1)
+    while can_step and best.step < _MOST_STEPS:
         narrower = compared(best.step + 1, best.alpha)
-        if not narrower.cost < best.cost:
-            break
-        best = narrower
+        can_step = narrower.cost < (1.0 - _LEAST_GAIN) * best.cost
+        best = min(best, narrower, key=lambda choice: choice.cost)
     return best
 
 

@@ -358,7 +358,7 @@ def losses_from(
     limits : (float, float), default=the ends of `ALPHAS`
         The smallest and the largest penalty to try.
     gain : float, default=0.0
-        The search ends when a step lowers the error by less than this fraction.
+        See :func:`settled`.
     """
     reference, (first, ratio) = _error_of_mean(targets, weights, resampling), grid
     begin, lowest, most = (
@@ -374,7 +374,7 @@ def losses_from(
         return tried[step][1]
 
     ends = int(np.ceil(lowest - 1e-9)), int(np.floor(most + 1e-9))
-    descended(loss, min(max(round(begin), ends[0]), ends[1]), ends, gain)
+    settled(loss, min(max(round(begin), ends[0]), ends[1]), ends, gain)
     steps = sorted(tried)
     losses = np.array([tried[step][1] for step in steps])
     predictions = np.array([targets - tried[step][0] for step in steps])
@@ -405,6 +405,45 @@ def descended(
     at = start
     while limits[0] <= at + direction <= limits[1] and loss(at + direction) < left * loss(at):
         at += direction
+    return at
+
+
+def settled(
+    loss: Callable[[float], float], start: int, limits: tuple[int, int], gain: float = 0.0
+) -> int:
+    """Return the integer reached by unit steps, where another step would change the loss little.
+
+    Steps to smaller numbers are tried first, because more samples suit smaller penalties.
+
+    Parameters
+    ----------
+    loss : callable
+    start : int
+    limits : tuple of int
+        The smallest and the largest number that may be tried.
+    gain : float, default=0.0
+        A step must lower the loss by more than this fraction. If it changes the loss by less than
+        twice this fraction, it is the last one.
+
+    Examples
+    --------
+    >>> settled(lambda x: (x - 2.2) ** 2, 0, (-4, 5))
+    2
+    >>> settled(lambda x: 100.0 + (x - 2.2) ** 2, 0, (-4, 5), gain=0.03)
+    0
+    """
+    at = start
+    for direction in (-1, 1):
+        while limits[0] <= at + direction <= limits[1]:
+            before, after = loss(at), loss(at + direction)
+            if after < (1.0 - gain) * before:
+                at += direction
+            if abs(after - before) < 2.0 * gain * before:
+                return at
+            if after >= (1.0 - gain) * before:
+                break
+        if at != start:
+            return at
     return at
 
 

@@ -57,6 +57,9 @@ number, because widths that are learned from more rows predict better."""
 _LEARNED_PART, _MOST_LEARNED = 4, 8000
 """On a card, kernels are learned from this part of the drawn rows, and at most this many."""
 
+_LEAST_PASS_SHARE = 0.1
+"""Kernels of at most this share of the weights are not worth a pass over the rows."""
+
 _LEAST_SHARE = 0.02
 """Members with at most this share of the weights beside others are not fitted to all rows. On
 10,000 rows of adult and telescope, the log-loss is the same as with the shares of fits to 5,000
@@ -148,12 +151,15 @@ class DrawnViews(ViewedSample):
     drawn: DrawnSample = field(kw_only=True)
     views: TableViews = field(kw_only=True)
     n_components: int | str = field(kw_only=True)
-    least_share: ClassVar[float] = 0.1
     has_machine: ClassVar[bool] = False
 
     def take(self, rows: Array) -> Self:
         """Return some of the samples; see :meth:`Sample.take`."""
         return replace(super().take(rows), drawn=self.drawn.take(rows))
+
+    def least_share(self, found: Evaluation) -> float:
+        """Return the least share; see :meth:`ViewedSample.least_share`."""
+        return _LEAST_PASS_SHARE
 
     def evaluated_rows(self, max_samples: int, random_state: RandomState) -> Array:
         """Draw rows from a third of the groups, if possible; other rows then have other groups."""
@@ -288,14 +294,14 @@ class DrawnViews(ViewedSample):
             if isinstance(one := kept[k], FittedApart):
                 members[k] = one.member
             else:
-                members[k], like = self.member(one.kernel, one.candidate, one.loo_error, like)
+                members[k], like = self.member(one.kernel, one.candidate, one, like)
         return [members[k] for k in range(len(kept))]
 
     def member(
         self,
         kernel: Kernel,
         candidate: Candidate,
-        error: float = 1.0,
+        found: Evaluation | None = None,
         like: WidthChoice | None = None,
     ) -> tuple[NystroemMember, WidthChoice | None]:
         """Fit ridge regression on a candidate's kernel, whose widths are rescaled if learned.
@@ -304,8 +310,8 @@ class DrawnViews(ViewedSample):
         ----------
         kernel : Kernel
         candidate : Candidate
-        error : float, default=1.0
-            Left-out error of the kernel on the evaluated rows. All rows are rather centers if it
+        found : Evaluation, default=None
+            The kernel's evaluation on fewer rows. All rows are rather centers if its left-out error
             is small.
         like : WidthChoice, default=None
             The choice of widths for another kernel; see :func:`with_suitable_widths`.
@@ -318,13 +324,17 @@ class DrawnViews(ViewedSample):
         """
         view, encoding, state = candidate.view, self.target.encoding, self.random_state
         data = self._drawn_in(view)
-        preferred = data.listed is not None or error < LITTLE_NOISE
+        has_little_noise = found is not None and found.loo_error < LITTLE_NOISE
+        preferred = data.listed is not None or has_little_noise
         n_rows = data.source.count_rows()
         n_centers = number_of_components(self.n_components, n_rows, preferred=preferred)
         settings: dict[str, Any] = {"n_components": n_centers, "random_state": state}
         alphas = None
         if candidate.learns_widths:
-            suitable = with_suitable_widths(kernel, data, encoding, like=like, **settings)
+            alpha = None if found is None else found.solver.alpha
+            suitable = with_suitable_widths(
+                kernel, data, encoding, like=like, alpha=alpha, **settings
+            )
             kernel, alphas, like = suitable.kernel, suitable.alphas, suitable.choice or like
         model = fit_nystroem(kernel, data, encoding, alphas=alphas, **settings)
         return NystroemMember(view, model.columns.kernel, model, self.target.mean), like
@@ -428,7 +438,7 @@ class DrawnViews(ViewedSample):
             values[part] = 0.0
             if kernels := learned[id(e.candidate)]:
                 kernel = kernels[e.candidate.descriptions.index(e.description)]
-                anew, like = self.member(kernel, e.candidate, e.loo_error, like)
+                anew, like = self.member(kernel, e.candidate, e, like)
                 values[part] = self._out_of_fold(anew, part)
 
     def without(self, found: Selection, select: Select, combine: Combine) -> CombinedWithout:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 
 from mercer._data.encoded_targets import EncodedTarget, TargetEncoding
-from mercer._data.folds import N_FOLDS, Split, sample_rows
+from mercer._data.folds import N_FOLDS, Split, apart_from, sample_rows
 from mercer._data.resampling import Resampling
 from mercer._data.sample import Sample
 from mercer._data.types import Array, Features, RandomState, Rows, own_fields
@@ -32,6 +33,14 @@ from mercer._solvers.left_out_fits import left_out_fits, left_out_residuals
 from mercer._solvers.ridge import Ridge, fit_ridge
 from mercer.kernels import Kernel
 
+_LEAST_SHARE = 0.05
+"""Members of at most this share of the weights take a fifth of the time of fits, and do not change
+errors (eight tables of 1,000 rows)."""
+
+_APART = 0.8
+"""Kernels are learned from evaluated rows if, for each of these, there are fewer rows than this
+that are neither evaluated nor copies of evaluated ones."""
+
 
 @dataclass(frozen=True)
 class ViewedSample(Sample):
@@ -45,8 +54,6 @@ class ViewedSample(Sample):
         Candidates that are fitted out of fold, to all rows of the table.
     random_state : int, RandomState instance or None, default=0
         Divides the samples into folds.
-    least_share : float
-        Kernels with at most this share of the weights are left out.
     has_machine : bool
         Whether a support vector machine is combined with ridge regressions.
     """
@@ -54,12 +61,18 @@ class ViewedSample(Sample):
     target: EncodedTarget = field(kw_only=True)
     estimators: Sequence[Candidate] = field(default=(), kw_only=True)
     random_state: RandomState = field(default=0, kw_only=True)
-    least_share: ClassVar[float] = 0.0
     has_machine: ClassVar[bool] = True
 
     def take(self, rows: Array) -> Self:
         """Return some of the samples; see :meth:`Sample.take`."""
         return replace(super().take(rows), target=self.target.take(rows))
+
+    def least_share(self, found: Evaluation) -> float:
+        """Return the share of the weights that an evaluation needs more than to be combined.
+
+        Candidates that a user gives are combined with any weight.
+        """
+        return 0.0 if found.candidate.view == "given" else _LEAST_SHARE
 
     def gram(self, kernel: Kernel, view: ViewName) -> tuple[Array, UnitScale]:
         """Return a kernel's centered Gram matrix on a view, at unit scale, and its `UnitScale`."""
@@ -102,13 +115,15 @@ class ViewedSample(Sample):
     def others(self, rows: Array) -> ViewedSample | None:
         """Return the samples to learn kernels from, or None to learn them from `rows` themselves.
 
-        These are all other rows, if there are at least as many and rows are left out one at a time.
+        These are all other rows, if there are at least as many, without copies of the evaluated
+        ones and rows of their groups. No row is apart from all evaluated ones if folds are given.
         """
         resampling = self.target.resampling
-        alone = resampling.one_at_a_time and resampling.groups is None
-        if 2 * len(rows) > len(self) or not alone:
+        has_sets = resampling.one_at_a_time or resampling.together is not None
+        if 2 * len(rows) > len(self) or not has_sets:
             return None
-        return self.take(np.setdiff1d(np.arange(len(self)), rows))
+        rest = apart_from(rows, resampling.together, len(self))
+        return None if len(rest) < _APART * len(rows) else self.take(rest)
 
     def revised(
         self,
@@ -130,10 +145,9 @@ class ViewedSample(Sample):
                 on_failure(left_out_message(candidate.descriptions, error))
         if not found:
             return chosen
-        kept = [*chosen.kept, *(replace(e, deviations=e.deviations[rows]) for e in found)]
-        combination = combine([e.deviations for e in kept], self.target.take(rows))
-        evaluations = [*chosen.evaluations, *kept[len(chosen.kept) :]]
-        return replace(chosen, evaluations=evaluations, kept=kept, combination=combination)
+        found = [replace(e, deviations=e.deviations[rows]) for e in found]
+        every, kept = [*chosen.evaluations, *found], [*chosen.kept, *found]
+        return combined(every, kept, self.take(rows), combine)
 
     def _out_of_fold_by(self, candidate: Candidate) -> list[Evaluation]:
         """Fit an estimator in folds; no evaluation if it predicts no better than the mean."""
@@ -561,6 +575,34 @@ class Selection:
 
 Combine: TypeAlias = Callable[[Sequence[Array], EncodedTarget], Combination]
 """Function from deviations predicted by several members, and the target, to their combination."""
+
+
+def combined(
+    evaluations: Sequence[Evaluation],
+    kept: Sequence[Evaluation],
+    table: ViewedSample,
+    combine: Combine,
+) -> Selection:
+    """Combine evaluations, and combine those again whose shares are large enough for the table.
+
+    Parameters
+    ----------
+    evaluations, kept : sequence of Evaluation
+        See :class:`Selection`.
+    table : ViewedSample
+        The samples whose predictions are combined.
+    combine : callable
+    """
+    every = combine([e.deviations for e in kept], table.target)
+    found = Selection(evaluations, kept, every, table.weights)
+    least = np.array([table.least_share(e) for e in kept])
+    used = found.shares > least * found.shares.sum()
+    if used.all():
+        return found
+    some = list(compress(kept, used))
+    again = combine([e.deviations for e in some], table.target)
+    return replace(found, kept=some, combination=again)
+
 
 Score: TypeAlias = Callable[[Array], float]
 """Function from the deviations of left-out predictions to their score."""

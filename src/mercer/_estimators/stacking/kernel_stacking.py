@@ -44,6 +44,7 @@ from mercer._estimators.stacking.candidates import (
     first_candidates,
     given_estimators,
     has_default,
+    learns_relevance,
     takes_missing,
     views_of,
     with_own_names,
@@ -305,7 +306,8 @@ class KernelStacking(
     def _candidates(self, data: TableSample) -> list[Candidate]:
         """Set the views of the training samples, and return the candidates to evaluate first."""
         self._views = TableViews(data.weights.representative(data.X))
-        return first_candidates(self.candidates, self._views, data.names)
+        smooth = not (is_classifier(self) and learns_relevance(data.X[: self.max_samples]))
+        return first_candidates(self.candidates, self._views, data.names, smooth=smooth)
 
     def _viewed(self, data: TableSample, target: EncodedTarget) -> ViewedSample:
         """Return the samples in the views on which the candidates are evaluated."""

@@ -42,15 +42,16 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     model combines their predictions for left-out samples [1]_. By default, the candidates are ridge
     regressions of class indicators on
 
-    * Gaussian, Laplacian and product Laplacian (exp(-|x - x'|_1 / s)) kernels with their best
-      widths, on scaled features and on features mapped to normal quantiles;
+    * Laplacian and product Laplacian (exp(-|x - x'|_1 / s)) kernels with their best widths, on
+      scaled features and on features mapped to normal quantiles; Gaussian kernels, too, if the
+      kernels below are not learned because there are fewer than 40 rows or too many columns;
     * a Gaussian kernel and a sum of all three kernels, with one width per feature, learned by
       maximizing the marginal likelihood;
     * a Gaussian kernel on projections of the features, learned from the gradients of predictions.
 
     Exact fits add a support vector machine on the best kernel with a single width. For at least
     1,000 samples, scikit-learn's `HistGradientBoostingClassifier` is a member, too, by its
-    out-of-fold predictions.
+    out-of-fold predictions, and machines are tried only if classes hardly overlap.
 
     Parameters
     ----------
