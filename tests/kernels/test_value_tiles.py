@@ -116,3 +116,10 @@ def test_values_with_given_sparse_rows() -> None:
         values = kernel.bind(table)._shifted_at(table[:25])
         expected = kernel.bind(table)._shifted(table, table[:25])
         assert_allclose(values(table), expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csr_matrix])
+def test_values_of_sparse_rows_with_given_dense_rows(form: Any) -> None:
+    for kernel in (Gaussian(2.0), Laplacian(2.0, norm=1.0), Gaussian(2.0) + Gaussian(0.5)):
+        values = kernel.bind(X)._shifted_at(X[:25])
+        assert_allclose(values(form(X)), values(X), rtol=1e-12, atol=1e-15)

@@ -124,18 +124,23 @@ def distances_to(Z: Features, norm: float = 2.0) -> Callable[[Features], Array]:
     center = center_of(Z)
     Z = Z - center
     if norm != 2.0 or is_foreign(Z):
-        return lambda X: centered_distances(X - center, Z, None, norm)
+        return lambda X: centered_distances(_dense(X) - center, Z, None, norm)
     return _euclidean_distances_to(Z, center)
 
 
-def _euclidean_distances_to(Z: Array, center: Array) -> Callable[[Array], Array]:
+def _dense(X: Features) -> Array:
+    """Return rows as a dense array."""
+    return X.toarray() if sp.issparse(X) else X
+
+
+def _euclidean_distances_to(Z: Array, center: Array) -> Callable[[Features], Array]:
     """Return a function from rows to squared distances to centered rows, which are one product."""
     squares = rows_squared(Z)
     right = np.vstack([-2.0 * Z.T, np.ones(len(Z)), squares])
 
-    def squared(X: Array) -> Array:
-        left = np.ones((X.shape[0], len(right)), np.result_type(X, center))
-        X = np.subtract(X, center, out=left[:, :-2])
+    def squared(X: Features) -> Array:
+        left = np.ones((X.shape[0], len(right)), np.result_type(X.dtype, center))
+        X = np.subtract(_dense(X), center, out=left[:, :-2])
         own = left[:, -2] = rows_squared(X)
         found: Array = left @ right
         recompute_cancelled(found, X, Z, (own, squares), None)
