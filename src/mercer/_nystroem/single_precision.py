@@ -177,8 +177,14 @@ class SinglePrecision:
     @property
     def _n_leading(self) -> int:
         """Number of directions whose features are computed in double precision."""
-        needed = int(np.sum(self._tails > _REST * self._tails[-1]))
+        largest = min(_REST * self._tails[-1], self._shares[0] / self._least_share)
+        needed = int(np.sum(self._tails > largest))
         return min(needed, _MOST_LEADING, len(self._shares) // 2)
+
+    @property
+    def _least_share(self) -> float:
+        """Eigenvalue whose feature has an error of a tenth of its deviation, if values are one."""
+        return 20.0 * _EPS / float(np.sqrt(len(self.spectrum.vectors)))
 
     @property
     def _error(self) -> float:
@@ -188,9 +194,11 @@ class SinglePrecision:
     @property
     def _keeps_digits(self) -> bool:
         """Whether features and weights are larger than rounding errors, and do not overflow."""
-        # The deviation of a feature is the root of its eigenvalue.
-        largest = self._error / np.sqrt(len(self.spectrum.vectors))
-        if self._shares[0] < 10.0 * largest or not _EPS**2 < self.spectrum.scale < _EPS**-2:
+        rest = self._tails[-1 - self._n_leading]
+        if (
+            self._shares[0] < self._least_share * rest
+            or not _EPS**2 < self.spectrum.scale < _EPS**-2
+        ):
             return False
         if self.weights.is_unit:
             return True
