@@ -27,8 +27,8 @@ from mercer.kernels._distances import LARGEST_SQUARE, inner
 from mercer.kernels._kernel import Kernel, gram_tile
 
 _CANCELLED = 1e-4
-"""A centered matrix whose squared norm is a smaller fraction of that of the matrix is computed,
-because its norm loses as many digits if it is computed from sums of rows."""
+"""Least ratio of the squared norms of a centered matrix and the matrix for which the former is
+computed from sums of rows. At smaller ratios, the sums cancel, and the matrix is centered first."""
 
 
 def center_tiles(blocks: Array, row_means: Array, tile: Tile, weights: SampleWeights) -> None:

@@ -26,13 +26,14 @@ _LEAST_LOSS = 1e-3
 the digits of single precision."""
 
 _REST = 0.03
-"""So many directions are computed in double precision that values without them have this size,
-relative to all values."""
+"""Largest size, relative to all kernel values, of the values without the directions that are
+computed in double precision. It determines the number of these directions."""
 
 _MOST_LEADING = 50
 """At most this many directions are computed in double precision, and at most half of them."""
 
 _EPS = float(np.finfo(np.float32).eps)
+"""Distance from one to the next number of single precision."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,8 @@ class SinglePrecision:
         Parameters
         ----------
         alphas : ndarray of shape (n_alphas,), or None
-            Penalties to compare; None for the default ones, of which one is tried first.
+            Penalties to compare. None stands for the default penalties. One of these is tried
+            first.
         """
         many = len(self.weights) >= FEWEST_ROWS
         if not (many and self.spectrum.whitens_rows and self._keeps_digits):

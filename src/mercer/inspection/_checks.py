@@ -304,9 +304,10 @@ class Shift(Check):
 
 
 def _column_shifts(columns: list[ColumnValues], is_new: Array) -> Array:
-    """Return the p-value of each column, or one where it is not the smallest.
+    """Return the p-values of the columns that may have the smallest one, and one for the others.
 
-    Of columns of numbers without missing ones, that of the largest statistic has the smallest.
+    Among columns of numbers without missing values, only the column of the largest statistic may
+    have the smallest p-value.
     """
     p_values, whole = np.ones(len(columns)), list[int]()
     for k, column in enumerate(columns):

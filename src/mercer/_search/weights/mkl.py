@@ -128,7 +128,7 @@ def learn_weights(
     dual variables of the last forty steps.
     """
     objective = WeightObjective(problems, grams, weight_set)
-    # The weight of a single kernel is known, so that the gap is that of the machines.
+    # A single kernel needs no search for weights, and the machines alone determine the gap.
     accuracy = tol if grams.n_kernels == 1 else INNER_TOL * tol
     width = problems.weights.spread(problems.Y)
     descent = WeightDescent(objective, solver != "alternating", accuracy, width)

@@ -30,7 +30,7 @@ def rotated_weights(
     start: Array | None,
     on_step: Callable[[WeightStep], None] | None,
 ) -> LearnedWeights | None:
-    """Learn weights for ridge regression from rotated samples, of which few are nonzero.
+    """Learn weights for ridge regression from rotated samples. Few of the rotated rows are nonzero.
 
     Parameters
     ----------

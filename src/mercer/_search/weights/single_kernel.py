@@ -38,9 +38,9 @@ def single_kernel_machine(
     Returns
     -------
     LearnedWeights or None
-        The Gram matrix is left out. None if LIBSVM does not have the kernel, if there are several
-        machines, which share a Gram matrix, or so few samples that the machine is to be exact, or
-        if the machine does not reach `tol`.
+        The Gram matrix is left out. None if LIBSVM does not have the kernel, or if the machine does
+        not reach `tol`. Also None for several machines, because they share a Gram matrix, and for
+        few samples, whose machine is exact.
 
     Notes
     -----
