@@ -22,7 +22,6 @@ from sklearn.utils.fixes import parse_version
 from mercer import KernelStackingRegressor
 from mercer.inspection import default_metric
 from mercer.preprocessing import SoftClippingScaler, TextScores, column_encoders
-from mercer.preprocessing._table_encoder import encoders_without_text
 from mercer_command.columns import DATES, MANY_LEVELS, Role
 from mercer_command.logarithms import LogarithmicStack
 from mercer_command.methods import METHODS, takes
@@ -158,7 +157,7 @@ def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransf
     scores = TextScores(problem.task == "classification", cv=folds, random_state=seed)
     # skrub projects text on 30 directions, which take more rows.
     texts = of("text") if len(rows) > 30 else []
-    encoders = column_encoders() if texts else encoders_without_text()
+    encoders = column_encoders(text=bool(texts))
     parts: list[tuple[str, TransformerMixin, list[str]]] = [
         ("numbers", encoders["numbers"], of("number")),
         ("durations", encoders["durations"], of("duration")),
@@ -194,5 +193,5 @@ def _levels(problem: Problem, rows: Rows, seed: int) -> Pipeline:
         shuffled = folds(n_folds, shuffle=True, random_state=seed)
         drawn = {"cv": _folds_of_groups(problem, rows) or shuffled}
     encoder = TargetEncoder(target_type=kind, **drawn)
-    converter = encoders_without_text()["categories"][0]
+    converter = column_encoders(text=False)["categories"][0]
     return make_pipeline(converter, encoder, SoftClippingScaler())

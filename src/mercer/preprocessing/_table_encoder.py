@@ -89,8 +89,13 @@ def table_encoder() -> TableEncoder:
     )
 
 
-def column_encoders() -> dict[str, Pipeline]:
+def column_encoders(*, text: bool = True) -> dict[str, Pipeline]:
     """Make the transformers that `table_encoder` uses, in order to choose their columns yourself.
+
+    Parameters
+    ----------
+    text : bool, default=True
+        Whether to make that of text, which alone needs skrub, whose import takes a second.
 
     Returns
     -------
@@ -101,7 +106,7 @@ def column_encoders() -> dict[str, Pipeline]:
     Raises
     ------
     ImportError
-        If skrub is not installed.
+        If text is to be encoded, and skrub is not installed.
 
     See Also
     --------
@@ -120,30 +125,25 @@ def column_encoders() -> dict[str, Pipeline]:
     >>> encoder.fit_transform(frame).shape
     (3, 3)
     """
+    numbers, circles = number_encoder(MinMaxScaler(clip=True)), Circles()
+    dates = make_union(numbers, circles, verbose_feature_names_out=False)
+    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    found = {
+        "numbers": number_encoder(ColumnConverter("number")),
+        "durations": number_encoder(ColumnConverter("date")),
+        "dates": make_pipeline(ColumnConverter("date"), dates),
+        "categories": make_pipeline(ColumnConverter("category"), one_hot),
+    }
+    if not text:
+        return found
     try:
         from skrub import StringEncoder
     except ImportError as error:
         raise ImportError(
             'The encoding of tables needs skrub: pip install "mercer[tables]".'
         ) from error
-    text = make_pipeline(ColumnConverter("text"), StringEncoder(random_state=0))
-    return encoders_without_text() | {"text": text}
-
-
-def encoders_without_text() -> dict[str, Pipeline]:
-    """Make the transformers of `column_encoders` other than that of text.
-
-    That one alone needs skrub, whose import takes a second.
-    """
-    numbers, circles = number_encoder(MinMaxScaler(clip=True)), Circles()
-    dates = make_union(numbers, circles, verbose_feature_names_out=False)
-    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    return {
-        "numbers": number_encoder(ColumnConverter("number")),
-        "durations": number_encoder(ColumnConverter("date")),
-        "dates": make_pipeline(ColumnConverter("date"), dates),
-        "categories": make_pipeline(ColumnConverter("category"), one_hot),
-    }
+    found["text"] = make_pipeline(ColumnConverter("text"), StringEncoder(random_state=0))
+    return found
 
 
 def number_encoder(*steps: TransformerMixin) -> Pipeline:
