@@ -42,7 +42,7 @@ def test_the_first_row_that_is_not_definite_is_reported(row: int) -> None:
 
 def test_tasks_side_by_side_have_the_factors_of_one_task(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mercer._gram.tiles.n_threads", lambda: 2)
-    monkeypatch.setattr(factors, "_FEW_ROWS", 50)
+    monkeypatch.setattr(factors, "_BLOCKED_ROWS", 50)
     matrix = definite(120, np.float64)
 
     def solved(scale: float) -> list[Array]:

@@ -16,9 +16,12 @@ from mercer._gram.devices import LEAST_ROWS, Device, device_with_room
 from mercer._gram.low_rank import why_indefinite
 from mercer._gram.tiles import runs_beside_others, spare_threads
 
-_FEW_ROWS = 500
-"""Up to this many rows, products of blocks take no longer than LAPACK, and several threads are
-hardly faster than one."""
+_THREADED_ROWS = 500
+"""Several threads factorize smaller matrices hardly faster than one."""
+
+_BLOCKED_ROWS = 1000
+"""Up to this many rows, products of blocks take about the time of LAPACK. Searches of widths have
+at most as many rows in most fits, and their rounding errors then do not depend on the threads."""
 
 
 def with_diagonal(K: Array, value: float | Array) -> Array:
@@ -50,11 +53,11 @@ def definite_factor(system: Array) -> Array:
     columns = system.T if system.flags.c_contiguous else system
     largest = np.abs(np.diag(columns)).max(initial=0.0)
     columns = np.require(columns, requirements=("F", "W"))
-    if _by_blocks(columns):
-        upper, n_done = upper_factor(columns.T)
-        factor = upper.T
-    else:
-        with _threads_for(columns):
+    with _threads_for(columns):
+        if _by_blocks(columns):
+            upper, n_done = upper_factor(columns.T)
+            factor = upper.T
+        else:
             # NumPy's function takes twice the time.
             potrf = lapack_function("potrf", columns)
             factor, n_done = potrf(columns, lower=1, clean=1, overwrite_a=1)
@@ -88,7 +91,8 @@ def inverse_factor(factor: Array) -> Array:
         It may be overwritten.
     """
     if _by_blocks(factor):
-        return upper_inverse(factor.T).T
+        with _threads_for(factor):
+            return upper_inverse(factor.T).T
     columns = np.require(factor, requirements=("F", "W"))
     with _threads_for(factor):
         inverse, _ = lapack_function("trtri", columns)(columns, lower=1, overwrite_c=1)
@@ -100,12 +104,12 @@ def _by_blocks(matrix: Array) -> bool:
 
     They do for small matrices, and beside other tasks, which would wait for LAPACK.
     """
-    return len(matrix) <= _FEW_ROWS or runs_beside_others()
+    return len(matrix) <= _BLOCKED_ROWS or runs_beside_others()
 
 
 def _threads_for(matrix: Array) -> AbstractContextManager[None]:
     """Return a context in which a large matrix is factorized by all spare threads."""
-    return spare_threads() if len(matrix) > _FEW_ROWS else nullcontext()
+    return spare_threads() if len(matrix) >= _THREADED_ROWS else nullcontext()
 
 
 def _device_for(matrix: Array) -> Device | None:
@@ -142,7 +146,8 @@ def inverted(factor: Array, *, overwrite: bool = False) -> Array:
     if (device := _device_for(factor)) is not None:
         return _device_inverse(factor, device)
     if _by_blocks(factor):
-        return inverse_from(factor.T)
+        with _threads_for(factor):
+            return inverse_from(factor.T)
     block = 64  # The triangle is mirrored in blocks of this many rows, which stay in cache.
     columns = np.asfortranarray(factor)
     with _threads_for(factor):

@@ -55,8 +55,10 @@ class ResidualScale:
         """Return values at new samples, clipped to the range of `left_out`."""
         X = _complete(X, self.X)
         values = self.ridge.predict(unit_rows(self.kernel, self.unit, X, self.X))
-        found = np.exp(self.encoding.decode(values)[:, 0])
-        return np.clip(found, self.left_out.min(), self.left_out.max())
+        least, most = self.left_out.min(), self.left_out.max()
+        # Far from all samples, exponentials of logarithms beyond the largest may overflow.
+        logarithms = np.minimum(self.encoding.decode(values)[:, 0], np.log(most))
+        return np.clip(np.exp(logarithms), least, most)
 
 
 @dataclass(frozen=True)

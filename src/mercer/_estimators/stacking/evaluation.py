@@ -33,9 +33,9 @@ from mercer._solvers.left_out_fits import left_out_fits, left_out_residuals
 from mercer._solvers.ridge import Ridge, fit_ridge
 from mercer.kernels import Kernel
 
-_LEAST_SHARE = 0.05
-"""Members of at most this share of the weights take a fifth of the time of fits, and do not change
-errors (eight tables of 1,000 rows)."""
+_LEAST_SHARE, _MANY_ROWS = 0.05, 500
+"""From the second number of rows on, members of at most this share of the weights take a fifth of
+the time of fits, and do not change errors (eight tables of 1,000 rows)."""
 
 _APART = 0.8
 """Kernels are learned from evaluated rows if, for each of these, there are fewer rows than this
@@ -70,9 +70,10 @@ class ViewedSample(Sample):
     def least_share(self, found: Evaluation) -> float:
         """Return the share of the weights that an evaluation needs more than to be combined.
 
-        Candidates that a user gives are combined with any weight.
+        Candidates that a user gives are combined with any weight, and so are those of few samples.
         """
-        return 0.0 if found.candidate.view == "given" else _LEAST_SHARE
+        keeps_all = found.candidate.view == "given" or len(self) < _MANY_ROWS
+        return 0.0 if keeps_all else _LEAST_SHARE
 
     def gram(self, kernel: Kernel, view: ViewName) -> tuple[Array, UnitScale]:
         """Return a kernel's centered Gram matrix on a view, at unit scale, and its `UnitScale`."""
