@@ -344,7 +344,7 @@ def recognize_columns(
 
 
 def _usual_numbers(columns: Mapping[str, Cells]) -> tuple[pd.DataFrame, dict[str, float]]:
-    """Return the columns of which nothing is to be said, and the share of missing cells of each."""
+    """Return the columns that need no remark, and the share of missing cells of each."""
     names, kept = [*columns], list[str]()
     parts, shares = [np.empty((0, 0))], list[float]()
     for start in range(0, len(names), _AT_ONCE):

@@ -24,8 +24,8 @@ _FEWEST_JUMPS = 3
 """Number of jumps from one end to the other that could be no accident."""
 
 _FEW, _MOST_GUIDES, _MOST_ROWS = 8, 32, 2_000
-"""If there are few columns, they are ordered by other columns, of which these are enough, and these
-rows."""
+"""At most `_FEW` columns are also ordered by other columns, but by no more than `_MOST_GUIDES` of
+them, and in no more than `_MOST_ROWS` rows."""
 
 
 def wrapped(

@@ -127,7 +127,7 @@ def columns_of(
 
 
 def _numbers_of(tables: list[Features], is_frame: bool) -> list[ColumnValues]:
-    """Return the columns of tables of numbers alone, of which there may be thousands."""
+    """Return the columns of tables that hold only numbers. There may be thousands of them."""
     values = np.concatenate([convert(table, "number") for table in tables]).astype(float)
     names = tables[0].columns if is_frame else (f"x{place}" for place in range(values.shape[1]))
     is_known = ~np.isnan(values[: len(tables[0])]).all(axis=0)
@@ -339,7 +339,7 @@ def _rank_tests(columns: list[ColumnValues], losses: Array) -> list[tuple[float,
 
 
 def _rank_test(column: ColumnValues, losses: Array) -> tuple[float, float] | None:
-    """Test a column of which some rows are in no bin; see `_rank_tests`."""
+    """Test a column, some of whose rows may be in no bin; see `_rank_tests`."""
     if column.kind == "text":
         return None
     codes, labels = column_bins(column)
