@@ -1,7 +1,6 @@
 """Models on disk: skops archives with a checksum, whose contents are checked before loading."""
 
 import hashlib
-import json
 import os
 import re
 import sys
@@ -66,6 +65,8 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = Tr
     ...     mercer.load(Path(folder, "model.skops"))
     TwoStageClassifier(C=1.0)
     """
+    from skops.io import dumps
+
     from mercer._model_selection.deferred import Deferred, without_inputs
 
     check_bool("complete", complete)
@@ -75,7 +76,7 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = Tr
         elif isinstance(found, np.ndarray) and found.dtype == object and found.ndim != 1:
             _check_shape(found)
     with without_inputs():
-        content = _archived(model)
+        content = dumps(model)
     with replacing(Path(path)) as temporary:
         _write_compactly(content, temporary)
         add_checksum(temporary)
@@ -176,23 +177,6 @@ def _check_shape(array: Array) -> None:
     """Check that skops, which saves nested lists, restores the shape of an array of objects."""
     if np.array(array.tolist(), dtype=object).shape != array.shape:
         raise ValueError(f"an array of objects of shape {array.shape} cannot be saved")
-
-
-def _archived(model: BaseEstimator) -> bytes:
-    """Return the archive of `skops.io.dumps`, whose description is not laid out for readers.
-
-    The layout of a model of a table of many columns would take ten times as long as all the rest.
-    """
-    import skops
-    from skops.io._utils import SaveContext, get_state
-
-    content = BytesIO()
-    with ZipFile(content, "w", ZIP_STORED) as archive:
-        context = SaveContext(zip_file=archive)
-        state = get_state(model, context)
-        state |= {"protocol": context.protocol, "_skops_version": skops.__version__}
-        archive.writestr(SCHEMA, json.dumps(state, separators=(",", ":")))
-    return content.getvalue()
 
 
 def _write_compactly(content: bytes, path: Path) -> None:
