@@ -498,7 +498,8 @@ class RidgeStage(ExactStage):
         tried = self._tried(learned, targets / unit)
         results = grid_results("alpha", tried.alphas, self._scores(tried, targets, unit))
         scores = results["mean_test_score"]
-        warn_at_edge("alpha", tried.alphas, scores)
+        if not tried.has_settled:
+            warn_at_edge("alpha", tried.alphas, scores)
         at = first_best(scores)
         alpha = float(tried.alphas[at])
         residuals = deviation * np.concatenate([found[at] for found in tried.residuals])
@@ -539,20 +540,23 @@ class RidgeStage(ExactStage):
         if start is None and auto and len(sample) > _EIGENDECOMPOSED and self.scoring is None:
             some = sample_rows(len(sample), 1000, None, 0, sample.resampling.ranks)
             start = first_alpha(learned.centered, targets, some, **settings, alphas=grid, gain=0.0)
+        limits = (least, MOST_ALPHA * len(sample))
         if start is not None:
             found = losses_from(
                 lambda alpha: left_out_residuals(learned.centered, targets, alpha, **settings),
                 targets,
                 start,
                 **settings,
-                limits=(least, MOST_ALPHA * len(sample)),
+                limits=limits,
                 gain=GAIN,
             )
         else:
             found = leave_one_out(learned.centered, targets, grid, extend=auto, **settings)
         left_out = (targets - found.predictions)[::-1]
         known = None if found.path is None else found.path.dual
-        return TriedPenalties(found.alphas[::-1], [left_out], [rows], known)
+        inside = 10.0 * limits[0] < found.alphas[0] and 10.0 * found.alphas[-1] < limits[1]
+        has_settled = start is not None and inside
+        return TriedPenalties(found.alphas[::-1], [left_out], [rows], known, has_settled)
 
     def _scores(self, tried: TriedPenalties, targets: Array, unit: Array) -> Array:
         """Return explained variances or scores of each fold and penalty."""
@@ -590,12 +594,16 @@ class TriedPenalties:
         The samples that each fold holds out.
     dual : callable, default=None
         Maps a penalty to the coefficients of the fit to all samples, if they are known.
+    has_settled : bool, default=False
+        Whether a search ended where other penalties would change the error little, and not at an
+        end of the penalties that it may try.
     """
 
     alphas: Array
     residuals: list[Array]
     held_out: list[NDArray[np.intp]]
     dual: Callable[[float], Array] | None = None
+    has_settled: bool = False
 
 
 def _shaped(values: Array, y: Array) -> Array:

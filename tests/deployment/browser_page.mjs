@@ -1,6 +1,6 @@
 // Uses the page of examples/browser as people do, and writes what it shows as JSON.
 //
-//   node tests/neighbors/browser.mjs FOLDER CHROMIUM ADDRESS ROWS [SCREENSHOT]
+//   node tests/deployment/browser_page.mjs FOLDER CHROMIUM ADDRESS ROWS [SCREENSHOT]
 //
 // FOLDER is that of installed packages, and ROWS a file of JSON: the texts of all fields, and the
 // coverage, for each row. SCREENSHOT is a file, to which pictures are written.

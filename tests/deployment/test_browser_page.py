@@ -1,7 +1,7 @@
 """The page that runs a compressed model, in headless Chromium; it needs Node and npm's packages.
 
 npm install --prefix examples/browser
-pytest tests/neighbors/test_browser.py
+pytest tests/deployment/test_browser_page.py
 
 `MERCER_NODE_MODULES` names another folder of npm's packages, and `CHROMIUM` another browser.
 """
@@ -86,7 +86,7 @@ def shown(folder: Path, address: str, made: Any) -> dict[str, Any]:
     cells = table.astype(object).where(table.notna(), "").astype(str).to_numpy().tolist()
     rows = [{"cells": one, "coverage": name} for one, name in zip(cells, coverages, strict=True)]
     (folder / "rows.json").write_text(json.dumps(rows), encoding="utf-8")
-    script = Path(__file__).with_name("browser.mjs")
+    script = Path(__file__).with_name("browser_page.mjs")
     pictures = [os.environ["MERCER_PICTURES"]] if "MERCER_PICTURES" in os.environ else []
     command = ["node", script, PACKAGES, CHROMIUM, address, folder / "rows.json", *pictures]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
