@@ -79,7 +79,7 @@ class TimedThreads(ThreadPoolExecutor):
 
 def left_out_directly(matrix: Any) -> Any:
     """Return the diagonal of the inverse, from which exact left-out errors of all rows follow."""
-    inverse = inverse_factor(definite_factor(matrix))
+    inverse = inverse_factor(definite_factor(matrix.copy()))
     return np.einsum("ij,ij->j", inverse, inverse)
 
 
