@@ -38,8 +38,8 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = Tr
         Whether to compute left-out predictions before saving, if they have not been computed yet.
         For stacks, this takes one to four times as long as the fit. Without these predictions, a
         loaded stack has no `loo_predictions_`, `loo_score_`, intervals or prediction sets, and a
-        regressor cannot be updated; an `MKLClassifier` has no probabilities and prediction sets,
-        and perhaps no `alignment_` if it has a single kernel.
+        regressor cannot be updated; an `MKLClassifier` has no probabilities and prediction sets.
+        Kernel machines that were fitted without a Gram matrix have no `alignment_`.
 
     Raises
     ------
