@@ -158,6 +158,7 @@ def _with_gap(loss: SupportVector, y: Array, machine: Machine, posed: _Posed) ->
         gap=gap,
         gram=np.empty((0, 0)),
         history=[WeightStep(primal, gap, 1)],
+        intercepts=np.array([machine.intercept]),
     )
 
 
