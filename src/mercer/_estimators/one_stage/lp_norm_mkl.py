@@ -201,8 +201,8 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
     by scikit-learn's SVC and SVR, and refined by an active-set method if the gap requires it, or if
     there are at most 400 samples. One machine of more samples, with an intercept and a single
     kernel that is not linear, is fitted once, and `alignment_` is computed when it is first read.
-    Beyond 5,000 samples, this holds for Gaussian and polynomial kernels with ``normalize=None``,
-    and no Gram matrix is computed.
+    With ``normalize=None``, more than 2,000 samples and fewer than 30 features, the machine of a
+    Gaussian or polynomial kernel takes no Gram matrix.
     Machines with the squared loss are fitted by a Cholesky factor, and machines with the logistic
     loss by Newton's method. For norm 1 and many kernels of low rank, the objective has kinks. In
     that case, the gap is proven by a convex combination of the dual variables of several steps.

@@ -24,9 +24,9 @@ from mercer.losses._support_vector import EXACT_SAMPLES, SupportVector
 _LIBSVM_TOL, _LEAST_TOL = 1e-3, 1e-4
 """LIBSVM's tolerance, the default of scikit-learn's SVC, and the least gap that is asked of it."""
 
-GRAM_SAMPLES = 5000
-"""Up to this many samples, a Gram matrix takes no more memory than LIBSVM's cache of its rows, and
-less time than those rows that LIBSVM would compute one by one."""
+FEW_SAMPLES, MANY_FEATURES = 2000, 30
+"""A Gram matrix of at most so many samples, or of at least so many features, usually takes less
+time than those of its rows that LIBSVM would compute one by one."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def single_kernel_machine(
     LearnedWeights or None
         The weight is the scale of the kernel; the Gram matrix is left out. None if the machine does
         not reach `tol`. Also None for several machines, for few samples, whose machine is exact,
-        and for kernels that LIBSVM is not suited to.
+        and for inner products.
 
     Notes
     -----
@@ -84,10 +84,10 @@ def single_kernel_machine(
         return None
     if samples.stacked or tol < _LEAST_TOL or n_samples <= EXACT_SAMPLES:
         return None
-    if n_samples <= GRAM_SAMPLES:
-        posed = _by_gram_matrix(samples, kernel, unit_trace)
-    else:
-        posed = None if unit_trace else _by_libsvm(samples.X, kernel)
+    posed = None
+    if n_samples > FEW_SAMPLES and samples.X.shape[1] < MANY_FEATURES and not unit_trace:
+        posed = _by_libsvm(samples.X, kernel)
+    posed = posed or _by_gram_matrix(samples, kernel, unit_trace)
     if posed is None:
         return None
     y, finer = problems.Y[:, 0], _LIBSVM_TOL
