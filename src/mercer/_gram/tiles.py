@@ -33,8 +33,9 @@ _FEW_VALUES, _FEW_TILES = 300_000, 8
 """Tiles with fewer values together, and fewer tiles, are computed one after the other: threads
 would take longer to start than they save (benchmarks/cores.py, 400 rows)."""
 
-_ROWS = 64
-"""The number of rows of a tile is a multiple of this."""
+_ROWS = 60
+"""The number of rows of a tile is a multiple of this. It is no power of two, because the values of
+a column would then share few lines of the cache, and transposes take six times as long."""
 
 _MANY_SAMPLES = 4096
 """From this number of samples on, tiles may have twice as many rows."""
