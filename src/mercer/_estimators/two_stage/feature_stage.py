@@ -18,14 +18,9 @@ from mercer._data.types import Array, RandomState, Scoring
 from mercer._estimators.kernel_estimator import TrainingData
 from mercer._estimators.kernel_learner import KernelLearner, weighted_kernels
 from mercer._estimators.learners import UniformCombination
-from mercer._estimators.two_stage.exact_stages import (
-    HeldOut,
-    SecondStage,
-    fitted,
-    for_task,
-    of_residuals,
-)
+from mercer._estimators.two_stage.exact_stages import HeldOut, SecondStage, of_residuals
 from mercer._estimators.two_stage.kernel_choice import CandidateKernel, comparable
+from mercer._estimators.two_stage.learned_gram import fitted, for_task
 from mercer._gram.moments import moments
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.scoring import prediction_scorer

@@ -46,12 +46,7 @@ from mercer._estimators.fits import (
 from mercer._estimators.kernel_estimator import TrainingData, new_samples
 from mercer._estimators.kernel_learner import KernelLearner
 from mercer._estimators.learners import ContinuousAlignment
-from mercer._estimators.two_stage.exact_stages import (
-    ExactStage,
-    SecondStage,
-    best,
-    rows_of,
-)
+from mercer._estimators.two_stage.exact_stages import ExactStage, SecondStage, best
 from mercer._estimators.two_stage.feature_stage import FeatureStage
 from mercer._estimators.two_stage.kernel_choice import (
     CandidateKernel,
@@ -59,6 +54,7 @@ from mercer._estimators.two_stage.kernel_choice import (
     comparable,
     isotropic_kernels,
 )
+from mercer._estimators.two_stage.learned_gram import rows_of
 from mercer._gram.dense import UnitScale, as_stack
 from mercer._gram.devices import on_device
 from mercer._gram.expansion import (
