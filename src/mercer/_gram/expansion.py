@@ -94,8 +94,7 @@ class KernelTerm:
         """The function from rows to their kernel with the centers, minus the kernel's offset."""
         return self.kernel._shifted_at(as_doubles(self.centers))
 
-    def __getstate__(self) -> dict[str, object]:
-        return own_fields(self)
+    __getstate__ = own_fields
 
     def mapped(self, matrix: Array) -> KernelTerm:
         """Return the term with its outputs multiplied by a matrix."""

@@ -68,8 +68,7 @@ class FallBack:
     def _nearest(self) -> Callable[[Features], Array]:
         return nearest_to(known_values(self.rows))
 
-    def __getstate__(self) -> dict[str, object]:
-        return own_fields(self)
+    __getstate__ = own_fields
 
     def change(self, values: Array, scale: str, closeness: Array) -> Array:
         """Return the change to add to the values of a function, shape (n_rows, n_outputs).

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import expit, softmax
+from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
 from mercer._data.resampling import Resampling
@@ -122,17 +122,6 @@ def fit_temperatures(
         fit_temperature(class_values(own[:, None]), labels, weights)
         for own, labels in zip(values.T, Y.T, strict=True)
     ]
-
-
-def label_probabilities(temperatures: Sequence[Calibration], values: Array) -> Array:
-    """Return the probability of each of several labels, shape (n_samples, n_labels).
-
-    Parameters
-    ----------
-    temperatures : sequence of Calibration
-    values : ndarray of shape (n_samples, n_labels)
-    """
-    return np.asarray(expit(values * label_factors(temperatures)))
 
 
 def label_factors(temperatures: Sequence[Calibration]) -> Array:

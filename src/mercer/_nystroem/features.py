@@ -143,8 +143,7 @@ class KernelColumns:
         """The kernel between given rows and the centers, minus its offset."""
         return self.kernel._shifted_at(self.centers)
 
-    def __getstate__(self) -> dict[str, object]:
-        return own_fields(self)
+    __getstate__ = own_fields
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -35,7 +36,6 @@ from mercer._model_selection.calibration import (
     fit_temperatures,
     held_out_temperature,
     label_factors,
-    label_probabilities,
 )
 from mercer._model_selection.deferred import Deferred
 from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
@@ -415,7 +415,7 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         """
         values, temperature = self._values(X), self.temperature_
         if isinstance(temperature, list):
-            return label_probabilities(temperature, self._all_values(values))
+            return np.asarray(expit(self._all_values(values) * label_factors(temperature)))
         return self._probabilities(temperature.probabilities(class_values(values)))
 
     def _expansion(self) -> KernelExpansion:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from numbers import Real
 from typing import Any
@@ -20,7 +20,7 @@ from mercer._data.encoded_targets import encode_target
 from mercer._data.folds import N_FOLDS, Split, Splits, sample_rows
 from mercer._data.resampling import Resampling, left_out_together
 from mercer._data.sample import Sample
-from mercer._data.types import Array, Penalties, Scoring
+from mercer._data.types import Array, Penalties, Scoring, own_fields
 from mercer._data.weights import SampleWeights
 from mercer._estimators.kernel_estimator import TrainingData
 from mercer._estimators.kernel_learner import KernelLearner
@@ -442,8 +442,7 @@ class LeftOutChoice:
         part = TrainingData.of_numbers(self.sample.take(rows))
         return isotropic_kernels(part)[0].kernel
 
-    def __getstate__(self) -> dict[str, object]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+    __getstate__ = own_fields
 
 
 @dataclass(frozen=True)
