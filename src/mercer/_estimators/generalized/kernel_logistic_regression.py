@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Self
 
@@ -12,14 +13,15 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.classes import all_labels
+from mercer._data.resampling import Indices
 from mercer._data.types import Array, ClassWeight, Features, Penalties, PerSample
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._gram.devices import on_device
 from mercer._gram.expansion import Scale
 from mercer._model_selection.calibration import class_values, normalized_probabilities
-from mercer._model_selection.logistic_problems import LogisticProblems
 from mercer._model_selection.prediction_sets import PredictionSetMixin
+from mercer._solvers.likelihoods import Bernoulli, bounded_probabilities
 from mercer.kernels._conversion import KernelDictionary
 
 
@@ -178,14 +180,15 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         """
         data, classes, codes = self._encoded(X, y, sample_weight, groups)
         self._set_classes(all_labels(data), classes)
-        problems = LogisticProblems.of(codes, len(classes), data.weights)
-        return self._fit_classes(
-            X,
-            data,
-            codes,
-            problems.likelihoods,
-            lambda values, rows: problems.probabilities(np.hstack(values)),
-        )
+        # Two classes are one problem; of more, each is separated from the rest.
+        apart = range(1 if len(classes) == 2 else 0, len(classes))
+        likelihoods = [Bernoulli((codes == k).astype(float), data.weights) for k in apart]
+
+        def probabilities(values: Sequence[Array], _: Indices) -> Array:
+            found = normalized_probabilities(expit(np.hstack(values)))
+            return bounded_probabilities(found, len(codes))
+
+        return self._fit_classes(X, data, codes, likelihoods, probabilities)
 
     @on_device
     def decision_function(self, X: Features) -> Array:
