@@ -58,7 +58,7 @@ def problem(alpha: float, n_responses: int = 1, **options: Any) -> LinearFeature
 
 def in_subspace(features: LinearFeatures, weight_set: WeightSet, tol: float) -> LearnedWeights:
     scales = SCALES[: len(features.members)]
-    found = subspace_weights(features, scales, weight_set, tol=tol, max_iter=50, on_step=None)
+    found = subspace_weights(features, scales, weight_set, tol=tol, max_iter=50)
     assert found is not None
     return found
 

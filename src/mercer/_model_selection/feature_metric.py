@@ -363,7 +363,10 @@ def gradient_outer_product(
         weights = np.divide(slopes, squared, out=np.zeros_like(slopes), where=apart)
         weights *= 2.0 * np.exp(-2.0 * log_width)
         if norm == 2.0:
-            gradients = _euclidean_gradients(here, centered, weights, dual)
+            # The sums over b of weights_ab dual_bc (x_aj - x_bj).
+            products = (centered[:, :, None] * dual[:, None, :]).reshape(len(X), -1)
+            sums = (weights @ products).reshape(len(here), X.shape[1], -1)
+            gradients = here[:, :, None] * (weights @ dual)[:, None, :] - sums
         else:
             weights *= squared ** (1.0 - 0.5 * norm)
             gradients = _gradients_by_feature(here, centered, weights, dual, norm)
@@ -373,13 +376,6 @@ def gradient_outer_product(
 
     total = sum(map_tiles(block, range(0, len(rows), n_rows)))
     return np.asarray(total) / len(rows)
-
-
-def _euclidean_gradients(here: Array, X: Array, weights: Array, dual: Array) -> Array:
-    """Return sum_b weights_ab dual_bc (x_aj - x_bj), shape (n_rows, n_features, n_outputs)."""
-    n, d = X.shape
-    moments = weights @ (X[:, :, None] * dual[:, None, :]).reshape(n, -1)
-    return here[:, :, None] * (weights @ dual)[:, None, :] - moments.reshape(len(here), d, -1)
 
 
 def _gradients_by_feature(here: Array, X: Array, weights: Array, dual: Array, norm: float) -> Array:

@@ -1,6 +1,7 @@
 """Choice of a width penalty or of a stopping iteration on held-out samples."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -42,38 +43,6 @@ def candidate_penalties(forms: Sequence[PenaltyForm]) -> list[WidthPenalty]:
     return [WidthPenalty(np.inf, forms[0]), *finite]
 
 
-def trial_kernels(
-    objective: Dependence,
-    kernel: Kernel,
-    *,
-    isotropic: OptimizedKernel,
-    forms: Sequence[PenaltyForm],
-) -> Iterator[OptimizedKernel]:
-    """Approximate the best ARD kernel under each finite penalty of :func:`candidate_penalties`.
-
-    Parameters
-    ----------
-    objective : Dependence
-    kernel : Kernel
-        Kernel with a width per feature, bound to the samples.
-    isotropic : OptimizedKernel
-        The best isotropic kernel.
-    forms : sequence of {"log_widths", "inverse_widths"}
-
-    Yields
-    ------
-    OptimizedKernel
-    """
-    for form in forms:
-        yield from ard_kernels(
-            objective,
-            kernel,
-            isotropic=isotropic,
-            width_penalties=[WidthPenalty(strength, form) for strength in STRENGTHS],
-            tol=_TRIAL_TOL,
-        )
-
-
 @serial_algebra()
 def choose_penalty_by_prediction(
     criterion: Criterion,
@@ -112,8 +81,13 @@ def choose_penalty_by_prediction(
     def learn(inside: Samples, known: Target) -> list[Kernel]:
         objective = Dependence(criterion, inside, known)
         isotropic = best_isotropic(objective, kernel)
-        found = trial_kernels(objective, kernel, isotropic=isotropic, forms=forms)
-        return [isotropic.kernel, *(ard.kernel for ard in found)]
+        found = [isotropic.kernel]
+        for form in forms:
+            penalties = [WidthPenalty(strength, form) for strength in STRENGTHS]
+            settings: dict[str, Any] = {"width_penalties": penalties, "tol": _TRIAL_TOL}
+            search = ard_kernels(objective, kernel, isotropic=isotropic, **settings)
+            found += [ard.kernel for ard in search]
+        return found
 
     losses = held_out_losses(learn, samples, target, random_state)
     return candidate_penalties(forms)[clearly_best(losses)]
@@ -149,14 +123,8 @@ def choose_stop(
     def learn(inside: Samples, known: Target) -> list[Kernel]:
         objective = Dependence(criterion, inside, known)
         isotropic = best_isotropic(objective, kernel)
-        search = ard_kernels(
-            objective,
-            kernel,
-            isotropic=isotropic,
-            width_penalties=[UNPENALIZED],
-            max_iter=STOPS[-1],
-        )
-        found = next(search)
+        settings: dict[str, Any] = {"width_penalties": [UNPENALIZED], "max_iter": STOPS[-1]}
+        found = next(ard_kernels(objective, kernel, isotropic=isotropic, **settings))
         iterates = found.iterates or (found.kernel.theta,)
         stopped = [iterates[min(stop, len(iterates)) - 1] for stop in STOPS]
         return [isotropic.kernel, *(kernel.with_theta(theta) for theta in stopped)]

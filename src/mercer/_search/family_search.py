@@ -317,7 +317,7 @@ def grow(
     stage: Grown,
     searches: Sequence[FamilySearch],
     max_kernels: int,
-    on_step: Callable[[Any], None] | None = None,
+    on_step: Callable[[Any], None] = lambda _: None,
 ) -> Grown:
     """Add the best kernel of all families, one at a time, until the combination is final.
 
@@ -342,7 +342,7 @@ def grow(
         objective = TargetProduct(stage.sensitivity(), stage.samples)
         found = [(search, search.best(objective)) for search in searches]
         stage = stage.joined(found)
-        if len(stage.history) > n_steps and on_step is not None:
+        if len(stage.history) > n_steps:
             on_step(stage.history[-1])
         if len(stage.history) == max_kernels:
             break

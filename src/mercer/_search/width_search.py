@@ -68,7 +68,9 @@ class HistogramSearch(FamilySearch):
         self._histogram = DistanceHistogram(samples, structure.distance, mesh, Y)
         self._grid = np.unique(np.linspace(self.log_bounds[0], self.log_bounds[1], N_WIDTHS))
         self._values = self._at(self._grid)
-        self._norms = self._centered_norms(self._values)
+        squares = self._histogram.products(self._values)[1]
+        # Constant kernels have infinite norms.
+        self._norms = np.sqrt(np.where(squares > 0.0, squares, np.inf))
 
     def best(self, objective: TargetProduct) -> BestKernel:
         """Return the kernel whose width has the largest <P, K>; see :meth:`FamilySearch.best`.
@@ -153,11 +155,6 @@ class HistogramSearch(FamilySearch):
         """Return the moments a and M of kernels given by their values at the nodes."""
         weighted = self._histogram.centered_weights(values)
         return self._histogram.target_products(values), weighted @ values.T
-
-    def _centered_norms(self, values: Array) -> Array:
-        """Return |K_c| of each kernel from values at the nodes; infinite for constant kernels."""
-        squares = self._histogram.products(values)[1]
-        return np.sqrt(np.where(squares > 0.0, squares, np.inf))
 
 
 def maximize_width(

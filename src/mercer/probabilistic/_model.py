@@ -212,7 +212,7 @@ def learn_model(
     kernels: Sequence[Kernel],
     Y: Array,
     settings: Settings,
-    on_step: Callable[..., None] | None = None,
+    on_step: Callable[..., None] = lambda *_: None,
     *,
     observed: Samples | None = None,
 ) -> LearnedModel:
@@ -263,7 +263,7 @@ def _learned_noise(
     kernels: Sequence[Kernel],
     Y: Array,
     settings: Settings,
-    on_step: Callable[..., None] | None,
+    on_step: Callable[..., None],
 ) -> float:
     """Return the variance of the noise that maximizes the marginal likelihood, or its bound."""
     if settings.needs_noise:
@@ -320,7 +320,7 @@ class _WeightedDictionary:
             )
         self.problem = Problem(objective, grams, Y)
 
-    def learned(self, on_step: Callable[..., None] | None) -> Minimum:
+    def learned(self, on_step: Callable[..., None]) -> Minimum:
         """Return the lowest of the minima that are reached from the starting weights."""
         p, settings = self.used.size, self.settings
         if self.empty:
@@ -343,7 +343,7 @@ class _WeightedDictionary:
         Weights that contribute nothing are set to zero.
         """
         if self.empty:
-            return self.learned(None)
+            return self.learned(lambda *_: None)
         found = self._minimum(self._with_noise(weights[self.used] / self.scales))
         return with_zeros(self.problem, found, self.settings.tol)
 

@@ -18,7 +18,7 @@ from sklearn.preprocessing import KernelCenterer
 from mercer._data.cross_validation import folds_of
 from mercer._data.encoded_targets import encode_target
 from mercer._data.folds import N_FOLDS, Split, Splits, sample_rows
-from mercer._data.resampling import Resampling, left_out_together
+from mercer._data.resampling import left_out_together
 from mercer._data.sample import Sample
 from mercer._data.types import Array, Penalties, Scoring, own_fields
 from mercer._data.weights import SampleWeights
@@ -287,7 +287,10 @@ class RidgeStage(ExactStage):
         rows, residuals = np.concatenate(tried.held_out), _shaped(residuals, sample.y)
         kept = of_residuals(replace(sample, X=table), rows, residuals)
         if self.chooses_kernel and self.scoring is None and not self.splits:
-            choice = self._choice(learned.learner.X_fit_)
+            X = learned.learner.X_fit_.astype(np.float64, copy=False)
+            part = Sample(X, np.array(sample.y), sample.weights, groups=sample.groups)
+            grid = as_grid("alpha", self.alpha, ALPHA_GRID)
+            choice = LeftOutChoice(part, grid, extend=isinstance(self.alpha, str))
             kept = replace(kept, given=choice) if choice.is_nested else kept
         if tried.dual is None:
             ridge = fit_ridge(learned.centered, sample.y, alpha, sample.weights, means)
@@ -354,11 +357,6 @@ class RidgeStage(ExactStage):
         ]
         return fold_scores(prediction_scorer(self.scoring), sample, predictions, tried.held_out)
 
-    def _choice(self, table: Array) -> LeftOutChoice:
-        grid, X = as_grid("alpha", self.alpha, ALPHA_GRID), table.astype(np.float64, copy=False)
-        sample = Sample(X, np.array(self.sample.y), self.sample.weights, groups=self.sample.groups)
-        return LeftOutChoice(sample, grid, extend=isinstance(self.alpha, str))
-
 
 @dataclass(frozen=True)
 class TriedPenalties:
@@ -409,13 +407,9 @@ class LeftOutChoice:
     extend: bool
 
     @property
-    def _resampling(self) -> Resampling:
-        return left_out_together(len(self.sample), self.sample.groups)
-
-    @property
     def is_nested(self) -> bool:
         """Whether the number of samples permits repeating the choices without each fold."""
-        together = self._resampling.together
+        together = left_out_together(len(self.sample), self.sample.groups).together
         n = len(self.sample)
         n_units = n if together is None else len(np.unique(together))
         return n_units >= LEAST_NESTED and n <= MOST_NESTED
@@ -424,7 +418,7 @@ class LeftOutChoice:
     @serial_algebra()
     def held_out(self) -> HeldOutResiduals:
         """Leave-one-out residuals of each fold, with the kernel and penalty chosen without it."""
-        sample, resampling = self.sample, self._resampling
+        sample, resampling = self.sample, left_out_together(len(self.sample), self.sample.groups)
         settings: dict[str, Any] = {"weights": sample.weights, "resampling": resampling}
         target = encode_target(sample.y, classification=False, **settings)
         residuals = np.empty_like(target.values)

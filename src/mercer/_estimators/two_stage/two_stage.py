@@ -246,7 +246,14 @@ class TwoStage(
         """Fit both stages with the given learner, or with each candidate, and keep the best fit."""
         self._check_settings()
         X, y = tables.as_source(X, y)
-        exact = self._fits_exactly(X, sample_weight)
+        precomputed = get_tags(self).input_tags.three_d_array
+        if precomputed and self.approximation == "nystroem":
+            raise ValueError(
+                'approximation="nystroem" needs samples by features; with precomputed kernels, '
+                'pass approximation="exact".'
+            )
+        approximation = "exact" if precomputed else self.approximation
+        exact = fits_exactly(self, X, sample_weight, approximation)
         check_in_use(self, self._penalty, exact=exact)
         X = fit_encoder(self, X, y, sample_weight)
         stage: Any
@@ -295,25 +302,6 @@ class TwoStage(
         for name in (name for name, value in results.items() if value is not None):
             setattr(self, name, results[name])
         return self
-
-    def _fits_exactly(self, X: Table, sample_weight: PerSample) -> bool:
-        """Return whether the second stage is fitted exactly rather than on Nyström features.
-
-        Raises
-        ------
-        ValueError
-            If an approximation is requested, but the learner takes Gram matrices.
-        MemoryError
-            If an exact fit needs more memory than is available.
-        """
-        precomputed = get_tags(self).input_tags.three_d_array
-        if precomputed and self.approximation == "nystroem":
-            raise ValueError(
-                'approximation="nystroem" needs samples by features; with precomputed kernels, '
-                'pass approximation="exact".'
-            )
-        approximation = "exact" if precomputed else self.approximation
-        return fits_exactly(self, X, sample_weight, approximation)
 
     @abstractmethod
     def _exact_stage(

@@ -25,7 +25,7 @@ def learn_feature_weights(
     solver: Solver,
     tol: float,
     max_iter: int,
-    on_step: Callable[[WeightStep], None] | None = None,
+    on_step: Callable[[WeightStep], None] = lambda _: None,
 ) -> LearnedWeights | None:
     """Minimize the objective of ridge regression over the weights of linear kernels.
 

@@ -28,7 +28,7 @@ def rotated_weights(
     tol: float,
     max_iter: int,
     start: Array | None,
-    on_step: Callable[[WeightStep], None] | None,
+    on_step: Callable[[WeightStep], None],
 ) -> LearnedWeights | None:
     """Learn weights for ridge regression from rotated samples. Few of the rotated rows are nonzero.
 
