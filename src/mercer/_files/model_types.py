@@ -180,7 +180,9 @@ def _attributes(kind: Any) -> tuple[frozenset[str], frozenset[str]]:
             declared.update(vars(base).get("__annotations__", {}))
         for value in vars(base).values():
             assigned.update(name for code in _codes(value) for name in _assigned(code))
-    allowed = {name for name in declared if not _is_method(held.get(name))}
+    methods = (property, classmethod, staticmethod, type(available_if(lambda _: True)(len)))
+    known = {name for name, of in held.items() if callable(of) or isinstance(of, methods)}
+    allowed = declared - known
     allowed |= {name for name in assigned if name[:2] != "__" and name not in held}
     allowed |= {name for name, of in held.items() if isinstance(of, cached_property)}
     required = _parameters(kind) if kind.__module__.startswith(_OWN) else ()
@@ -211,9 +213,3 @@ def _assigned(code: CodeType) -> Iterable[str]:
     if _STORE not in code.co_code[::2]:  # A code is a list of pairs of an operation and a number.
         return ()
     return (one.argval for one in dis.get_instructions(code) if one.opcode == _STORE)
-
-
-def _is_method(value: object) -> bool:
-    """Return whether a value of a class is a method or a property."""
-    methods = (property, classmethod, staticmethod, type(available_if(lambda _: True)(len)))
-    return callable(value) or isinstance(value, methods)

@@ -261,16 +261,13 @@ def check_finite(kernels: Sequence[Kernel], sums: Array) -> None:
         )
 
 
-def _varying(X: Array) -> Array:
-    """Return centered features without constant ones, which do not contribute to distances."""
-    varies = X.max(axis=0) > X.min(axis=0)
-    X = X if varies.all() else X[:, varies]
-    return X - center_of(X)
-
-
 def _distances_of(X: Features, norm: float) -> Callable[[Tile], Array]:
     """Return squared distances between the rows of a table, as a function of a tile."""
-    X = X if sp.issparse(X) else _varying(X)
+    if not sp.issparse(X):
+        # Constant features do not contribute to distances.
+        varies = X.max(axis=0) > X.min(axis=0)
+        X = X if varies.all() else X[:, varies]
+        X = X - center_of(X)
     norms = rows_squared(X)
 
     def compute(tile: Tile) -> Array:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from mercer._data.folds import Split, random_splits
-from mercer._data.types import Array, RandomState
+from mercer._data.types import RandomState
 from mercer._data.validation import ROUNDING
 from mercer._gram.moments import moments
 from mercer._gram.samples import Samples
@@ -182,7 +182,8 @@ def choose_strength_by_alignment(
             )
             learned = WeightedSum(found.kernels, found.weights)
             score = moments(outside, [learned], held_out.centered).alignments()[0]
-            if all(_has_common_width(kernel) for kernel in found.kernels):
+            widths = [kernel.theta[: kernel.structure.n_widths] for kernel in found.kernels]
+            if all(own.size == 0 or np.ptp(own) < 1e-2 for own in widths):
                 # Stronger penalties yield the same kernels.
                 scores[k:] += score
                 break
@@ -253,9 +254,3 @@ def _splits(
     n_splits = 3 if n_samples < few else 1
     sizes = {"n_splits": n_splits, "test_size": held_out}
     return random_splits(n_samples, codes, random_state, target.ranks, **sizes)
-
-
-def _has_common_width(kernel: Kernel, difference: float = 1e-2) -> bool:
-    """Whether the logarithms of all widths differ by less than `difference`."""
-    widths: Array = kernel.theta[: kernel.structure.n_widths]
-    return widths.size == 0 or float(np.ptp(widths)) < difference

@@ -364,6 +364,10 @@ class _WeightedDictionary:
         weights = np.zeros(len(self.kernels))
         weights[self.used] = learned[:p] * self.scales
         posterior = found.majorizer.posterior(self.problem.Y, found.point)
+        # The kernels lower the objective by at most a thousandth of its size.
+        collapsed = settings.objective == "map" and (
+            self._minimum(np.zeros(p)).value - found.value <= 1e-3 * abs(found.value)
+        )
         return LearnedModel(
             kernels=self.kernels,
             weights=weights,
@@ -376,7 +380,7 @@ class _WeightedDictionary:
             posterior=posterior,
             history=found.history,
             converged=found.converged,
-            collapsed=settings.objective == "map" and self._has_collapsed(found),
+            collapsed=collapsed,
         )
 
     def _minimum(self, weights: Array) -> Minimum:
@@ -388,11 +392,6 @@ class _WeightedDictionary:
         if not self.noise_is_weight:
             return weights
         return np.append(weights, max(self.noise - self.problem.objective.jitter, 0.0))
-
-    def _has_collapsed(self, found: Minimum) -> bool:
-        """Return whether the kernels lower the objective by at most a thousandth of its size."""
-        without = self._minimum(np.zeros(self.used.size))
-        return without.value - found.value <= 1e-3 * abs(found.value)
 
 
 def starting_scales(n_starts: int) -> Array:

@@ -32,7 +32,7 @@ from mercer._estimators.stacking.evaluation import (
     ViewedSample,
     estimated,
 )
-from mercer._estimators.stacking.kernel_sums import with_sums
+from mercer._estimators.stacking.member_sums import with_sums
 from mercer._estimators.stacking.out_of_fold import OutOfFold
 from mercer._estimators.stacking.ridges import evaluate
 from mercer._estimators.stacking.table_views import TableViews, ViewEncoder, ViewName

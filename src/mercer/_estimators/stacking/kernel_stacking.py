@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -106,12 +106,25 @@ _LEFT_OUT = {"loo_predictions_", "loo_score_", "_held_out"}
 compute them."""
 
 
+@dataclass(eq=False, repr=False)
+class StackParameters(BaseEstimator):
+    """Parameters of the stacking estimators."""
+
+    candidates: CandidateSources = None
+    _: KW_ONLY
+    encoder: OwnEncoder = "auto"
+    approximation: str = "auto"
+    n_components: int | str = "auto"
+    max_samples: int = 1000
+    cv: CrossValidator = None
+    scoring: Scoring = None
+    random_state: RandomState = 0
+    verbose: bool = False
+    device: str = "cpu"
+
+
 class KernelStacking(
-    UpdatesMixin,
-    KernelTermsMixin,
-    FittedAttributesMixin,
-    CallbackSupportMixin,
-    BaseEstimator,
+    UpdatesMixin, KernelTermsMixin, FittedAttributesMixin, CallbackSupportMixin, StackParameters
 ):
     """Base class of the stacking estimators: candidates, and views of the table."""
 
@@ -127,31 +140,6 @@ class KernelStacking(
     _target: EncodedTarget
     _training: Views
     _views: TableViews
-
-    def __init__(
-        self,
-        candidates: CandidateSources = None,
-        *,
-        encoder: OwnEncoder = "auto",
-        approximation: str = "auto",
-        n_components: int | str = "auto",
-        max_samples: int = 1000,
-        cv: CrossValidator = None,
-        scoring: Scoring = None,
-        random_state: RandomState = 0,
-        verbose: bool = False,
-        device: str = "cpu",
-    ) -> None:
-        self.candidates = candidates
-        self.cv = cv
-        self.scoring = scoring
-        self.encoder = encoder
-        self.approximation = approximation
-        self.n_components = n_components
-        self.max_samples = max_samples
-        self.random_state = random_state
-        self.verbose = verbose
-        self.device = device
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -10,21 +10,16 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 
-from mercer._blocks.own_encoders import OwnEncoder
 from mercer._data.classes import all_labels
 from mercer._data.encoded_targets import encode_target
 from mercer._data.labels import LabelSet, label_indicators, refuse_class_weight
 from mercer._data.types import (
     Array,
     ClassWeight,
-    CrossValidator,
     Features,
     PerSample,
-    RandomState,
-    Scoring,
 )
 from mercer._estimators.fits import with_callbacks
-from mercer._estimators.stacking.candidates import CandidateSources
 from mercer._estimators.stacking.kernel_stacking import KernelStacking
 from mercer._estimators.stacking.table_views import ViewName
 from mercer._gram.devices import on_device
@@ -35,6 +30,7 @@ _N_RIDGE = 5
 """Number of ridge regressions that are combined, which are those of lowest error."""
 
 
+@dataclass(eq=False, repr=False)
 class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacking):
     """Classifier for tables that combines several kernels, without settings to tune.
 
@@ -169,36 +165,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     True
     """
 
-    _is_multilabel: bool = False
-
-    def __init__(
-        self,
-        candidates: CandidateSources = None,
-        *,
-        class_weight: ClassWeight = None,
-        encoder: OwnEncoder = "auto",
-        approximation: str = "auto",
-        n_components: int | str = "auto",
-        max_samples: int = 1000,
-        cv: CrossValidator = None,
-        scoring: Scoring = None,
-        random_state: RandomState = 0,
-        verbose: bool = False,
-        device: str = "cpu",
-    ) -> None:
-        super().__init__(
-            candidates,
-            cv=cv,
-            scoring=scoring,
-            encoder=encoder,
-            approximation=approximation,
-            n_components=n_components,
-            max_samples=max_samples,
-            random_state=random_state,
-            verbose=verbose,
-            device=device,
-        )
-        self.class_weight = class_weight
+    class_weight: ClassWeight = field(default=None, kw_only=True)
+    _is_multilabel = False
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

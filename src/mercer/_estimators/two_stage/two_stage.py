@@ -235,7 +235,15 @@ class TwoStage(
 
     def _check_settings(self) -> None:
         """Raise an error if a setting is invalid, before the fit."""
-        check_learner(self.learner)
+        learner = self.learner
+        named = isinstance(learner, str)
+        learns = hasattr(learner, "fit") and hasattr(learner, "transform")
+        is_default = learner is None or (named and learner == "auto")
+        if not is_default and (not learns or isinstance(learner, type)):
+            raise (ValueError if named else TypeError)(
+                "learner must be 'auto', None or a kernel learner such as ContinuousAlignment(); "
+                f"got {_instead(learner)}"
+            )
         check_folds(self.cv)
         check_encoder(self.encoder)
         check_approximation(self.approximation, n_components=self.n_components)
@@ -542,35 +550,6 @@ def _of_votes(votes: Callable[[Array], Array], model: BaseEstimator) -> KernelEx
 
 
 # --- checks of settings -------------------------------------------------------------------------
-
-
-def check_learner(learner: object) -> None:
-    """Raise an error if `learner` cannot learn a kernel, with advice on what to pass instead.
-
-    Parameters
-    ----------
-    learner : object
-
-    Raises
-    ------
-    ValueError
-        If `learner` is a string other than "auto".
-    TypeError
-        If `learner` is a class, a kernel, a list or a predictor, or is not an estimator.
-
-    Examples
-    --------
-    >>> check_learner(ContinuousAlignment())
-    """
-    named = isinstance(learner, str)
-    if learner is None or (named and learner == "auto"):
-        return
-    learns = hasattr(learner, "fit") and hasattr(learner, "transform")
-    if not learns or isinstance(learner, type):
-        raise (ValueError if named else TypeError)(
-            "learner must be 'auto', None or a kernel learner such as ContinuousAlignment(); got "
-            + _instead(learner)
-        )
 
 
 _INSTEAD: tuple[tuple[type, str], ...] = (
