@@ -79,5 +79,4 @@ def available_if(check: Callable[[BaseEstimator], bool]) -> Callable[[Method], M
     """Return a decorator of methods that are available only if `check` holds for the estimator."""
     from sklearn.utils import metaestimators
 
-    decorator: Callable[[Method], Method] = metaestimators.available_if(check)
-    return decorator
+    return metaestimators.available_if(check)

@@ -297,5 +297,4 @@ class HeldOutResiduals:
 
 def _complete(X: Features, known: Features) -> Features:
     """Return samples with missing values replaced by the feature means of known samples."""
-    found: Features = SimpleImputer(keep_empty_features=True).fit(known).transform(X)
-    return found
+    return SimpleImputer(keep_empty_features=True).fit(known).transform(X)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.classes import all_labels
 from mercer._data.resampling import Indices
-from mercer._data.types import Array, ClassWeight, Features, Penalties, PerSample
+from mercer._data.types import Array, ClassWeight, Features, PerSample
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._gram.devices import on_device
@@ -22,7 +22,6 @@ from mercer._gram.expansion import Scale
 from mercer._model_selection.calibration import class_values, normalized_probabilities
 from mercer._model_selection.prediction_sets import PredictionSetMixin
 from mercer._solvers.likelihoods import Bernoulli, bounded_probabilities
-from mercer.kernels._conversion import KernelDictionary
 
 
 @dataclass(eq=False, repr=False)
@@ -47,14 +46,14 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         unit scale (see Notes). "auto" searches in steps of half a power of ten, as long as the
         deviance falls. A sequence lists the values to try. If several values are equally good, the
         largest is selected.
-    class_weight : dict, "balanced" or None, default=None
-        Weight of each class, by label, which multiplies the weights of its samples. `"balanced"`
-        gives all classes the same total weight.
     verbose : bool, default=False
         Whether to print a line after each kernel.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where large matrices are computed: on the processor, or on a graphics card by PyTorch
         (``pip install "mercer[gpu]"``). "auto" uses a card if there is one. See :doc:`/machines`.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, by label, which multiplies the weights of its samples. `"balanced"`
+        gives all classes the same total weight.
 
     Attributes
     ----------
@@ -134,12 +133,7 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
 
     _isotropic_task = "classification"
 
-    kernels: KernelDictionary = None
-    _: KW_ONLY
-    alpha: Penalties = "auto"
-    class_weight: ClassWeight = None
-    verbose: bool = False
-    device: str = "cpu"
+    class_weight: ClassWeight = field(default=None, kw_only=True)
 
     @with_callbacks
     def fit(

@@ -57,9 +57,6 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         `GradientOuterProduct()`, or any other estimators that predict, which are fitted in folds.
         They use the features as given, without scaling. A candidate that fails on the table is left
         out with a warning.
-    class_weight : dict, "balanced" or None, default=None
-        Weight of each class, by label, which multiplies the weights of its samples. "balanced"
-        gives all classes the same total weight.
     encoder : "auto", transformer or None, default="auto"
         How a table is turned into numbers. "auto" passes data frames that have columns of text,
         categories, dates, booleans or missing values through
@@ -98,6 +95,9 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where large matrices are computed: on the processor, or on a graphics card by PyTorch
         (``pip install "mercer[gpu]"``). "auto" uses a card if there is one. See :doc:`/machines`.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, by label, which multiplies the weights of its samples. "balanced"
+        gives all classes the same total weight.
 
     Attributes
     ----------
@@ -255,8 +255,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         ndarray of shape (n_samples, n_classes)
             For several labels, the probability of each label.
         """
-        found: Array = self._for_rows(X, self._all_probabilities_of)
-        return found
+        return self._for_rows(X, self._all_probabilities_of)
 
     def _all_probabilities_of(self, views: dict[ViewName, Features]) -> Array:
         return self._probabilities(self._probabilities_of(views))
@@ -281,8 +280,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         ndarray of shape (n_samples,) or (n_samples, n_labels)
             Class labels, or indicators of several labels.
         """
-        found: Array = self._for_rows(X, self._labels_of)
-        return found
+        return self._for_rows(X, self._labels_of)
 
     def _expansion(self) -> KernelExpansion:
         if self._is_multilabel:

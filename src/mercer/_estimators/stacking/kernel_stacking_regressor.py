@@ -262,8 +262,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        found: Array = self._for_rows(X, self._predicted)
-        return found
+        return self._for_rows(X, self._predicted)
 
     def _predicted(self, views: dict[ViewName, Features]) -> Array:
         return self._decoded(self._values(views))
@@ -330,8 +329,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         if scale is not None:
             scales = self._residuals()[1].scales(coverage)
         intervals = partial(self._intervals, coverage=coverage, scales=scales)
-        found: Array = self._for_rows(X, intervals, all_views=True)
-        return found
+        return self._for_rows(X, intervals, all_views=True)
 
     def _residuals(self) -> tuple[Array, HeldOutResiduals]:
         """Return the samples from whose left-out residuals scales are learned, and these."""

@@ -167,8 +167,7 @@ class TwoStage(
     def _for_rows(self, X: Table, function: Callable[[Features], Array]) -> Array:
         """Apply a function to the input of the second stage: kernel values, or rows of features."""
         if self._is_approximate():
-            found: Array = tables.predict_rows(self, X, function)
-            return found
+            return tables.predict_rows(self, X, function)
         if isinstance(X, BlockSource):
             raise ValueError(
                 f"This {type(self).__name__} was fitted to all samples exactly, and predicts "
