@@ -173,14 +173,7 @@ class Together(Resampling):
         groups, codes, ranks = (None if all is None else all[rows] for all in every)
         return left_out_together(len(rows), groups, codes, ranks=ranks)
 
-    def folds(
-        self,
-        n_folds: int,
-        codes: Array | None,
-        random_state: RandomState,
-        *,
-        balanced: int = 200,
-    ) -> list[Split]:
+    def folds(self, n_folds: int, codes: Array | None, random_state: RandomState) -> list[Split]:
         """Return folds of whole groups; see :class:`Resampling`.
 
         Up to 200 groups are divided into folds of balanced sizes; more are divided at random.
@@ -193,7 +186,7 @@ class Together(Resampling):
         n_folds = min(n_folds, len(first))
         if len(first) == 1:
             found = [rows]
-        elif self.one_at_a_time or len(first) > balanced:
+        elif self.one_at_a_time or len(first) > 200:
             classes = (
                 None if codes is None else np.unique(codes[rows][first], return_inverse=True)[1]
             )

@@ -304,13 +304,7 @@ def _best_multiple(
 
 
 def gradient_outer_product(
-    kernel: Kernel,
-    X: Array,
-    dual: Array,
-    *,
-    rows: Array | None = None,
-    diagonal: bool = True,
-    rounding: float = 1e-12,
+    kernel: Kernel, X: Array, dual: Array, *, rows: Array | None = None, diagonal: bool = True
 ) -> Array:
     """Compute the average gradient outer product of f_c(x) = sum_b dual_bc k(x_b, x).
 
@@ -326,8 +320,6 @@ def gradient_outer_product(
         Indices of the samples over which gradients are averaged; all samples if None.
     diagonal : bool, default=True
         Whether to compute only the diagonal: the mean square of each partial derivative.
-    rounding : float, default=1e-12
-        Squared distances below this fraction of the largest one are treated as zero.
 
     Returns
     -------
@@ -359,7 +351,8 @@ def gradient_outer_product(
         here = centered[rows[start : start + n_rows]]
         squared = centered_distances(here, centered, None, norm)
         _, slopes = structure.function.slope_at_theta(squared, log_width)
-        apart = squared > rounding * squared.max()
+        # Squared distances below a small fraction of the largest one count as zero.
+        apart = squared > 1e-12 * squared.max()
         weights = np.divide(slopes, squared, out=np.zeros_like(slopes), where=apart)
         weights *= 2.0 * np.exp(-2.0 * log_width)
         if norm == 2.0:

@@ -234,12 +234,7 @@ def choose_strength_by_prediction(
 
 
 def _splits(
-    n_samples: int,
-    target: Target,
-    random_state: RandomState,
-    *,
-    held_out: float = 0.3,
-    few: int = 300,
+    n_samples: int, target: Target, random_state: RandomState, *, held_out: float = 0.3
 ) -> list[Split]:
     """Return random splits, or folds if there are groups.
 
@@ -251,6 +246,6 @@ def _splits(
         return target.resampling.folds(3, codes, random_state)
     if codes is not None and held_out * np.unique(codes, return_counts=True)[1].min() < 1.0:
         codes = None
-    n_splits = 3 if n_samples < few else 1
+    n_splits = 3 if n_samples < 300 else 1
     sizes = {"n_splits": n_splits, "test_size": held_out}
     return random_splits(n_samples, codes, random_state, target.ranks, **sizes)

@@ -183,9 +183,7 @@ def _refined(solution: Array, M: Array, a: Array) -> Array:
     return refined
 
 
-def _block_pivoting(
-    M: Array, a: Array, max_exchanges: int = 100, patience: int = 3
-) -> Array | None:
+def _block_pivoting(M: Array, a: Array, patience: int = 3) -> Array | None:
     """Minimize w'Mw - 2 w'a over w >= 0 by block principal pivoting; None if it fails.
 
     The search fails after `patience` successive exchanges that do not reduce the number of
@@ -199,7 +197,7 @@ def _block_pivoting(
     free = np.zeros(a.size, dtype=bool)
     fewest, left = a.size + 1, patience
     tolerance = a.size * _EPSILON * float(np.abs(a).max())
-    for _ in range(max_exchanges):
+    for _ in range(100):
         violated = np.where(free, solution < 0.0, gradient < -tolerance)
         count = int(violated.sum())
         if count == 0:

@@ -108,10 +108,7 @@ class LinearFeatures:
 
 
 def linear_features(
-    problems: Problems,
-    samples: Samples,
-    kernels: Sequence[Kernel],
-    largest_fraction: float = 0.8,
+    problems: Problems, samples: Samples, kernels: Sequence[Kernel]
 ) -> LinearFeatures | None:
     """Return the features of ridge regression if there are fewer of them than samples.
 
@@ -121,9 +118,6 @@ def linear_features(
     samples : Samples
     kernels : sequence of Kernel
         Bound to the samples.
-    largest_fraction : float, default=0.8
-        Features are used only if their number is at most this fraction of the number of samples.
-        Otherwise, Gram matrices are hardly larger.
 
     Returns
     -------
@@ -137,7 +131,8 @@ def linear_features(
     if chosen is None:
         return None
     used, positions = np.unique(np.concatenate(chosen).astype(int), return_inverse=True)
-    if used.size + problems.Y.shape[1] > largest_fraction * samples.n_samples:
+    # If there are hardly fewer features than samples, Gram matrices are hardly larger.
+    if used.size + problems.Y.shape[1] > 0.8 * samples.n_samples:
         return None
     features = samples.X if used.size == samples.X.shape[1] else samples.X[:, used]
     weights, means = problems.weights, np.zeros(problems.Y.shape[1])
