@@ -136,6 +136,7 @@ class KernelStacking(
     _combination: Combination
     _encoded: dict[str, Any]
     _fall_back: FallBack
+    _is_multilabel: bool = False
     _left_out: Deferred[LeftOut]
     _target: EncodedTarget
     _training: Views

@@ -166,7 +166,6 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     """
 
     class_weight: ClassWeight = field(default=None, kw_only=True)
-    _is_multilabel = False
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -64,7 +64,7 @@ from mercer._gram.expansion import (
     of_rows_as_they_are,
 )
 from mercer._gram.kernel_sums import KernelSum, RecalledSum, RecalledSumMixin, used_rows
-from mercer._gram.sample_expansion import expansion_at_samples, expansion_of_function
+from mercer._gram.sample_expansion import expansion_at_samples, expansion_of_votes
 from mercer._model_selection.calibration import calibrated_expansion
 from mercer._model_selection.scoring import checked_scorer
 from mercer._model_selection.updates import NOT_SUMS, UpdatesMixin
@@ -439,7 +439,10 @@ def second_stage_expansion(predictor: Pipeline, model: BaseEstimator) -> KernelE
     if len(predictor.classes_) == 2:
         found = of_kernel(model, *_linear_in_rows(predictor), "decision value")
     else:
-        found = _of_votes(predictor.decision_function, model)
+        # Votes of machines are no sum of kernel values.
+        outputs = tuple(map(str, fitted_classes(model)))
+        known = model.learner_, predictor.decision_function, outputs
+        found = expansion_of_votes(*known, samples=model._samples_of_learner)
     if hasattr(model, "temperature_"):
         return calibrated_expansion(found, model.temperature_, fitted_classes(model))
     return found
@@ -532,20 +535,6 @@ def of_kernel(
     names = tuple(map(str, fitted_classes(model))) if is_classifier(model) else ()
     outputs = names[1:] if len(names) == 2 and len(intercept) == 1 else names
     return replace(found, outputs=outputs)
-
-
-def _of_votes(votes: Callable[[Array], Array], model: BaseEstimator) -> KernelExpansion:
-    """Return an expansion of the votes of machines, which are no sum of kernel values."""
-    classes = tuple(map(str, fitted_classes(model)))
-    found = expansion_of_function(
-        model.learner_,
-        votes,
-        len(classes),
-        "decision value",
-        name="votes of machines",
-        samples=model._samples_of_learner,
-    )
-    return replace(found, outputs=classes)
 
 
 # --- checks of settings -------------------------------------------------------------------------
