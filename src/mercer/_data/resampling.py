@@ -58,12 +58,7 @@ class Resampling(ABC):
 
     @abstractmethod
     def take(self, rows: Array) -> "Resampling":
-        """Return the resampling restricted to some of the samples.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-        """
+        """Return the resampling restricted to some of the samples."""
 
     @abstractmethod
     def folds(self, n_folds: int, codes: Array | None, random_state: RandomState) -> list[Split]:
@@ -278,13 +273,7 @@ class InSplits(Resampling):
 
 
 def as_resampling(resampling: Resampling | None, n_samples: int) -> Resampling:
-    """Return the given resampling, or for None, one that leaves out one sample at a time.
-
-    Parameters
-    ----------
-    resampling : Resampling or None
-    n_samples : int
-    """
+    """Return the given resampling, or for None, one that leaves out one sample at a time."""
     return Together(n_samples) if resampling is None else resampling
 
 

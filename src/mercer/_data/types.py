@@ -66,12 +66,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def own_fields(found: DataclassInstance) -> dict[str, object]:
-    """Return the declared fields of a dataclass, which are to be saved, without cached values.
-
-    Parameters
-    ----------
-    found : dataclass
-    """
+    """Return the declared fields of a dataclass, which are to be saved, without cached values."""
     return {field.name: getattr(found, field.name) for field in fields(found)}
 
 

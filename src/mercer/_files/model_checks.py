@@ -64,10 +64,6 @@ def check_values(model: object) -> None:
 def objects_in(model: object) -> Iterator[tuple[str, Any]]:
     """Yield a model and all objects that it contains, with the names by which they are stored.
 
-    Parameters
-    ----------
-    model : object
-
     Yields
     ------
     name : str

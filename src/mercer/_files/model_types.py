@@ -124,12 +124,7 @@ def check_type(kind: str, name: str) -> None:
 
 @cache
 def class_named(name: str) -> Any:
-    """Return a class by its full name; None if it does not exist or is not trusted.
-
-    Parameters
-    ----------
-    name : str
-    """
+    """Return a class by its full name; None if it does not exist or is not trusted."""
     module, _, own = name.rpartition(".")
     is_listed = name in _CLASSES
     own_package = name.startswith("mercer.") and not name.startswith(_NOT_IN_MODELS)

@@ -39,12 +39,7 @@ class FallBack:
     level: Array
 
     def closeness(self, views: dict[Any, Features]) -> Array:
-        """Return one for near rows and zero for far rows, shape (n_rows, 1).
-
-        Parameters
-        ----------
-        views : dict of str to (ndarray or sparse matrix)
-        """
+        """Return one for near rows and zero for far rows, shape (n_rows, 1)."""
         return self.closeness_at(self.squared_distances(views))
 
     def closeness_at(self, squared: Array) -> Array:
@@ -56,12 +51,7 @@ class FallBack:
         return _falling(squared, *self.sure)
 
     def squared_distances(self, views: dict[Any, Features]) -> Array:
-        """Return the squared distance of each row to the nearest training row, shape (n_rows,).
-
-        Parameters
-        ----------
-        views : dict of str to (ndarray or sparse matrix)
-        """
+        """Return the squared distance of each row to the nearest training row, shape (n_rows,)."""
         return self._nearest(known_values(views[self.view]))
 
     @cached_property

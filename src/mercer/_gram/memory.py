@@ -170,10 +170,6 @@ def check_rows_memory(n_new: int, n_fitted: int) -> None:
 def memory_size(n_bytes: float) -> str:
     """Return a number of bytes as text with a suitable unit.
 
-    Parameters
-    ----------
-    n_bytes : float
-
     Examples
     --------
     >>> memory_size(8e8), memory_size(8e10)

@@ -80,12 +80,7 @@ class Samples:
         self._evaluated: dict[Kernel, tuple[Kernel, Features]] = {}
 
     def take(self, rows: Array) -> Samples:
-        """Return some of the samples of a table.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-        """
+        """Return some of the samples of a table."""
         return Samples(self.X[rows], weights=self.weights.take(rows))
 
     @property
@@ -280,12 +275,7 @@ def _distances_of(X: Features, norm: float) -> Callable[[Tile], Array]:
 
 
 def has_one_width(kernel: Kernel) -> bool:
-    """Whether a kernel is a decaying function of a distance whose only parameter is its width.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    """
+    """Whether a kernel is a decaying function of a distance whose only parameter is its width."""
     structure = kernel.structure
     decays = isinstance(structure, RadialFunction) and not structure.function.band_limited
     return decays and kernel.theta.size == 1

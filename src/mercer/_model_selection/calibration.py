@@ -125,12 +125,7 @@ def fit_temperatures(
 
 
 def label_factors(temperatures: Sequence[Calibration]) -> Array:
-    """Return the factors that turn the decision values of labels into log-odds, shape (n_labels,).
-
-    Parameters
-    ----------
-    temperatures : sequence of Calibration
-    """
+    """Return the factors, one for each label, that turn decision values into log-odds."""
     return 2.0 * np.array([temperature.factor for temperature in temperatures])
 
 

@@ -96,12 +96,7 @@ def mapped_features(X: Array, mapping: Array) -> Array:
 
 
 def kernel_on_features(metric: FeatureMetric) -> Kernel:
-    """Return the kernel of mapped features as a kernel of the original features.
-
-    Parameters
-    ----------
-    metric : FeatureMetric
-    """
+    """Return the kernel of mapped features as a kernel of the original features."""
     if metric.map.ndim == 2:
         return OnProjection(metric.kernel, metric.map)
     if np.all(metric.map == 1.0):

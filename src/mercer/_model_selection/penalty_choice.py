@@ -157,14 +157,6 @@ def choose_strength_by_alignment(
 ) -> float:
     """Choose the strength of the form "widths" by the alignment with held-out samples.
 
-    Parameters
-    ----------
-    families : sequence of Kernel
-    samples : Samples
-    target : Target
-    growth : Growth
-    random_state : int, RandomState instance or None
-
     Returns
     -------
     float

@@ -83,12 +83,7 @@ class Residuals:
     resampling: Resampling
 
     def take(self, rows: Array) -> Self:
-        """Return the residuals of a subset of the samples.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-        """
+        """Return the residuals of a subset of the samples."""
         known = self.X[rows], self.sizes[rows], self.weights.take(rows), self.resampling.take(rows)
         return type(self)(*known)
 

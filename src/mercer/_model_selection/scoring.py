@@ -205,10 +205,6 @@ class PredictionScorer:
 def prediction_scorer(scoring: Scoring) -> PredictionScorer:
     """Return the scorer for a name or a callable.
 
-    Parameters
-    ----------
-    scoring : str or callable
-
     Raises
     ------
     ValueError

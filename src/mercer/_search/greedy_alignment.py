@@ -207,10 +207,6 @@ def learn_scaled(
 def scalable(families: Sequence[Kernel]) -> list[Kernel]:
     """Return the isotropic families that :func:`learn_scaled` searches on scaled features.
 
-    Parameters
-    ----------
-    families : sequence of Kernel
-
     Raises
     ------
     ValueError

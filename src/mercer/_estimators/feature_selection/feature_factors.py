@@ -165,12 +165,7 @@ class FeatureFactors:
         return result
 
     def stack(self, features: Array) -> StackedFactors:
-        """Return the factors of some features, computing those that are not in the cache.
-
-        Parameters
-        ----------
-        features : ndarray of int
-        """
+        """Return the factors of some features, computing those that are not in the cache."""
         missing = np.array([k for k in features if int(k) not in self._cache], dtype=int)
         computed: dict[int, Array] = {}
         for start in range(0, missing.size, self._block_size):

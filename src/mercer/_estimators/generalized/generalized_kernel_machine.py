@@ -1,5 +1,7 @@
 """Base class of generalized kernel machines, which chooses the kernel and the penalty."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial

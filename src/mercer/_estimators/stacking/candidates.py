@@ -393,13 +393,7 @@ def _predicts(source: object) -> bool:
 
 
 def left_out_message(descriptions: Sequence[str], error: Exception) -> str:
-    """Return the message for a candidate that failed.
-
-    Parameters
-    ----------
-    descriptions : sequence of str
-    error : Exception
-    """
+    """Return the message for a candidate that failed."""
     reason = str(error) if isinstance(error, ValueError) else repr(error)
     return f"The candidate {', '.join(map(repr, descriptions))} is left out: {reason}"
 

@@ -59,11 +59,6 @@ def rows_of(learner: BaseEstimator, X: Table) -> Array:
 
     The kernel's offset, a constant, is subtracted if the learner is one of mercer's. Predictors on
     the centered matrix do not depend on it, and values of wide kernels are precise without it.
-
-    Parameters
-    ----------
-    learner : estimator
-    X : array-like, sparse matrix, data frame or stack
     """
     if isinstance(learner, KernelLearner):
         return learner._rows_less_offset(X)

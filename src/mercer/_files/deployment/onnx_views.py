@@ -20,13 +20,7 @@ _LEAST = 1e-4
 
 
 def views_of_table(views_of: SeveralViews, table: Traced) -> dict[Any, Traced]:
-    """Return the views of a stack's table.
-
-    Parameters
-    ----------
-    views_of : SeveralViews
-    table : Tensor
-    """
+    """Return the views of a stack's table."""
     views, found = views_of.views, {"given": table}
     if views.is_sparse:
         found["scaled"] = table / views._scaler.scale_

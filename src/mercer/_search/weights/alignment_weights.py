@@ -16,10 +16,6 @@ and so are gradients below p times this fraction of the largest |a_k|."""
 def independent_weights(moments: Moments) -> Array:
     """Return weights proportional to the kernels' centered alignments ("align"), summing to one.
 
-    Parameters
-    ----------
-    moments : Moments
-
     Returns
     -------
     ndarray of shape (n_kernels,)
@@ -35,10 +31,6 @@ def nonnegative_weights(moments: Moments) -> Array:
     """Return the non-negative weights that maximize centered alignment ("alignf"), summing to one.
 
     The weights solve min v'Mv - 2 v'a over v >= 0, by non-negative least squares on a factor of M.
-
-    Parameters
-    ----------
-    moments : Moments
 
     Returns
     -------
@@ -94,10 +86,6 @@ def best_nonnegative(a: Array, M: Array, n_first: int = 100) -> Array:
 
 def free_weights(moments: Moments) -> Array:
     """Return the normalized weights M^+ a, of either sign, which maximize centered alignment.
-
-    Parameters
-    ----------
-    moments : Moments
 
     Returns
     -------
