@@ -199,14 +199,3 @@ def residual_intervals(
     columns = np.abs(residuals).reshape(len(residuals), -1).T
     width = upper_quantiles(columns, coverage, masses).reshape(residuals.shape[1:])
     return np.stack([predictions - width, predictions + width], axis=-1)
-
-
-def least_number(coverage: float) -> int:
-    """Return the smallest number of samples for which the quantile at a coverage is finite.
-
-    Examples
-    --------
-    >>> least_number(0.9)
-    9
-    """
-    return int(np.ceil(coverage / (1.0 - coverage) - 1e-9))

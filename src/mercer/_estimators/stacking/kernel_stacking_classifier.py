@@ -254,10 +254,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         ndarray of shape (n_samples, n_classes)
             For several labels, the probability of each label.
         """
-        return self._for_rows(X, self._all_probabilities_of)
-
-    def _all_probabilities_of(self, views: dict[ViewName, Features]) -> Array:
-        return self._probabilities(self._probabilities_of(views))
+        return self._for_rows(X, lambda views: self._probabilities(self._probabilities_of(views)))
 
     def _probabilities_of(self, views: dict[ViewName, Features]) -> Array:
         deviations, frequencies = self._deviations(views), self._fall_back.level

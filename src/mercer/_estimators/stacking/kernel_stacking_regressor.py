@@ -265,7 +265,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         return self._for_rows(X, self._predicted)
 
     def _predicted(self, views: dict[ViewName, Features]) -> Array:
-        return self._decoded(self._values(views))
+        decoded = self._target.decode(self._values(views))
+        return decoded[:, 0] if self._one_output else decoded
 
     def _values(self, views: dict[ViewName, Features], near: Array | None = None) -> Array:
         """Return predictions in the target's encoding; `near` is the rows' closeness, if known."""
@@ -410,7 +411,3 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         residuals = self._target.values[rows] - self._left_out().values[rows]
         found = self._target.scale * residuals
         return found[:, 0] if self._one_output else found
-
-    def _decoded(self, values: Array) -> Array:
-        decoded = self._target.decode(values)
-        return decoded[:, 0] if self._one_output else decoded
