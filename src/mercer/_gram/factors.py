@@ -160,18 +160,7 @@ def inverted(factor: Array, *, overwrite: bool = False) -> Array:
 
 
 def _device_cholesky(matrix: Array, device: Device) -> Array | None:
-    """Return the lower Cholesky factor of a matrix; None if it is not positive definite.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n, n)
-        Symmetric.
-    device : Device
-
-    Notes
-    -----
-    Transfers take O(n^2) time.
-    """
+    """Return the lower Cholesky factor of a symmetric matrix; None if it is not definite."""
     try:
         factor = to_numpy(device.xp.linalg.cholesky(device.put(matrix)))
     except Exception as error:

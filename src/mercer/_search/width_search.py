@@ -204,13 +204,7 @@ def maximize_width(
 
 
 def _highest_peaks(profile: Profile, log_bounds: Array) -> list[tuple[float, float]]:
-    """Find the log-widths of the highest peaks of a profile, and the curvature at each peak.
-
-    Parameters
-    ----------
-    profile : callable
-    log_bounds : ndarray of shape (2,)
-    """
+    """Find the log-widths of the highest peaks of a profile, and the curvature at each peak."""
     low, high = log_bounds
     # Peaks are far wider than the spacing of the grid.
     grid = np.linspace(low, high, int((high - low) / 0.125) + 3)

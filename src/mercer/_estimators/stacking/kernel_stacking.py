@@ -488,12 +488,7 @@ class KernelStacking(
         return np.asarray(self._for_rows(X, combined))
 
     def _stack_expansion(self, scale: Scale) -> KernelExpansion:
-        """Return the expansion of the combined members; for classes, of the sum before the softmax.
-
-        Parameters
-        ----------
-        scale : {"response", "logit", "log-odds"}
-        """
+        """Return the expansion of the combined members; for classes, of the sum before softmax."""
         far = self._fall_back
         matrices, total = self._combination.linear(far.level)
         terms, intercept = [], np.array(total, dtype=float)
