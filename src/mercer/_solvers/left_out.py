@@ -418,7 +418,7 @@ def descended(
     at = start
     for direction in directions:
         while limits[0] <= at + direction <= limits[1]:
-            before, after = loss(at), loss(at + direction)
+            after, before = loss(at + direction), loss(at)
             is_lower = after < (1.0 - gain) * before
             at += direction * is_lower
             if abs(after - before) < least_change * before:
