@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer._data.types import Array
 from mercer._gram import factors
-from mercer._gram.factors import inverse_from, upper_factor, upper_inverse
+from mercer._gram.block_factors import inverse_from, upper_factor, upper_inverse
 from mercer._gram.tiles import map_tiles
 
 

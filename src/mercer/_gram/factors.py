@@ -1,13 +1,17 @@
 """Factors, inverses and eigenvectors of dense symmetric matrices, in memory or by a card."""
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack
 
 from mercer._data.arrays import is_out_of_memory, to_numpy, triangular_inverse
 from mercer._data.types import Array
+from mercer._gram.block_factors import (
+    inverse_from,
+    lapack_function,
+    upper_factor,
+    upper_inverse,
+)
 from mercer._gram.devices import LEAST_ROWS, Device, device_with_room
 from mercer._gram.low_rank import why_indefinite
 from mercer._gram.tiles import runs_beside_others, spare_threads
@@ -160,7 +164,7 @@ def inverted(factor: Array, *, overwrite: bool = False) -> Array:
 
 
 def _device_cholesky(matrix: Array, device: Device) -> Array | None:
-    """Return the lower Cholesky factor of a symmetric matrix; None if it is not definite."""
+    """Return the lower Cholesky factor of a matrix; None if it is not positive definite."""
     try:
         factor = to_numpy(device.xp.linalg.cholesky(device.put(matrix)))
     except Exception as error:
@@ -168,95 +172,3 @@ def _device_cholesky(matrix: Array, device: Device) -> Array | None:
             raise
         return None
     return factor if np.isfinite(np.diag(factor)).all() else None
-
-
-_BLOCK = 64
-"""Number of rows of a block. With as many rows, up to 1,000 rows are factorized and inverted in
-the time of LAPACK on one thread."""
-
-
-def lapack_function(name: str, matrix: Array) -> Any:
-    """Return SciPy's wrapper of a function of LAPACK for the precision of a matrix."""
-    return getattr(lapack, {"f": "s", "d": "d"}[matrix.dtype.char] + name)
-
-
-def upper_factor(matrix: Array) -> tuple[Array, int]:
-    """Return the upper triangular factor U of A = U' U, and zero.
-
-    If A is not positive definite, the second value is the number of a row, counted from one, whose
-    diagonal entry is not positive after the part that earlier rows explain is subtracted.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n, n)
-        Symmetric. It is overwritten.
-
-    Examples
-    --------
-    >>> upper_factor(np.array([[4.0, 2.0], [2.0, 5.0]]))
-    (array([[2., 1.],
-           [0., 2.]]), 0)
-    """
-    potrf, trtri = lapack_function("potrf", matrix), lapack_function("trtri", matrix)
-    for start in range(0, len(matrix), _BLOCK):
-        stop = start + _BLOCK
-        rows, above = matrix[start:stop, start:], matrix[:start, start:]
-        if start:
-            rows -= matrix[:start, start:stop].T @ above
-        corner = rows[:, :_BLOCK]
-        corner[:], n_done = potrf(corner, lower=0, clean=1)
-        if n_done:
-            return matrix, start + n_done
-        matrix[start:stop, :start] = 0.0
-        if stop < len(matrix):
-            rows[:, _BLOCK:] = trtri(corner, lower=0)[0].T @ rows[:, _BLOCK:]
-    return matrix, 0
-
-
-def upper_inverse(factor: Array) -> Array:
-    """Return the inverse of an upper triangular matrix.
-
-    Parameters
-    ----------
-    factor : ndarray of shape (n, n)
-
-    Examples
-    --------
-    >>> upper_inverse(np.array([[2.0, 1.0], [0.0, 2.0]]))
-    array([[ 0.5 , -0.25],
-           [ 0.  ,  0.5 ]])
-    """
-    trtri, n = lapack_function("trtri", factor), len(factor)
-    inverse = np.zeros(factor.shape, factor.dtype)
-    for start in reversed(range(0, n, _BLOCK)):
-        stop = min(start + _BLOCK, n)
-        corner, _ = trtri(factor[start:stop, start:stop], lower=0)
-        inverse[start:stop, start:stop] = corner
-        # The left half of the columns has no entries in the lower half of the rows.
-        middle = stop + (n - stop) // 2
-        for first, end in ((stop, middle), (middle, n)):
-            product = factor[start:stop, stop:end] @ inverse[stop:end, first:end]
-            inverse[start:stop, first:end] = -corner @ product
-    return inverse
-
-
-def inverse_from(factor: Array) -> Array:
-    """Return the inverse of U' U, for an upper triangular matrix U.
-
-    Parameters
-    ----------
-    factor : ndarray of shape (n, n)
-
-    Examples
-    --------
-    >>> inverse_from(np.array([[2.0, 1.0], [0.0, 2.0]]))
-    array([[ 0.3125, -0.125 ],
-           [-0.125 ,  0.25  ]])
-    """
-    root = upper_inverse(factor)
-    inverse = np.empty_like(root)
-    for start in range(0, len(root), _BLOCK):
-        stop = start + _BLOCK
-        inverse[start:stop, :stop] = root[start:stop, start:] @ root[:stop, start:].T
-        inverse[:start, start:stop] = inverse[start:stop, :start].T
-    return inverse
