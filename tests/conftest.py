@@ -119,7 +119,7 @@ def few_folds_throughout() -> Iterator[None]:
 @pytest.fixture
 def learned_in_folds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two-stage estimators learn every kernel anew in each fold."""
-    monkeypatch.setattr("mercer._estimators.two_stage.exact_stages.NESTED_ABOVE", -1)
+    monkeypatch.setattr("mercer._estimators.two_stage.learned_gram.NESTED_ABOVE", -1)
 
 
 @pytest.fixture

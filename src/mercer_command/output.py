@@ -201,11 +201,7 @@ def show(sections: Iterable[Section]) -> None:
     for section in sections:
         texts = [one for one in section.parts if isinstance(one, Text)]
         print_notes((one.text for one in texts if one.kind == "warning"), "warning")
-        parts = [
-            one.text if isinstance(one, Text) else one
-            for one in section.parts
-            if isinstance(one, str | Table) or (isinstance(one, Text) and one.kind == "summary")
-        ]
+        parts = [part for part in map(_printed, section.parts) if part is not None]
         if not parts:
             continue
         # A title inside the table would be wrapped to the width of the table.
@@ -218,6 +214,13 @@ def show(sections: Iterable[Section]) -> None:
             else:
                 print_line(part)
         print_line("")
+
+
+def _printed(part: object) -> str | Table | None:
+    """Return the line or the table that a part of a section is in the terminal, if it is one."""
+    if isinstance(part, Text):
+        return part.text if part.kind == "summary" else None
+    return part if isinstance(part, str | Table) else None
 
 
 def _grid(table: Table, bar: int = 16) -> Grid:

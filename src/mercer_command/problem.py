@@ -203,14 +203,10 @@ def as_problem(
     if len(used) < len(frame):
         # A column may be constant in the remaining rows.
         typed, columns = recognize_columns(frame.iloc[used], choices, **reading)
-    groups = None
-    if group is not None:
-        groups, told = group_codes(frame.iloc[used], typed, group, target)
-        notes += told
-        columns = [_of_groups(group) if one.name == group else one for one in columns]
+    groups, columns, told = _grouped(frame.iloc[used], typed, columns, group, target)
+    notes += told
     rest = tuple(column for column in columns if column.name != target)
     features = _used_columns(typed, rest, notes)
-    words += dropped_words({one.name: one.dropped for one in rest if one.is_used})
     read = features, values, target, decided, rest, target_column, tuple(notes)
     return Problem(
         *read,
@@ -220,7 +216,7 @@ def as_problem(
         kind=task if task in KINDS else "",
         order=order,
         missing=dict(missing or {}),
-        words=tuple(words),
+        words=(*words, *dropped_words({one.name: one.dropped for one in rest if one.is_used})),
         beside=typed[[column.name for column in rest if column.role == "identifier"]],
     )
 
@@ -237,9 +233,19 @@ def _checked_target(frame: pd.DataFrame, target: str) -> str:
     return name
 
 
-def _of_groups(name: str) -> Column:
-    """Return what is said of the column of groups."""
-    return Column(name, "group", facts=("not learned from: what rows belong to",))
+def _grouped(
+    frame: pd.DataFrame,
+    typed: pd.DataFrame,
+    columns: list[Column],
+    name: str | None,
+    target: str,
+) -> tuple[Array | None, list[Column], list[str]]:
+    """Return the group of each row, the columns with what is said of the groups, and notes."""
+    if name is None:
+        return None, columns, []
+    groups, notes = group_codes(frame, typed, name, target)
+    told = Column(name, "group", facts=("not learned from: what rows belong to",))
+    return groups, [told if one.name == name else one for one in columns], notes
 
 
 def _used_columns(

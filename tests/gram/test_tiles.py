@@ -186,12 +186,8 @@ def test_memory_that_a_gram_matrix_may_take(monkeypatch: pytest.MonkeyPatch) -> 
         memory.check_gram_memory(1415, 3, "use x")
     with pytest.raises(MemoryError):
         memory.check_gram_memory(1415)
-    monkeypatch.setattr(memory, "available_memory", lambda: 0.0)
-    with pytest.raises(MemoryError, match="grow them on at most 0 rows"):
-        memory.check_memory_of_rows(10, 80, "trees", "grow them on at most {:,} rows")
     monkeypatch.setattr(memory, "available_memory", lambda: None)
     memory.check_gram_memory(10**9)
-    memory.check_memory_of_rows(10**9, 80, "trees", "grow them on at most {:,} rows")
 
 
 def test_the_last_task_has_the_threads_of_those_that_are_done(

@@ -13,8 +13,8 @@ from mercer import (
     TwoStageClassifier,
     TwoStageRegressor,
 )
-from mercer._estimators.two_stage import exact_stages
-from mercer._estimators.two_stage.exact_stages import NESTED_ABOVE, n_learned_parameters
+from mercer._estimators.two_stage import learned_gram
+from mercer._estimators.two_stage.learned_gram import NESTED_ABOVE, n_learned_parameters
 
 X, Y = make_friedman1(400, noise=1.0, random_state=0)
 NEW, TRUTH = make_friedman1(1000, noise=1.0, random_state=1)
@@ -42,7 +42,7 @@ def test_two_stages_state_the_error_on_rows_that_the_trees_have_not_seen(
     truth = 1.0 - model.score(NEW, TRUTH)
     assert truth < 0.2
     assert 0.75 * truth < relative_error(model, Y) < 1.5 * truth
-    monkeypatch.setattr(exact_stages, "NESTED_ABOVE", np.inf)
+    monkeypatch.setattr(learned_gram, "NESTED_ABOVE", np.inf)
     seen = TwoStageRegressor(fewer(ensemble)).fit(X, Y)
     assert relative_error(seen, Y) < 0.5 * truth
 

@@ -41,7 +41,7 @@ def test_families_of_one_width_have_names_of_their_own_and_choose_by_price() -> 
         assert kernel.theta.size == 1
         chosen = leave_one_out(unit_gram(kernel, X)[0], target.values).loss
         for factor in (0.5, 1.0, 2.0):
-            median = candidate.learn.family.bind(X)
+            median = candidate.learn.args[0].bind(X)
             other = median.with_theta(median.theta + np.log(factor))
             assert chosen <= leave_one_out(unit_gram(other, X)[0], target.values).loss
 

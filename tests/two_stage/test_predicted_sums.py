@@ -19,7 +19,7 @@ from mercer import (
     TwoStageRegressor,
     UniformCombination,
 )
-from mercer._estimators.two_stage.exact_stages import rows_of
+from mercer._estimators.two_stage.learned_gram import rows_of
 from mercer._gram import kernel_sums
 from mercer._gram.kernel_sums import KernelSum
 from mercer.kernels import Gaussian, Laplacian, Missing

@@ -22,7 +22,7 @@ from mercer._estimators.two_stage import (
     NESTED_ABOVE,
     TwoStageClassifier,
     TwoStageRegressor,
-    exact_stages,
+    learned_gram,
 )
 from mercer.kernels import Gaussian
 
@@ -101,7 +101,7 @@ def test_kernels_of_many_parameters_are_learned_in_folds(monkeypatch):
     cv, C = StratifiedKFold(3), [0.5, 4.0, 32.0]
 
     def scores(learner, limit=NESTED_ABOVE):
-        monkeypatch.setattr(exact_stages, "NESTED_ABOVE", limit)
+        monkeypatch.setattr(learned_gram, "NESTED_ABOVE", limit)
         model = TwoStageClassifier(learner, cv=cv, C=C).fit(X, y)
         return model.cv_results_["mean_test_score"]
 

@@ -9,11 +9,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import MKLRegressor
 from mercer._gram.samples import Samples
-from mercer._search.weights.feature_weights import learn_feature_weights
+from mercer._search.weights.feature_weights import learn_feature_weights, rotated_weights
 from mercer._search.weights.generalized_krylov import subspace_weights
 from mercer._search.weights.linear_features import LinearFeatures, linear_features
 from mercer._search.weights.mkl import LearnedWeights
-from mercer._search.weights.rotated_samples import rotated_weights
 from mercer._search.weights.weight_sets import LpBall, ShiftedBall, Simplex, WeightSet
 from mercer.kernels import Linear, OnColumns
 from mercer.losses import Squared
@@ -58,7 +57,7 @@ def problem(alpha: float, n_responses: int = 1, **options: Any) -> LinearFeature
 
 def in_subspace(features: LinearFeatures, weight_set: WeightSet, tol: float) -> LearnedWeights:
     scales = SCALES[: len(features.members)]
-    found = subspace_weights(features, scales, weight_set, tol=tol, max_iter=50, on_step=None)
+    found = subspace_weights(features, scales, weight_set, tol=tol, max_iter=50)
     assert found is not None
     return found
 
@@ -71,7 +70,7 @@ def test_a_subspace_has_the_optimum_of_all_samples(
     features = problem(alpha, n_responses)
     found = in_subspace(features, SETS[name], 1e-9)
     assert found.gap <= 1e-9
-    options: dict[str, Any] = {"solver": "newton", "max_iter": 100, "start": None, "on_step": None}
+    options: dict[str, Any] = {"solver": "newton", "max_iter": 100, "start": None}
     expected = rotated_weights(features, SCALES, SETS[name], tol=1e-9, **options)
     assert expected is not None
     assert_allclose(found.objective, expected.objective, rtol=2e-9)
@@ -134,7 +133,7 @@ def test_half_of_the_steps_are_left_for_the_factor() -> None:
 def test_a_subspace_is_not_used(kernels: list[Any], weight_set: WeightSet) -> None:
     features = problem(1.0, kernels=kernels)
     scales = np.ones(len(kernels))
-    options: dict[str, Any] = {"tol": 1e-3, "max_iter": 50, "on_step": None}
+    options: dict[str, Any] = {"tol": 1e-3, "max_iter": 50}
     assert subspace_weights(features, scales, weight_set, **options) is None
 
 

@@ -55,11 +55,7 @@ def check_approximation(approximation: str, **numbers: Any) -> None:
 
 
 def fits_exactly(
-    estimator: BaseEstimator,
-    X: Table,
-    sample_weight: PerSample,
-    approximation: str,
-    n_matrices: int = 4,
+    estimator: BaseEstimator, X: Table, sample_weight: PerSample, approximation: str
 ) -> bool:
     """Return whether all rows of positive weight are fitted exactly.
 
@@ -70,8 +66,6 @@ def fits_exactly(
     X : array-like, sparse matrix, data frame or BlockSource of shape (n_rows, n_features)
     sample_weight : array-like of shape (n_rows,), or None
     approximation : {"auto", "exact", "nystroem"}
-    n_matrices : int, default=4
-        Number of Gram matrices that an exact fit has in memory at a time.
 
     Raises
     ------
@@ -91,7 +85,8 @@ def fits_exactly(
     exact = n_rows <= EXACT_ROWS if approximation == "auto" else approximation == "exact"
     if exact:
         announcer = name if getattr(estimator, "verbose", False) else ""
-        check_gram_memory(n_rows, n_matrices, "use approximation='nystroem'", announcer=announcer)
+        # An exact fit has four Gram matrices in memory at a time.
+        check_gram_memory(n_rows, 4, "use approximation='nystroem'", announcer=announcer)
     return exact
 
 

@@ -167,12 +167,7 @@ class BlockSource(ABC):
             return int(self.encoded(self.head()).shape[1])
 
     def with_encoder(self, encoder: Encoder) -> Self:
-        """Return a source of the same rows, encoded by another transformer.
-
-        Parameters
-        ----------
-        encoder : transformer or None
-        """
+        """Return a source of the same rows, encoded by another transformer."""
         return self._changed(encoder=encoder)
 
     def _changed(self, **attributes: object) -> Self:
@@ -217,12 +212,7 @@ class BlockSource(ABC):
         return as_numeric(self.encoded(X))
 
     def converted(self, raw: Block) -> Iterator[Block]:
-        """Convert rows to finite numbers, in blocks of at most 8,192 rows.
-
-        Parameters
-        ----------
-        raw : Block
-        """
+        """Convert rows to finite numbers, in blocks of at most 8,192 rows."""
         if raw.y is not None and raw.y.dtype.kind == "f":
             assert_all_finite(raw.y, input_name="y")
         X = self.numbers(raw.X)
@@ -242,10 +232,6 @@ class BlockSource(ABC):
         Each thread adds blocks to its own state, in a fixed order, and the states are merged at the
         end. For a Dask collection, a task accumulates each partition, and further tasks merge the
         states in a tree. Results depend neither on timing nor on the number of workers.
-
-        Parameters
-        ----------
-        statistic : BlockStatistic
 
         Returns
         -------
@@ -378,12 +364,7 @@ def check_same_rows(X: Table, y: Table) -> None:
 
 
 def refuse_columns(names: list[str]) -> None:
-    """Raise an error that names columns that are not numbers, if there are any.
-
-    Parameters
-    ----------
-    names : list of str
-    """
+    """Raise an error that names columns that are not numbers, if there are any."""
     if names:
         more = f" and {len(names) - 10} others" if len(names) > 10 else ""
         raise ValueError(

@@ -184,12 +184,7 @@ def _merged(plan: tuple[BlockStatistic[State], Any], *states: State) -> State:
 
 
 def computed(tasks: Sequence[Delayed]) -> list[Any]:
-    """Return the results of delayed tasks, computed by Dask's scheduler or the current client.
-
-    Parameters
-    ----------
-    tasks : sequence of Delayed
-    """
+    """Return the results of delayed tasks, computed by Dask's scheduler or the current client."""
     import dask
 
     settings = {}

@@ -29,12 +29,7 @@ class FoldParts:
 
 
 def parts_in_turn(n_parts: int) -> list[FoldParts]:
-    """Return folds that hold out one part each and train on all other parts.
-
-    Parameters
-    ----------
-    n_parts : int
-    """
+    """Return folds that hold out one part each and train on all other parts."""
     every = np.arange(n_parts)
     return [FoldParts(np.delete(every, k), every[k : k + 1], every[k : k + 1]) for k in every]
 
@@ -134,12 +129,7 @@ class ListedFolds:
             )
 
     def take(self, rows: Array) -> ListedFolds:
-        """Return the folds of some of the rows.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-        """
+        """Return the folds of some of the rows."""
         return replace(self, numbers=self.numbers[:, rows])
 
     def held_out(self, rows: Array) -> Array:

@@ -24,12 +24,7 @@ OwnEncoder: TypeAlias = TransformerMixin | str | None
 
 
 def check_encoder(encoder: object) -> None:
-    """Raise an error unless a parameter is "auto", None or a transformer.
-
-    Parameters
-    ----------
-    encoder : object
-    """
+    """Raise an error unless a parameter is "auto", None or a transformer."""
     if encoder is None or (isinstance(encoder, str) and encoder == "auto"):
         return
     if isinstance(encoder, type) or not (hasattr(encoder, "fit") and hasattr(encoder, "transform")):

@@ -47,12 +47,7 @@ class TableSample(Sample):
     names: Features = None
 
     def frame(self, rows: Array) -> Features:
-        """Return some rows, as a data frame if the table is one, so that kernels can name columns.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-        """
+        """Return some rows, a data frame if the table is one, so that kernels can name columns."""
         return as_frame(self.X[rows], self.names)
 
 
@@ -114,13 +109,7 @@ class DrawnSample(TableSample):
         return ~self.held_out(n_folds)
 
     def resized(self, max_rows: int, random_state: RandomState) -> Self:
-        """Return at most `max_rows` rows of the same table: some of these rows, or more.
-
-        Parameters
-        ----------
-        max_rows : int
-        random_state : int, RandomState instance or None, which draws the rows
-        """
+        """Return at most `max_rows` rows of the same table: some of these rows, or more."""
         if len(self) > max_rows:
             return self.take(sample_rows(len(self), max_rows, None, random_state))
         if len(self) >= min(max_rows, self.source.count_rows()):

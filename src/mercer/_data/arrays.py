@@ -30,24 +30,14 @@ def namespace(array: AnyArray) -> Any:
 
 
 def is_foreign(values: object) -> bool:
-    """Return whether an object is an array of another library than NumPy.
-
-    Parameters
-    ----------
-    values : object
-    """
+    """Return whether an object is an array of another library than NumPy."""
     if isinstance(values, np.ndarray | np.generic):
         return False
     return bool(array_api_compat.is_array_api_obj(values))
 
 
 def to_numpy(array: AnyArray) -> Array:
-    """Return the values of an array as an array of NumPy, in the memory of the processor.
-
-    Parameters
-    ----------
-    array : array
-    """
+    """Return the values of an array as an array of NumPy, in the memory of the processor."""
     if isinstance(array, np.ndarray):
         return array
     if array_api_compat.is_torch_array(array):
@@ -59,13 +49,7 @@ def to_numpy(array: AnyArray) -> Array:
 
 
 def like(values: AnyArray, array: AnyArray) -> AnyArray:
-    """Return values as an array of the library, the type and the device of another array.
-
-    Parameters
-    ----------
-    values : ndarray
-    array : array
-    """
+    """Return values as an array of the library, the type and the device of another array."""
     if isinstance(array, np.ndarray):
         return np.asarray(values, dtype=array.dtype)
     xp, device = namespace(array), array_api_compat.device(array)
@@ -73,13 +57,7 @@ def like(values: AnyArray, array: AnyArray) -> AnyArray:
 
 
 def indices_like(indices: Array, array: AnyArray) -> AnyArray:
-    """Return indices as an array of the library and the device of another array.
-
-    Parameters
-    ----------
-    indices : ndarray of int
-    array : array
-    """
+    """Return indices as an array of the library and the device of another array."""
     if isinstance(array, np.ndarray):
         return indices
     xp = namespace(array)
@@ -143,13 +121,7 @@ def copied(array: AnyArray) -> AnyArray:
 
 
 def at_most(array: AnyArray, bound: float) -> AnyArray:
-    """Return the elementwise minimum of an array and a number.
-
-    Parameters
-    ----------
-    array : array
-    bound : float
-    """
+    """Return the elementwise minimum of an array and a number."""
     if isinstance(array, np.ndarray):
         return np.minimum(array, bound)
     return namespace(array).clip(array, max=bound)
@@ -157,10 +129,6 @@ def at_most(array: AnyArray, bound: float) -> AnyArray:
 
 def ratio(numerator: AnyArray, denominator: AnyArray) -> AnyArray:
     """Return quotients where the denominator is positive, and zeros elsewhere.
-
-    Parameters
-    ----------
-    numerator, denominator : array
 
     Examples
     --------

@@ -52,22 +52,13 @@ class ClassesMixin:
 
 
 def fitted_classes(model: Any) -> Array:
-    """Return the classes of a classifier that have samples of positive weight.
-
-    Parameters
-    ----------
-    model : fitted classifier
-    """
+    """Return the classes of a classifier that have samples of positive weight."""
     seen = getattr(model, "_seen", None)
     return np.asarray(model.classes_ if seen is None else model.classes_[seen])
 
 
 def all_labels(sample: Sample) -> Array:
     """Return the labels of all samples that were given, including those of weight zero.
-
-    Parameters
-    ----------
-    sample : Sample
 
     Examples
     --------

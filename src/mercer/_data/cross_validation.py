@@ -39,10 +39,6 @@ def group_params(estimator: BaseEstimator, groups: Array | None) -> dict[str, Ar
 def check_folds(cv: object) -> None:
     """Raise an error if `cv` does not specify folds, without consuming iterators.
 
-    Parameters
-    ----------
-    cv : object
-
     Raises
     ------
     ValueError

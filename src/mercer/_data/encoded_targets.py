@@ -107,12 +107,7 @@ class EncodedTarget(TargetEncoding):
         return TargetEncoding(self.offset, self.scale, self.classes)
 
     def take(self, rows: Array) -> EncodedTarget:
-        """Return the target of some of the samples, in the same encoding.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-        """
+        """Return the target of some of the samples, in the same encoding."""
         codes = None if self.codes is None else self.codes[rows]
         weights, resampling = self.weights.take(rows), self.resampling.take(rows)
         values = self.values[rows]

@@ -97,11 +97,6 @@ def divided(
 def evenly_spaced(n_samples: int, most: int) -> Array:
     """Return indices of at most `most` samples, evenly spaced from the first to the last.
 
-    Parameters
-    ----------
-    n_samples : int
-    most : int
-
     Returns
     -------
     ndarray of int of shape (min(n_samples, most),)

@@ -39,10 +39,6 @@ def label_indicators(y: PerSample) -> NDArray[np.int_] | None:
 def refuse_class_weight(class_weight: ClassWeight) -> None:
     """Raise an error if class weights are given for samples with several labels.
 
-    Parameters
-    ----------
-    class_weight : object
-
     Raises
     ------
     ValueError

@@ -21,10 +21,6 @@ def visible(text: str) -> str:
 
     Tabs and line ends are kept.
 
-    Parameters
-    ----------
-    text : str
-
     Examples
     --------
     >>> print(visible("red \x1b[31m, reversed \u202e"))

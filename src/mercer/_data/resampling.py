@@ -58,12 +58,7 @@ class Resampling(ABC):
 
     @abstractmethod
     def take(self, rows: Array) -> "Resampling":
-        """Return the resampling restricted to some of the samples.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-        """
+        """Return the resampling restricted to some of the samples."""
 
     @abstractmethod
     def folds(self, n_folds: int, codes: Array | None, random_state: RandomState) -> list[Split]:
@@ -173,14 +168,7 @@ class Together(Resampling):
         groups, codes, ranks = (None if all is None else all[rows] for all in every)
         return left_out_together(len(rows), groups, codes, ranks=ranks)
 
-    def folds(
-        self,
-        n_folds: int,
-        codes: Array | None,
-        random_state: RandomState,
-        *,
-        balanced: int = 200,
-    ) -> list[Split]:
+    def folds(self, n_folds: int, codes: Array | None, random_state: RandomState) -> list[Split]:
         """Return folds of whole groups; see :class:`Resampling`.
 
         Up to 200 groups are divided into folds of balanced sizes; more are divided at random.
@@ -193,7 +181,7 @@ class Together(Resampling):
         n_folds = min(n_folds, len(first))
         if len(first) == 1:
             found = [rows]
-        elif self.one_at_a_time or len(first) > balanced:
+        elif self.one_at_a_time or len(first) > 200:
             classes = (
                 None if codes is None else np.unique(codes[rows][first], return_inverse=True)[1]
             )
@@ -285,13 +273,7 @@ class InSplits(Resampling):
 
 
 def as_resampling(resampling: Resampling | None, n_samples: int) -> Resampling:
-    """Return the given resampling, or for None, one that leaves out one sample at a time.
-
-    Parameters
-    ----------
-    resampling : Resampling or None
-    n_samples : int
-    """
+    """Return the given resampling, or for None, one that leaves out one sample at a time."""
     return Together(n_samples) if resampling is None else resampling
 
 

@@ -150,12 +150,7 @@ class Sample:
         return replace(self, groups=codes[self.numbers])
 
     def take(self, rows: Array) -> Self:
-        """Return some of the samples.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-        """
+        """Return some of the samples."""
         y = None if self.y is None else _safe_indexing(self.y, rows)
         kept, groups = (None if all is None else all[rows] for all in (self.kept, self.groups))
         weights = self.weights.take(rows)

@@ -66,12 +66,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def own_fields(found: DataclassInstance) -> dict[str, object]:
-    """Return the declared fields of a dataclass, which are to be saved, without cached values.
-
-    Parameters
-    ----------
-    found : dataclass
-    """
+    """Return the declared fields of a dataclass, which are to be saved, without cached values."""
     return {field.name: getattr(found, field.name) for field in fields(found)}
 
 
@@ -79,5 +74,4 @@ def available_if(check: Callable[[BaseEstimator], bool]) -> Callable[[Method], M
     """Return a decorator of methods that are available only if `check` holds for the estimator."""
     from sklearn.utils import metaestimators
 
-    decorator: Callable[[Method], Method] = metaestimators.available_if(check)
-    return decorator
+    return metaestimators.available_if(check)

@@ -96,13 +96,7 @@ def check_number(name: str, value: float, *, whole: bool = False, low: float = 0
 
 
 def check_positive(name: str, value: float) -> None:
-    """Raise an error unless a parameter is a positive finite number.
-
-    Parameters
-    ----------
-    name : str
-    value : object
-    """
+    """Raise an error unless a parameter is a positive finite number."""
     check_number(name, value)
     if value == 0.0:
         raise ValueError(f"{name} must be positive; got {value!r}.")
@@ -118,27 +112,14 @@ def are_positive(values: object) -> bool:
 
 
 def check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
-    """Raise an error unless a parameter has one of the allowed values.
-
-    Parameters
-    ----------
-    name : str
-    value : object
-    choices : tuple
-    """
+    """Raise an error unless a parameter has one of the allowed values."""
     if not any(value is choice or (type(value) is str and value == choice) for choice in choices):
         listed = ", ".join(f'"{c}"' if isinstance(c, str) else f"{c}" for c in choices)
         raise ValueError(f"{name} must be one of {listed}; got {value!r}.")
 
 
 def check_bool(name: str, value: object) -> None:
-    """Raise an error unless a parameter is True or False.
-
-    Parameters
-    ----------
-    name : str
-    value : object
-    """
+    """Raise an error unless a parameter is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False; got {value!r}.")
 
@@ -161,10 +142,6 @@ def check_strength(name: str, value: Any) -> None:
 
 def check_coverage(coverage: float) -> None:
     """Raise an error unless a probability is between zero and one.
-
-    Parameters
-    ----------
-    coverage : float
 
     Raises
     ------

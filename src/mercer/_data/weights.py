@@ -64,12 +64,7 @@ class SampleWeights:
         return np.sqrt(self.values)
 
     def take(self, rows: Rows) -> SampleWeights:
-        """Return the weights of some of the samples.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-        """
+        """Return the weights of some of the samples."""
         return SampleWeights(self.values[rows])
 
     @property

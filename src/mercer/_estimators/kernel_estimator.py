@@ -121,22 +121,12 @@ class TrainingData(Sample):
 
     @classmethod
     def of_numbers(cls, sample: Sample) -> Self:
-        """Return the samples of a table of validated numbers.
-
-        Parameters
-        ----------
-        sample : Sample
-        """
+        """Return the samples of a table of validated numbers."""
         known = {one.name: getattr(sample, one.name) for one in fields(Sample)}
         return cls(**known, table=sample.X, stored=sample.X)
 
     def take(self, rows: Array) -> Self:
-        """Return some of the samples; see :meth:`Sample.take`.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-        """
+        """Return some of the samples; see :meth:`Sample.take`."""
         found = super().take(rows)
         table = found.X if self.table is self.X else _safe_indexing(self.table, rows)
         counts = None if self.observations is None else self.observations.take(rows)

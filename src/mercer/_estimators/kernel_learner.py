@@ -257,7 +257,10 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         # If all kernels are constant, all traces are zero, and the shares are computed from the
         # weights alone.
         self.shares_ = shares if shares.any() else trace_shares(found.weights, np.ones(shares.size))
-        self.scale_ = _unit_scale(data, found)
+        mean = float(found.weights @ found.traces) / data.samples().total
+        diagonal = WeightedSum(found.kernels, found.weights).diag(data.X)
+        # The mean diagonal of the centered Gram matrix, unless the kernel is constant.
+        self.scale_ = mean if mean > 1e-12 * float(np.abs(diagonal).max()) else 1.0
         self.kernel_ = with_names(WeightedSum(found.kernels, found.weights / self.scale_), self)
         self.alignment_ = found.alignment
         self.history_ = found.history
@@ -314,13 +317,3 @@ class CrossValidatedLearner(KernelLearner):
         self._check_settings()
         data = with_copies(training_data(self, X, y, sample_weight).grouped(groups))
         return self._store(data, self._learn(data, self._target(data)))
-
-
-def _unit_scale(data: TrainingData, found: LearnedKernel) -> float:
-    """Return the mean diagonal of the centered training Gram matrix, or one if it is constant.
-
-    A Gram matrix counts as constant if this mean is at most 1e-12 of its largest diagonal entry.
-    """
-    mean = float(found.weights @ found.traces) / data.samples().total
-    diagonal = WeightedSum(found.kernels, found.weights).diag(data.X)
-    return mean if mean > 1e-12 * float(np.abs(diagonal).max()) else 1.0

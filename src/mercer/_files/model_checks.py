@@ -49,27 +49,20 @@ def check_values(model: object) -> None:
         vocabulary are out of range, or if the sizes of a support vector machine are inconsistent.
     """
     for name, found in objects_in(model):
-        if issparse(found):
+        is_sparse = issparse(found)
+        if is_sparse:
             if found.format != "csr":
                 raise ValueError("a sparse matrix in it does not consist of rows")
             found.check_format(full_check=True)
-            _check_array(name, found.data)
-        elif isinstance(found, np.ndarray):
-            _check_array(name, found)
-        elif isinstance(found, BaseLibSVM) and hasattr(found, "support_"):
-            _check_support(found)
-        elif isinstance(found, OneHotEncoder) and hasattr(found, "categories_"):
-            _check_categories(found)
-        elif isinstance(found, CountVectorizer):
-            _check_words(found)
+        if is_sparse or isinstance(found, np.ndarray):
+            _check_array(name, found.data if is_sparse else found)
+        for kind, attribute, check in _CHECKED:
+            if isinstance(found, kind) and hasattr(found, attribute):
+                check(found)
 
 
 def objects_in(model: object) -> Iterator[tuple[str, Any]]:
     """Yield a model and all objects that it contains, with the names by which they are stored.
-
-    Parameters
-    ----------
-    model : object
 
     Yields
     ------
@@ -97,7 +90,7 @@ def objects_in(model: object) -> Iterator[tuple[str, Any]]:
 def _contents(name: str, found: Any) -> Collection[tuple[str, Any]]:
     """Return the objects that an object holds, with their names."""
     if isinstance(found, dict):
-        return [(key if isinstance(key, str) else name, part) for key, part in found.items()]
+        return [(key if type(key) is str else name, part) for key, part in found.items()]
     if isinstance(found, list | tuple | set):
         return [(name, part) for part in found]
     if isinstance(found, np.ndarray):
@@ -160,3 +153,12 @@ def _check_support(machine: BaseLibSVM) -> None:
     )
     if not fits:
         raise ValueError("the arrays of a support vector machine in it do not fit each other")
+
+
+_CHECKED = (
+    (BaseLibSVM, "support_", _check_support),
+    (OneHotEncoder, "categories_", _check_categories),
+    (CountVectorizer, "fit", _check_words),
+)
+"""Classes whose objects are checked if they have an attribute, and the checks: vectorizers always,
+others once they are fitted."""

@@ -13,7 +13,6 @@ from zipfile import ZIP_STORED, ZipFile, is_zipfile
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from mercer._data.types import Array
 from mercer._data.validation import check_bool, warn
 from mercer._files.model_archives import SCHEMA, checked_archive
 from mercer._files.model_checks import check_values, objects_in
@@ -73,8 +72,10 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = Tr
     for found in [one for _, one in objects_in(model)]:
         if complete and isinstance(found, Deferred):
             found()
-        elif isinstance(found, np.ndarray) and found.dtype == object and found.ndim != 1:
-            _check_shape(found)
+        if isinstance(found, np.ndarray) and found.dtype == object and found.ndim != 1:
+            restored = np.array(found.tolist(), dtype=object)  # skops saves nested lists.
+            if restored.shape != found.shape:
+                raise ValueError(f"an array of objects of shape {found.shape} cannot be saved")
     with without_inputs():
         content = dumps(model)
     with replacing(Path(path)) as temporary:
@@ -171,12 +172,6 @@ def _read(file: BufferedReader) -> BaseEstimator:
     model = skops.io.load(file, trusted=sorted(checked_archive(file).types))
     check_values(model)
     return model
-
-
-def _check_shape(array: Array) -> None:
-    """Check that skops, which saves nested lists, restores the shape of an array of objects."""
-    if np.array(array.tolist(), dtype=object).shape != array.shape:
-        raise ValueError(f"an array of objects of shape {array.shape} cannot be saved")
 
 
 def _write_compactly(content: bytes, path: Path) -> None:

@@ -124,12 +124,7 @@ def check_type(kind: str, name: str) -> None:
 
 @cache
 def class_named(name: str) -> Any:
-    """Return a class by its full name; None if it does not exist or is not trusted.
-
-    Parameters
-    ----------
-    name : str
-    """
+    """Return a class by its full name; None if it does not exist or is not trusted."""
     module, _, own = name.rpartition(".")
     is_listed = name in _CLASSES
     own_package = name.startswith("mercer.") and not name.startswith(_NOT_IN_MODELS)
@@ -180,7 +175,9 @@ def _attributes(kind: Any) -> tuple[frozenset[str], frozenset[str]]:
             declared.update(vars(base).get("__annotations__", {}))
         for value in vars(base).values():
             assigned.update(name for code in _codes(value) for name in _assigned(code))
-    allowed = {name for name in declared if not _is_method(held.get(name))}
+    methods = (property, classmethod, staticmethod, type(available_if(lambda _: True)(len)))
+    known = {name for name, of in held.items() if callable(of) or isinstance(of, methods)}
+    allowed = declared - known
     allowed |= {name for name in assigned if name[:2] != "__" and name not in held}
     allowed |= {name for name, of in held.items() if isinstance(of, cached_property)}
     required = _parameters(kind) if kind.__module__.startswith(_OWN) else ()
@@ -211,9 +208,3 @@ def _assigned(code: CodeType) -> Iterable[str]:
     if _STORE not in code.co_code[::2]:  # A code is a list of pairs of an operation and a number.
         return ()
     return (one.argval for one in dis.get_instructions(code) if one.opcode == _STORE)
-
-
-def _is_method(value: object) -> bool:
-    """Return whether a value of a class is a method or a property."""
-    methods = (property, classmethod, staticmethod, type(available_if(lambda _: True)(len)))
-    return callable(value) or isinstance(value, methods)

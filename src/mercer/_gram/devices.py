@@ -52,12 +52,7 @@ class Device:
     device: Any
 
     def put(self, values: Array) -> Any:
-        """Copy an array of NumPy to the device.
-
-        Parameters
-        ----------
-        values : ndarray
-        """
+        """Copy an array of NumPy to the device."""
         # Some libraries do not accept arrays with negative strides.
         values = np.ascontiguousarray(values)
         return self.xp.asarray(values, device=self.device, copy=True)
@@ -343,12 +338,7 @@ def on_device(method: Method) -> Method:
 
 
 def fitted_device(estimator: Any) -> Device | None:
-    """Return the device of the parameter `device`, None where there is no card.
-
-    Parameters
-    ----------
-    estimator : estimator
-    """
+    """Return the device of the parameter `device`, None where there is no card."""
     try:
         return device_named(getattr(estimator, "device", "cpu"))
     except (ImportError, ValueError):

@@ -232,13 +232,7 @@ def squared_range(
 
 
 def width_mesh(
-    samples: Samples,
-    distance: Distance,
-    radial: Radial,
-    log_bounds: Array,
-    *,
-    near_zero: float = 1e-3,
-    negligible: float = 0.032,
+    samples: Samples, distance: Distance, radial: Radial, log_bounds: Array
 ) -> LogarithmicMesh:
     """Return the mesh of squared distances for all widths of an interval.
 
@@ -255,8 +249,8 @@ def width_mesh(
         `negligible`.
     """
     low, high = squared_range(samples, distance)
-    fractions = np.geomspace(near_zero, 1e-18, 16)
-    small = np.abs(radial.at_theta(fractions, 0.0)) <= negligible
+    fractions = np.geomspace(1e-3, 1e-18, 16)
+    small = np.abs(radial.at_theta(fractions, 0.0)) <= 0.032
     least = float(fractions[np.argmax(small)] * np.exp(2.0 * log_bounds[0]))
     return LogarithmicMesh(max(low, min(least, high)), high)
 

@@ -94,8 +94,7 @@ class KernelTerm:
         """The function from rows to their kernel with the centers, minus the kernel's offset."""
         return self.kernel._shifted_at(as_doubles(self.centers))
 
-    def __getstate__(self) -> dict[str, object]:
-        return own_fields(self)
+    __getstate__ = own_fields
 
     def mapped(self, matrix: Array) -> KernelTerm:
         """Return the term with its outputs multiplied by a matrix."""
@@ -258,12 +257,7 @@ class KernelExpansion(NotebookResult):
         return self.of_views(self.views(X))
 
     def of_views(self, views: Views) -> Array:
-        """Return the values of the function on rows in each view, shape (n_rows, n_outputs).
-
-        Parameters
-        ----------
-        views : dict of str to ndarray
-        """
+        """Return the values of the function on rows in each view, shape (n_rows, n_outputs)."""
         n_rows = next(iter(views.values())).shape[0]
         total = np.tile(np.asarray(self.intercept, dtype=float), (n_rows, 1))
         for term in self.terms:
@@ -272,10 +266,6 @@ class KernelExpansion(NotebookResult):
 
     def shrinkage(self, views: Views) -> Array:
         """Return the correction of the function for rows far from all training rows.
-
-        Parameters
-        ----------
-        views : dict of str to ndarray
 
         Returns
         -------
@@ -295,10 +285,6 @@ class KernelExpansion(NotebookResult):
     def predicted(self, views: Views) -> Array:
         """Return the values of the function plus the shrinkage, which give the predictions.
 
-        Parameters
-        ----------
-        views : dict of str to ndarray
-
         Returns
         -------
         ndarray of shape (n_rows, n_outputs)
@@ -306,12 +292,7 @@ class KernelExpansion(NotebookResult):
         return self.of_views(views) + self.shrinkage(views)
 
     def decoded(self, encoding: TargetEncoding) -> KernelExpansion:
-        """Return the function in the unit of the responses.
-
-        Parameters
-        ----------
-        encoding : TargetEncoding
-        """
+        """Return the function in the unit of the responses."""
         offset, size, far = encoding.offset, np.diag(encoding.scale), self.fall_back
         if far is not None:
             far = replace(far, level=offset + encoding.scale * far.level)

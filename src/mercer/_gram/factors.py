@@ -75,7 +75,8 @@ def symmetric_eigen(matrix: Array) -> tuple[Array, Array]:
     matrix : ndarray of shape (n_samples, n_samples)
     """
     if (device := _device_for(matrix)) is not None:
-        return _device_eigh(matrix, device)
+        values, vectors = device.xp.linalg.eigh(device.put(matrix))
+        return to_numpy(values), to_numpy(vectors)
     with _threads_for(matrix):
         # Unlike SciPy's function, this one lets other threads run.
         values, vectors = np.linalg.eigh(matrix)
@@ -144,7 +145,8 @@ def inverted(factor: Array, *, overwrite: bool = False) -> Array:
         Whether the factor may be overwritten.
     """
     if (device := _device_for(factor)) is not None:
-        return _device_inverse(factor, device)
+        root = triangular_inverse(device.put(factor))
+        return to_numpy(root.T @ root)
     if _by_blocks(factor):
         with _threads_for(factor):
             return inverse_from(factor.T)
@@ -162,18 +164,7 @@ def inverted(factor: Array, *, overwrite: bool = False) -> Array:
 
 
 def _device_cholesky(matrix: Array, device: Device) -> Array | None:
-    """Return the lower Cholesky factor of a matrix; None if it is not positive definite.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n, n)
-        Symmetric.
-    device : Device
-
-    Notes
-    -----
-    Transfers take O(n^2) time.
-    """
+    """Return the lower Cholesky factor of a matrix; None if it is not positive definite."""
     try:
         factor = to_numpy(device.xp.linalg.cholesky(device.put(matrix)))
     except Exception as error:
@@ -181,28 +172,3 @@ def _device_cholesky(matrix: Array, device: Device) -> Array | None:
             raise
         return None
     return factor if np.isfinite(np.diag(factor)).all() else None
-
-
-def _device_inverse(factor: Array, device: Device) -> Array:
-    """Return the inverse of A from its lower Cholesky factor.
-
-    Parameters
-    ----------
-    factor : ndarray of shape (n, n)
-    device : Device
-    """
-    inverse = triangular_inverse(device.put(factor))
-    return to_numpy(inverse.T @ inverse)
-
-
-def _device_eigh(matrix: Array, device: Device) -> tuple[Array, Array]:
-    """Return ascending eigenvalues, and the eigenvectors as columns.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n, n)
-        Symmetric.
-    device : Device
-    """
-    values, vectors = device.xp.linalg.eigh(device.put(matrix))
-    return to_numpy(values), to_numpy(vectors)

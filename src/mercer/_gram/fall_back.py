@@ -39,12 +39,7 @@ class FallBack:
     level: Array
 
     def closeness(self, views: dict[Any, Features]) -> Array:
-        """Return one for near rows and zero for far rows, shape (n_rows, 1).
-
-        Parameters
-        ----------
-        views : dict of str to (ndarray or sparse matrix)
-        """
+        """Return one for near rows and zero for far rows, shape (n_rows, 1)."""
         return self.closeness_at(self.squared_distances(views))
 
     def closeness_at(self, squared: Array) -> Array:
@@ -56,20 +51,14 @@ class FallBack:
         return _falling(squared, *self.sure)
 
     def squared_distances(self, views: dict[Any, Features]) -> Array:
-        """Return the squared distance of each row to the nearest training row, shape (n_rows,).
-
-        Parameters
-        ----------
-        views : dict of str to (ndarray or sparse matrix)
-        """
+        """Return the squared distance of each row to the nearest training row, shape (n_rows,)."""
         return self._nearest(known_values(views[self.view]))
 
     @cached_property
     def _nearest(self) -> Callable[[Features], Array]:
         return nearest_to(known_values(self.rows))
 
-    def __getstate__(self) -> dict[str, object]:
-        return own_fields(self)
+    __getstate__ = own_fields
 
     def change(self, values: Array, scale: str, closeness: Array) -> Array:
         """Return the change to add to the values of a function, shape (n_rows, n_outputs).

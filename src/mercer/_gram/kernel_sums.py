@@ -81,8 +81,7 @@ class KernelSum:
                 vars(self)["_known"] = known
         return known
 
-    def __getstate__(self) -> dict[str, object]:
-        return own_fields(self)
+    __getstate__ = own_fields
 
 
 def used_rows(coefficients: Array) -> Array:

@@ -45,7 +45,6 @@ def pivoted_cholesky(
     *,
     tol: float = TOLERANCE,
     max_rank: int | None = None,
-    first_columns: int = 32,
 ) -> LowRank:
     """Compute low-rank factors of Gram matrices from single columns.
 
@@ -60,9 +59,6 @@ def pivoted_cholesky(
         Fraction of the trace that a factor may leave out.
     max_rank : int, default=None
         Largest number of columns; n_samples if None.
-    first_columns : int, default=32
-        Number of columns of a factor for which memory is allocated. The memory is doubled when
-        these columns are full.
 
     Returns
     -------
@@ -102,7 +98,8 @@ def pivoted_cholesky(
     most = n if max_rank is None else min(max_rank, n)
     total, largest = left.sum(axis=1), left.max(axis=1, initial=0.0)
     every, rank, ranks = np.arange(count), 0, np.zeros(count, dtype=int)
-    rows = np.empty((count, min(most, first_columns), n))
+    # Memory is allocated for a few columns of a factor, and doubled when they are full.
+    rows = np.empty((count, min(most, 32), n))
     _check_semidefinite(left, left, largest)
     while rank < most:
         active = left.sum(axis=1) > tol * total
@@ -179,9 +176,7 @@ def kernel_factor(kernel: Kernel, X: Array, tol: float = TOLERANCE) -> Array:
     return gram_factor(gram, f"The kernel {kernel.describe()}", tol)
 
 
-def _from_columns(
-    kernel: Kernel, X: Array, tol: float, *, one_in: int = 6, fewest: int = 64
-) -> Array | None:
+def _from_columns(kernel: Kernel, X: Array, tol: float, *, fewest: int = 64) -> Array | None:
     """Compute a factor from single columns of the Gram matrix; None if too many are needed.
 
     With more than n / `one_in` columns, and more than `fewest`, a blocked decomposition of the
@@ -196,7 +191,7 @@ def _from_columns(
             lambda pivots: np.asarray(kernel(X, X[pivots]), dtype=float).T,
             diagonal,
             tol=tol,
-            max_rank=max(len(X) // one_in, fewest),
+            max_rank=max(len(X) // 6, fewest),
         )
         if found.residuals[0] > tol:
             return None
@@ -207,11 +202,9 @@ def _from_columns(
         tol = needed
 
 
-def _tightened(
-    tol: float, centered_trace: float, trace: float, nearly_constant: float = 0.1
-) -> float:
+def _tightened(tol: float, centered_trace: float, trace: float) -> float:
     """Return the tolerance, reduced if centering leaves less than a fraction of the trace."""
-    if not trace > 0.0 or centered_trace >= nearly_constant * trace:
+    if not trace > 0.0 or centered_trace >= 0.1 * trace:
         return tol
     return max(tol * centered_trace / trace, ARITHMETIC)
 

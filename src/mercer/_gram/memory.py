@@ -167,44 +167,8 @@ def check_rows_memory(n_new: int, n_fitted: int) -> None:
         _check(f"{n_new:,} new rows", 8.0 * float(n_new) * n_fitted, purpose, advice)
 
 
-def check_memory_of_rows(n_rows: int, bytes_each: int, purpose: str, advice: str) -> None:
-    """Raise an error if arrays with given bytes per row do not fit into memory.
-
-    Parameters
-    ----------
-    n_rows : int
-    bytes_each : int
-        Number of bytes for each row.
-    purpose : str
-        Purpose of the arrays, for messages.
-    advice : str
-        A remedy, in which {} stands for the number of rows that fit.
-
-    Raises
-    ------
-    MemoryError
-        If they take more memory than is available.
-
-    Warns
-    -----
-    UserWarning
-        If they take more than half of it.
-
-    Examples
-    --------
-    >>> check_memory_of_rows(1000, 80, "trees", "grow them on at most {:,} rows")
-    """
-    available = available_memory()
-    fitting = n_rows if available is None else int(available // bytes_each)
-    _check(f"{n_rows:,} rows", float(n_rows * bytes_each), purpose, advice.format(fitting))
-
-
 def memory_size(n_bytes: float) -> str:
     """Return a number of bytes as text with a suitable unit.
-
-    Parameters
-    ----------
-    n_bytes : float
 
     Examples
     --------

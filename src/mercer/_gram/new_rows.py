@@ -17,10 +17,6 @@ def fitting_rows(n_values: int) -> int:
     """Return the number of rows of `n_values` values that fit in memory, at least one.
 
     An eighth of the working memory is used.
-
-    Parameters
-    ----------
-    n_values : int
     """
     return max(int(working_memory()) // (64 * n_values), 1)
 

@@ -17,9 +17,7 @@ WITHOUT_WEIGHT = "the weight in the learned kernel is zero."
 """End of a message about kernels that do not contribute to the learned kernel."""
 
 
-def indefinite_kernels(
-    kernels: Sequence[Kernel], weights: Array, X: Features, max_rows: int = 256
-) -> tuple[str, bool]:
+def indefinite_kernels(kernels: Sequence[Kernel], weights: Array, X: Features) -> tuple[str, bool]:
     """Name the kernels whose centered Gram matrix has a negative eigenvalue.
 
     Parameters
@@ -31,8 +29,6 @@ def indefinite_kernels(
     weights : ndarray of shape (n_kernels,)
         Coefficients of the kernels in a learned sum.
     X : ndarray or sparse matrix of shape (n_samples, n_features)
-    max_rows : int, default=256
-        Maximum number of rows, evenly spaced, that kernels are evaluated on.
 
     Returns
     -------
@@ -50,7 +46,8 @@ def indefinite_kernels(
     suspects = [k for k, kernel in enumerate(kernels) if _may_be_indefinite(kernel)]
     if not suspects:
         return "", False
-    some = X[evenly_spaced(X.shape[0], max_rows)]
+    # Kernels are evaluated on at most this many rows, evenly spaced.
+    some = X[evenly_spaced(X.shape[0], 256)]
     found = [k for k in suspects if _is_indefinite(kernels[k], some)]
     counting = [k for k in found if weights[k] != 0.0]
     names = list(dict.fromkeys(f"'{kernels[k].describe()}'" for k in counting or found))

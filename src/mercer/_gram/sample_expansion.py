@@ -1,6 +1,7 @@
 """Expansions of estimators with one kernel: at training samples, or in Gram matrices."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -79,45 +80,39 @@ def _expansion_in_sources(
     return KernelExpansion([term], intercept, scale, {}, views_of=views_of, sources=sources)
 
 
-def expansion_of_function(
+def expansion_of_votes(
     estimator: BaseEstimator,
-    function: Callable[[Array], Array],
-    n_outputs: int,
-    scale: Scale,
+    votes: Callable[[Array], Array],
+    outputs: tuple[str, ...],
     *,
-    name: str,
     samples: Callable[[Table], Features],
 ) -> KernelExpansion:
-    """Return the expansion of a function of a learned kernel's values at the training samples.
+    """Return the expansion of votes of machines, a function of kernel values at training samples.
 
     Parameters
     ----------
     estimator : estimator
         See :func:`expansion_at_samples`.
-    function : callable
+    votes : callable
         Function from kernel values of shape (n_rows, n_fitted) to values of shape (n_rows,
         n_outputs).
-    n_outputs : int
-    scale : str
-        "response", "log response", "log-odds", "logit", "decision value", "latent mean" or
-        "log rate".
-    name : str
-        Description of the function for messages.
+    outputs : tuple of str
     samples : callable
         See :func:`expansion_at_samples`.
     """
     training, kernel = estimator.X_fit_, estimator.kernel_
-    matrix, none = np.eye(n_outputs), np.zeros(n_outputs)
-    description = f"{name} on {kernel.describe()}"
+    matrix, none = np.eye(len(outputs)), np.zeros(len(outputs))
+    description = f"votes of machines on {kernel.describe()}"
     if training is not None:
         term = FunctionTerm(
-            lambda X: function(kernel(X, training)), matrix, description, kernel=kernel
+            lambda X: votes(kernel(X, training)), matrix, description, kernel=kernel
         )
-        return KernelExpansion([term], none, scale, {THE_TABLE: training})
+        table = {THE_TABLE: training}
+        return KernelExpansion([term], none, "decision value", table, outputs=outputs)
     n_sources = estimator._n_fitted_kernels()
 
     def of_stack(X: Table) -> Array:
-        return function(kernel(X.reshape(len(X), -1, n_sources)))
+        return votes(kernel(X.reshape(len(X), -1, n_sources)))
 
     def views_of(X: Table) -> Views:
         stack = samples(X)
@@ -127,7 +122,8 @@ def expansion_of_function(
         source_names(n_sources), np.tile(np.arange(n_sources), estimator.n_features_in_)
     )
     term = FunctionTerm(of_stack, matrix, description)
-    return KernelExpansion([term], none, scale, {}, views_of=views_of, sources=sources)
+    known: dict[str, Any] = {"views_of": views_of, "sources": sources, "outputs": outputs}
+    return KernelExpansion([term], none, "decision value", {}, **known)
 
 
 def source_names(n_sources: int) -> tuple[str, ...]:

@@ -80,12 +80,7 @@ class Samples:
         self._evaluated: dict[Kernel, tuple[Kernel, Features]] = {}
 
     def take(self, rows: Array) -> Samples:
-        """Return some of the samples of a table.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-        """
+        """Return some of the samples of a table."""
         return Samples(self.X[rows], weights=self.weights.take(rows))
 
     @property
@@ -261,16 +256,13 @@ def check_finite(kernels: Sequence[Kernel], sums: Array) -> None:
         )
 
 
-def _varying(X: Array) -> Array:
-    """Return centered features without constant ones, which do not contribute to distances."""
-    varies = X.max(axis=0) > X.min(axis=0)
-    X = X if varies.all() else X[:, varies]
-    return X - center_of(X)
-
-
 def _distances_of(X: Features, norm: float) -> Callable[[Tile], Array]:
     """Return squared distances between the rows of a table, as a function of a tile."""
-    X = X if sp.issparse(X) else _varying(X)
+    if not sp.issparse(X):
+        # Constant features do not contribute to distances.
+        varies = X.max(axis=0) > X.min(axis=0)
+        X = X if varies.all() else X[:, varies]
+        X = X - center_of(X)
     norms = rows_squared(X)
 
     def compute(tile: Tile) -> Array:
@@ -283,12 +275,7 @@ def _distances_of(X: Features, norm: float) -> Callable[[Tile], Array]:
 
 
 def has_one_width(kernel: Kernel) -> bool:
-    """Whether a kernel is a decaying function of a distance whose only parameter is its width.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    """
+    """Whether a kernel is a decaying function of a distance whose only parameter is its width."""
     structure = kernel.structure
     decays = isinstance(structure, RadialFunction) and not structure.function.band_limited
     return decays and kernel.theta.size == 1

@@ -19,10 +19,6 @@ def add_lock(owner: object) -> None:
     """Give an object the attribute `_lock`, and each forked process a lock of its own.
 
     A fork copies the lock, but not the thread that would open it.
-
-    Parameters
-    ----------
-    owner : object
     """
     owner._lock = RLock()  # type: ignore[attr-defined]
     _owners.add(owner)
@@ -90,12 +86,7 @@ class _SharedLimit:
 
     @contextmanager
     def lifted(self, most: int) -> Iterator[None]:
-        """Raise the limit to another number of threads while it is set, for this context.
-
-        Parameters
-        ----------
-        most : int
-        """
+        """Raise the limit to another number of threads while it is set, for this context."""
         with self._lock:
             self._n_lifted += 1
             if self._n_inside and self._now:
@@ -145,10 +136,6 @@ def more_blas_threads(n_threads: int) -> Iterator[None]:
     """Let the library use more threads than one in :func:`one_blas_thread`, for this context.
 
     The number holds for all threads of the process. Outside that context, nothing changes.
-
-    Parameters
-    ----------
-    n_threads : int
     """
     with _ONE_THREAD.lifted(n_threads):
         yield

@@ -48,10 +48,6 @@ class TreeTerm:
 def as_tree_terms(term: Term) -> list[Term]:
     """Rewrite the kernels of trees in a part of a function as means over trees.
 
-    Parameters
-    ----------
-    term : Term
-
     Returns
     -------
     list of Term
@@ -90,10 +86,6 @@ def _summands(kernel: Kernel, weight: float = 1.0) -> Iterator[tuple[float, Kern
 
 def tree_term(term: FeatureTerm) -> TreeTerm | None:
     """Rewrite a linear function of leaves as a mean over trees.
-
-    Parameters
-    ----------
-    term : FeatureTerm
 
     Returns
     -------

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import expit, softmax
+from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
 from mercer._data.resampling import Resampling
@@ -124,24 +124,8 @@ def fit_temperatures(
     ]
 
 
-def label_probabilities(temperatures: Sequence[Calibration], values: Array) -> Array:
-    """Return the probability of each of several labels, shape (n_samples, n_labels).
-
-    Parameters
-    ----------
-    temperatures : sequence of Calibration
-    values : ndarray of shape (n_samples, n_labels)
-    """
-    return np.asarray(expit(values * label_factors(temperatures)))
-
-
 def label_factors(temperatures: Sequence[Calibration]) -> Array:
-    """Return the factors that turn the decision values of labels into log-odds, shape (n_labels,).
-
-    Parameters
-    ----------
-    temperatures : sequence of Calibration
-    """
+    """Return the factors, one for each label, that turn decision values into log-odds."""
     return 2.0 * np.array([temperature.factor for temperature in temperatures])
 
 

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from mercer._gram.threads import add_lock
 
 Result_co = TypeVar("Result_co", covariant=True)
-
-
-class Inputs(Protocol[Result_co]):
-    """What a result is computed from."""
-
-    def computed(self) -> Result_co:
-        """Compute the result."""
-        ...
 
 
 _keeps_inputs: ContextVar[bool] = ContextVar("keeps_inputs", default=True)
@@ -32,10 +24,11 @@ class Deferred(Generic[Result_co]):
 
     Parameters
     ----------
-    inputs : Inputs or None
+    inputs : callable or None
+        A function without arguments that computes the result, and that can be pickled.
     """
 
-    def __init__(self, inputs: Inputs[Result_co] | None) -> None:
+    def __init__(self, inputs: Callable[[], Result_co] | None) -> None:
         add_lock(self)
         self._inputs, self._found = inputs, cast(Result_co | None, None)
 
@@ -52,7 +45,7 @@ class Deferred(Generic[Result_co]):
                         "This result was not computed before the model was saved: save it with "
                         "complete=True, or fit it again."
                     )
-                self._found, self._inputs = self._inputs.computed(), None
+                self._found, self._inputs = self._inputs(), None
             return self._found
 
     def __getstate__(self) -> dict[str, object]:

@@ -96,12 +96,7 @@ def mapped_features(X: Array, mapping: Array) -> Array:
 
 
 def kernel_on_features(metric: FeatureMetric) -> Kernel:
-    """Return the kernel of mapped features as a kernel of the original features.
-
-    Parameters
-    ----------
-    metric : FeatureMetric
-    """
+    """Return the kernel of mapped features as a kernel of the original features."""
     if metric.map.ndim == 2:
         return OnProjection(metric.kernel, metric.map)
     if np.all(metric.map == 1.0):
@@ -304,13 +299,7 @@ def _best_multiple(
 
 
 def gradient_outer_product(
-    kernel: Kernel,
-    X: Array,
-    dual: Array,
-    *,
-    rows: Array | None = None,
-    diagonal: bool = True,
-    rounding: float = 1e-12,
+    kernel: Kernel, X: Array, dual: Array, *, rows: Array | None = None, diagonal: bool = True
 ) -> Array:
     """Compute the average gradient outer product of f_c(x) = sum_b dual_bc k(x_b, x).
 
@@ -326,8 +315,6 @@ def gradient_outer_product(
         Indices of the samples over which gradients are averaged; all samples if None.
     diagonal : bool, default=True
         Whether to compute only the diagonal: the mean square of each partial derivative.
-    rounding : float, default=1e-12
-        Squared distances below this fraction of the largest one are treated as zero.
 
     Returns
     -------
@@ -359,11 +346,15 @@ def gradient_outer_product(
         here = centered[rows[start : start + n_rows]]
         squared = centered_distances(here, centered, None, norm)
         _, slopes = structure.function.slope_at_theta(squared, log_width)
-        apart = squared > rounding * squared.max()
+        # Squared distances below a small fraction of the largest one count as zero.
+        apart = squared > 1e-12 * squared.max()
         weights = np.divide(slopes, squared, out=np.zeros_like(slopes), where=apart)
         weights *= 2.0 * np.exp(-2.0 * log_width)
         if norm == 2.0:
-            gradients = _euclidean_gradients(here, centered, weights, dual)
+            # The sums over b of weights_ab dual_bc (x_aj - x_bj).
+            products = (centered[:, :, None] * dual[:, None, :]).reshape(len(X), -1)
+            sums = (weights @ products).reshape(len(here), X.shape[1], -1)
+            gradients = here[:, :, None] * (weights @ dual)[:, None, :] - sums
         else:
             weights *= squared ** (1.0 - 0.5 * norm)
             gradients = _gradients_by_feature(here, centered, weights, dual, norm)
@@ -373,13 +364,6 @@ def gradient_outer_product(
 
     total = sum(map_tiles(block, range(0, len(rows), n_rows)))
     return np.asarray(total) / len(rows)
-
-
-def _euclidean_gradients(here: Array, X: Array, weights: Array, dual: Array) -> Array:
-    """Return sum_b weights_ab dual_bc (x_aj - x_bj), shape (n_rows, n_features, n_outputs)."""
-    n, d = X.shape
-    moments = weights @ (X[:, :, None] * dual[:, None, :]).reshape(n, -1)
-    return here[:, :, None] * (weights @ dual)[:, None, :] - moments.reshape(len(here), d, -1)
 
 
 def _gradients_by_feature(here: Array, X: Array, weights: Array, dual: Array, norm: float) -> Array:

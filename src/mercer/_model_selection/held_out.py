@@ -176,14 +176,7 @@ def best_in_order(
     return int(best), found
 
 
-def of_best_width(
-    family: Kernel,
-    X: Features,
-    targets: Array,
-    resampling: Resampling,
-    *,
-    max_samples: int = 160,
-) -> Kernel:
+def of_best_width(family: Kernel, X: Features, targets: Array, resampling: Resampling) -> Kernel:
     """Set the width to the multiple of the median distance with the lowest leave-one-out error.
 
     Parameters
@@ -194,10 +187,9 @@ def of_best_width(
     targets : ndarray of shape (n_samples, n_outputs)
     resampling : Resampling
         Which samples are left out together.
-    max_samples : int, default=160
-        Maximum number of samples on which widths are compared, evenly spaced in the target order.
     """
-    bound, rows = family.bind(X), spread_rows(X, targets, max_samples)
+    # Widths are compared on at most 160 samples, evenly spaced in the target order.
+    bound, rows = family.bind(X), spread_rows(X, targets, 160)
     kernels = [bound.with_theta(bound.theta + np.log(step)) for step in WIDTH_MULTIPLES]
     start, inside = WIDTH_MULTIPLES.index(1.0), resampling.take(rows)
     return kernels[best_in_order(kernels, X[rows], targets[rows], start, inside)[0]]

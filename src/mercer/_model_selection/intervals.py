@@ -116,7 +116,7 @@ def upper_quantiles(values: Array, coverage: float, masses: Array | None = None)
     """
     n = values.shape[-1]
     if masses is None:
-        rank = _rank(n, coverage)
+        rank = int(np.ceil(coverage * (n + 1) - 1e-9))
         if rank > n:
             return np.full(len(values), np.inf)
         return np.asarray(np.partition(values, rank - 1, axis=1)[:, rank - 1])
@@ -199,20 +199,3 @@ def residual_intervals(
     columns = np.abs(residuals).reshape(len(residuals), -1).T
     width = upper_quantiles(columns, coverage, masses).reshape(residuals.shape[1:])
     return np.stack([predictions - width, predictions + width], axis=-1)
-
-
-def least_number(coverage: float) -> int:
-    """Return the smallest number of samples for which the quantile at a coverage is finite.
-
-    Examples
-    --------
-    >>> least_number(0.9)
-    9
-    """
-    return int(np.ceil(coverage / (1.0 - coverage) - 1e-9))
-
-
-def _rank(n_samples: int, coverage: float) -> int:
-    """Return the rank of the residual that bounds an interval, or n_samples + 1 if none does."""
-    # The tolerance keeps rounding from turning a whole number of samples into the next one.
-    return int(np.ceil(coverage * (n_samples + 1) - 1e-9))

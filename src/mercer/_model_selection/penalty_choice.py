@@ -1,11 +1,12 @@
 """Choice of a width penalty or of a stopping iteration on held-out samples."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from mercer._data.folds import Split, random_splits
-from mercer._data.types import Array, RandomState
+from mercer._data.types import RandomState
 from mercer._data.validation import ROUNDING
 from mercer._gram.moments import moments
 from mercer._gram.samples import Samples
@@ -40,38 +41,6 @@ def candidate_penalties(forms: Sequence[PenaltyForm]) -> list[WidthPenalty]:
     """
     finite = [WidthPenalty(strength, form) for form in forms for strength in STRENGTHS]
     return [WidthPenalty(np.inf, forms[0]), *finite]
-
-
-def trial_kernels(
-    objective: Dependence,
-    kernel: Kernel,
-    *,
-    isotropic: OptimizedKernel,
-    forms: Sequence[PenaltyForm],
-) -> Iterator[OptimizedKernel]:
-    """Approximate the best ARD kernel under each finite penalty of :func:`candidate_penalties`.
-
-    Parameters
-    ----------
-    objective : Dependence
-    kernel : Kernel
-        Kernel with a width per feature, bound to the samples.
-    isotropic : OptimizedKernel
-        The best isotropic kernel.
-    forms : sequence of {"log_widths", "inverse_widths"}
-
-    Yields
-    ------
-    OptimizedKernel
-    """
-    for form in forms:
-        yield from ard_kernels(
-            objective,
-            kernel,
-            isotropic=isotropic,
-            width_penalties=[WidthPenalty(strength, form) for strength in STRENGTHS],
-            tol=_TRIAL_TOL,
-        )
 
 
 @serial_algebra()
@@ -112,8 +81,13 @@ def choose_penalty_by_prediction(
     def learn(inside: Samples, known: Target) -> list[Kernel]:
         objective = Dependence(criterion, inside, known)
         isotropic = best_isotropic(objective, kernel)
-        found = trial_kernels(objective, kernel, isotropic=isotropic, forms=forms)
-        return [isotropic.kernel, *(ard.kernel for ard in found)]
+        found = [isotropic.kernel]
+        for form in forms:
+            penalties = [WidthPenalty(strength, form) for strength in STRENGTHS]
+            settings: dict[str, Any] = {"width_penalties": penalties, "tol": _TRIAL_TOL}
+            search = ard_kernels(objective, kernel, isotropic=isotropic, **settings)
+            found += [ard.kernel for ard in search]
+        return found
 
     losses = held_out_losses(learn, samples, target, random_state)
     return candidate_penalties(forms)[clearly_best(losses)]
@@ -149,14 +123,8 @@ def choose_stop(
     def learn(inside: Samples, known: Target) -> list[Kernel]:
         objective = Dependence(criterion, inside, known)
         isotropic = best_isotropic(objective, kernel)
-        search = ard_kernels(
-            objective,
-            kernel,
-            isotropic=isotropic,
-            width_penalties=[UNPENALIZED],
-            max_iter=STOPS[-1],
-        )
-        found = next(search)
+        settings: dict[str, Any] = {"width_penalties": [UNPENALIZED], "max_iter": STOPS[-1]}
+        found = next(ard_kernels(objective, kernel, isotropic=isotropic, **settings))
         iterates = found.iterates or (found.kernel.theta,)
         stopped = [iterates[min(stop, len(iterates)) - 1] for stop in STOPS]
         return [isotropic.kernel, *(kernel.with_theta(theta) for theta in stopped)]
@@ -189,14 +157,6 @@ def choose_strength_by_alignment(
 ) -> float:
     """Choose the strength of the form "widths" by the alignment with held-out samples.
 
-    Parameters
-    ----------
-    families : sequence of Kernel
-    samples : Samples
-    target : Target
-    growth : Growth
-    random_state : int, RandomState instance or None
-
     Returns
     -------
     float
@@ -214,7 +174,8 @@ def choose_strength_by_alignment(
             )
             learned = WeightedSum(found.kernels, found.weights)
             score = moments(outside, [learned], held_out.centered).alignments()[0]
-            if all(_has_common_width(kernel) for kernel in found.kernels):
+            widths = [kernel.theta[: kernel.structure.n_widths] for kernel in found.kernels]
+            if all(own.size == 0 or np.ptp(own) < 1e-2 for own in widths):
                 # Stronger penalties yield the same kernels.
                 scores[k:] += score
                 break
@@ -265,12 +226,7 @@ def choose_strength_by_prediction(
 
 
 def _splits(
-    n_samples: int,
-    target: Target,
-    random_state: RandomState,
-    *,
-    held_out: float = 0.3,
-    few: int = 300,
+    n_samples: int, target: Target, random_state: RandomState, *, held_out: float = 0.3
 ) -> list[Split]:
     """Return random splits, or folds if there are groups.
 
@@ -282,12 +238,6 @@ def _splits(
         return target.resampling.folds(3, codes, random_state)
     if codes is not None and held_out * np.unique(codes, return_counts=True)[1].min() < 1.0:
         codes = None
-    n_splits = 3 if n_samples < few else 1
+    n_splits = 3 if n_samples < 300 else 1
     sizes = {"n_splits": n_splits, "test_size": held_out}
     return random_splits(n_samples, codes, random_state, target.ranks, **sizes)
-
-
-def _has_common_width(kernel: Kernel, difference: float = 1e-2) -> bool:
-    """Whether the logarithms of all widths differ by less than `difference`."""
-    widths: Array = kernel.theta[: kernel.structure.n_widths]
-    return widths.size == 0 or float(np.ptp(widths)) < difference

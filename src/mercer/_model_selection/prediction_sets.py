@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from mercer._data.types import Array, Features
 from mercer._data.validation import check_bool, check_choice, check_coverage, warn
 from mercer._data.weights import SampleWeights
 from mercer._gram.devices import on_device
-from mercer._model_selection.intervals import interval_masses, least_number, upper_quantiles
+from mercer._model_selection.intervals import interval_masses, upper_quantiles
 from mercer._model_selection.scoring import LeftOutProbabilities
 
 TOLERANCE = 1e-7
@@ -208,7 +209,8 @@ class PredictionSetMixin(ClassesMixin):
         held_out = self._held_out_probabilities("Prediction sets need")
         thresholds = held_out.thresholds(coverage, score, by_class=by_class)
         units = "groups" if held_out.groups is not None else "training samples"
-        needed = f"takes {least_number(coverage)} {units}"
+        # Quantiles of fewer values are infinite.
+        needed = f"takes {ceil(coverage / (1.0 - coverage) - 1e-9)} {units}"
         for label in self.classes_[np.isinf(thresholds)].tolist() if by_class else []:
             warn(
                 f"Every set holds the class {label!r}, because a coverage of {coverage:g} by class "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ from mercer._data.encoded_targets import TargetEncoding, encode_target
 from mercer._data.folds import N_FOLDS, sample_rows
 from mercer._data.resampling import Resampling, left_out_together
 from mercer._data.sample import Sample
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, own_fields
 from mercer._data.weights import SampleWeights
 from mercer._gram.dense import UnitScale, unit_gram, unit_rows
 from mercer._gram.tiles import serial_algebra
@@ -83,12 +83,7 @@ class Residuals:
     resampling: Resampling
 
     def take(self, rows: Array) -> Self:
-        """Return the residuals of a subset of the samples.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-        """
+        """Return the residuals of a subset of the samples."""
         known = self.X[rows], self.sizes[rows], self.weights.take(rows), self.resampling.take(rows)
         return type(self)(*known)
 
@@ -183,7 +178,9 @@ class Residuals:
             constant = part.width(np.ones(len(part.sizes)), coverage)
             scaled = part.width(scale.left_out, coverage) * scale.of(self.X[test])
             widths = np.stack([np.full(len(test), constant), scaled])
-            found[:, test] = interval_scores(widths, self.sizes[test], coverage)
+            found[:, test] = np.asarray(
+                widths + np.maximum(self.sizes[test] - widths, 0.0) / (1.0 - coverage)
+            )
         if not np.isfinite(found).all():
             return None
         shares = self.weights.values if groups is None else group_masses(groups, self.weights)
@@ -202,8 +199,7 @@ class Residuals:
         losses = self.losses(coverage)
         return self._scale if losses is not None and clearly_best(losses, n_errors) else None
 
-    def __getstate__(self) -> dict[str, object]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+    __getstate__ = own_fields
 
 
 @dataclass(frozen=True)
@@ -259,8 +255,7 @@ class HeldOutResiduals:
         sizes = np.abs(self.residuals.T)
         return [Residuals(self.X, each, self.weights, self.resampling) for each in sizes]
 
-    def __getstate__(self) -> dict[str, object]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+    __getstate__ = own_fields
 
     def scales(self, coverage: float) -> list[ResidualScale | None]:
         """Return the scale of each output's residuals; see :meth:`Residuals.clear_scale`."""
@@ -295,30 +290,6 @@ class HeldOutResiduals:
         return found.reshape(ends.shape)
 
 
-def interval_scores(widths: Array, sizes: Array, coverage: float) -> Array:
-    """Compute half the interval score of each sample, whose mean is lowest for a quantile.
-
-    Parameters
-    ----------
-    widths : ndarray of shape (..., n_samples)
-        Half-widths of intervals.
-    sizes : ndarray of shape (n_samples,)
-        Sizes of residuals.
-    coverage : float
-
-    Returns
-    -------
-    ndarray of shape (..., n_samples)
-
-    Examples
-    --------
-    >>> interval_scores(np.array([1.0, 1.0]), np.array([0.5, 1.5]), 0.75)
-    array([1., 3.])
-    """
-    return np.asarray(widths + np.maximum(sizes - widths, 0.0) / (1.0 - coverage))
-
-
 def _complete(X: Features, known: Features) -> Features:
     """Return samples with missing values replaced by the feature means of known samples."""
-    found: Features = SimpleImputer(keep_empty_features=True).fit(known).transform(X)
-    return found
+    return SimpleImputer(keep_empty_features=True).fit(known).transform(X)

@@ -32,6 +32,7 @@ class LeftOutResponses(RegressorMixin, BaseEstimator):
         return np.asarray(self.predictions[np.ravel(X)])
 
 
+@dataclass(eq=False, repr=False)
 class LeftOutProbabilities(ClassifierMixin, BaseEstimator):
     """A classifier that returns given probabilities, and takes indices of samples as features.
 
@@ -60,17 +61,10 @@ class LeftOutProbabilities(ClassifierMixin, BaseEstimator):
     array(['a', 'b', 'a'], dtype='<U1')
     """
 
-    def __init__(
-        self,
-        probabilities: Array,
-        classes: Array,
-        samples: NDArray[np.intp] | None = None,
-        labels: Array | None = None,
-    ) -> None:
-        self.probabilities = probabilities
-        self.classes = classes
-        self.samples = samples
-        self.labels = labels
+    probabilities: Array
+    classes: Array
+    samples: NDArray[np.intp] | None = None
+    labels: Array | None = None
 
     def fit(self, X: Table, y: PerSample = None) -> Self:
         """Return the classifier unchanged.
@@ -210,10 +204,6 @@ class PredictionScorer:
 
 def prediction_scorer(scoring: Scoring) -> PredictionScorer:
     """Return the scorer for a name or a callable.
-
-    Parameters
-    ----------
-    scoring : str or callable
 
     Raises
     ------

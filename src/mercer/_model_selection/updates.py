@@ -40,6 +40,12 @@ class UpdatesMixin:
     class_weight: ClassWeight
     classes_: Array
     predict: Callable[[Features], Array]
+    _check_updates: Callable[[], None]
+    """Raises an error if the model does not depend on sums over rows."""
+    _sum_rows: Callable[[Sample], None]
+    """Computes the sums over the rows of the fit that updates need."""
+    _add_rows: Callable[[Sample], None]
+    """Fits to the old and new rows; the estimator is unchanged if this fails."""
     _sums: Any = None
 
     @on_device
@@ -135,18 +141,6 @@ class UpdatesMixin:
         self._check_updates()
         self._sum_rows(self._new_rows(X, y, sample_weight))
         return self
-
-    def _check_updates(self) -> None:
-        """Raise an error if the model does not depend on sums over rows."""
-        raise NotImplementedError
-
-    def _sum_rows(self, rows: Sample) -> None:
-        """Compute the sums over the rows of the fit that updates need."""
-        raise NotImplementedError
-
-    def _add_rows(self, rows: Sample) -> None:
-        """Fit to the old and new rows; the estimator is unchanged if this fails."""
-        raise NotImplementedError
 
     def _new_rows(self, X: Table, y: npt.ArrayLike, sample_weight: PerSample) -> Sample:
         """Validate new rows, and return those of positive weight."""

@@ -212,7 +212,9 @@ def ridge_on_features(
         if not (alphas.size and np.all(alphas > 0.0) and np.isfinite(alphas).all()):
             raise ValueError(f"alphas must be positive and finite; got {alphas!r}.")
     made_of = parts_in_turn(len(parts)) if listed is None else listed.folds
-    total = _all_rows(parts, made_of)
+    # The first fold trains on or leaves out each part.
+    numbers = np.union1d(made_of[0].trained, made_of[0].left_out)
+    total = reduce(Moments.plus, (parts[number] for number in numbers))
     if total.count == 0.0:
         raise ValueError("There are no rows to fit to.")
     with serial_algebra() if len(total.gram) <= _SERIAL_RANK else nullcontext():
@@ -243,12 +245,6 @@ def ridge_at(rows: Moments, features: NystroemFeatures, alpha: float) -> LinearF
     with serial_algebra() if len(rows.gram) <= _SERIAL_RANK else nullcontext():
         equations = _Equations(rows, features)
         return equations.fit(equations.solve(np.array([alpha])))
-
-
-def _all_rows(parts: list[Moments], folds: Sequence[FoldParts]) -> Moments:
-    """Return the sums over all rows: those that the first fold trains on or leaves out."""
-    numbers = np.union1d(folds[0].trained, folds[0].left_out)
-    return reduce(Moments.plus, (parts[number] for number in numbers))
 
 
 def _folds(

@@ -82,12 +82,7 @@ class KernelColumns:
         return int(self.centers.shape[0])
 
     def tiles(self, n_rows: int) -> Iterator[slice]:
-        """Yield slices of consecutive rows whose kernel values stay in the cache.
-
-        Parameters
-        ----------
-        n_rows : int
-        """
+        """Yield slices of consecutive rows whose kernel values stay in the cache."""
         size = max(_TILE_VALUES // self.n_centers, 64)
         yield from (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
 
@@ -143,8 +138,7 @@ class KernelColumns:
         """The kernel between given rows and the centers, minus its offset."""
         return self.kernel._shifted_at(self.centers)
 
-    def __getstate__(self) -> dict[str, object]:
-        return own_fields(self)
+    __getstate__ = own_fields
 
 
 @dataclass(frozen=True)
@@ -324,10 +318,6 @@ def nystroem_features(kernel: Kernel, centers: Features) -> NystroemFeatures:
 
 def whitened(spectrum: CenterSpectrum) -> NystroemFeatures:
     """Return features whose inner products approximate the kernel at unit scale.
-
-    Parameters
-    ----------
-    spectrum : CenterSpectrum
 
     Notes
     -----

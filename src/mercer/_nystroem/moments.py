@@ -159,11 +159,6 @@ class NormalEquations:
     def add(self, state: list[Moments], block: Block) -> list[Moments]:
         """Add the rows of a block, with targets, to a state in place.
 
-        Parameters
-        ----------
-        state : list of Moments
-        block : Block
-
         Raises
         ------
         ValueError
@@ -191,10 +186,5 @@ class NormalEquations:
         return row_folds(self.seed, names, self.n_folds)[None]
 
     def merge(self, first: list[Moments], second: list[Moments]) -> list[Moments]:
-        """Return sums over the rows of two states.
-
-        Parameters
-        ----------
-        first, second : list of Moments
-        """
+        """Return sums over the rows of two states."""
         return [a.plus(b) for a, b in zip(first, second, strict=True)]

@@ -94,8 +94,8 @@ class SinglePrecision:
     without their projections are about r, and are rounded by about 2 eps r when they are
     multiplied. The feature of an eigenvalue l then has the variance l, and an error of variance
     (2 eps r)^2 / (m l), which is independent in each of n rows. Its products with the residuals
-    change the variance of predictions, relative to that of the residuals, by
-    (2 eps r)^2 (n / m) / (n l + alpha)^2.
+    change the variance of predictions by (2 eps r)^2 (n / m) / (n l + alpha)^2 times the variance
+    of the residuals.
     """
 
     spectrum: CenterSpectrum

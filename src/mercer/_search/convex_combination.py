@@ -224,7 +224,7 @@ def learn_convex_combination(
     samples: Samples,
     problems: Problems,
     settings: CombinationSettings,
-    on_step: Callable[[MixingStep], None] | None = None,
+    on_step: Callable[[MixingStep], None] = lambda _: None,
 ) -> ConvexCombination:
     """Grow a convex combination of kernels of several families, for kernel machines.
 

@@ -174,7 +174,7 @@ def marginal_likelihood_widths(
     options: Any = {"tol": tol, "max_iter": max_iter, "on_step": on_step}
     found = _searched(whole, first, whole.bounds, **options)
     # The objective of pure noise is zero.
-    is_like_noise = whole.n_observations * found.value > -2.0 * LITTLE
+    is_like_noise = len(whole.Y) * whole.rank * found.value > -2.0 * LITTLE
     if is_like_noise and like is None and tol <= TOLERANCE:
         again = _searched(whole, few.best_of_widths(max_iter), whole.bounds, **options)
         found = min(found, again, key=_value)
@@ -288,11 +288,6 @@ class _Evidence(KernelParameters):
                 value = self.evidence.value(K, np.exp(log_noise))
                 found.append((value, np.append(point, log_noise)))
         return min(found, key=lambda pair: pair[0])[1]
-
-    @property
-    def n_observations(self) -> int:
-        """Divisor of the objective: the number of samples times the rank of the target."""
-        return len(self.Y) * self.rank
 
     def best_of_widths(self, max_iter: int) -> Array:
         """Return the best result of searches, one from each common width with its best noise."""

@@ -149,12 +149,7 @@ class RefinedSearch(FamilySearch):
 
 
 def _zero_of_slope(
-    slope: Callable[[float], float],
-    start: float,
-    bounds: Array,
-    *,
-    span: float = 1e-3,
-    precision: float = 1e-13,
+    slope: Callable[[float], float], start: float, bounds: Array, *, span: float = 1e-3
 ) -> float:
     """Find the zero of a decreasing slope near a start, or the interval end closest to it.
 
@@ -166,13 +161,11 @@ def _zero_of_slope(
     span : float, default=1e-3
         Length of the interval on either side of the start. The default is about a hundred times the
         error of a peak on a mesh.
-    precision : float, default=1e-13
-        Absolute error of the log-parameter.
     """
     low, high = np.clip([start - span, start + span], *bounds).tolist()
     if slope(low) <= 0.0:
         return low
-    return high if slope(high) >= 0.0 else float(brentq(slope, low, high, xtol=precision))
+    return high if slope(high) >= 0.0 else float(brentq(slope, low, high, xtol=1e-13))
 
 
 def family_searches(
@@ -317,7 +310,7 @@ def grow(
     stage: Grown,
     searches: Sequence[FamilySearch],
     max_kernels: int,
-    on_step: Callable[[Any], None] | None = None,
+    on_step: Callable[[Any], None] = lambda _: None,
 ) -> Grown:
     """Add the best kernel of all families, one at a time, until the combination is final.
 
@@ -342,7 +335,7 @@ def grow(
         objective = TargetProduct(stage.sensitivity(), stage.samples)
         found = [(search, search.best(objective)) for search in searches]
         stage = stage.joined(found)
-        if len(stage.history) > n_steps and on_step is not None:
+        if len(stage.history) > n_steps:
             on_step(stage.history[-1])
         if len(stage.history) == max_kernels:
             break

@@ -121,7 +121,7 @@ def learn_families(
     *,
     width_penalty: WidthPenalty = UNPENALIZED,
     starts: Sequence[Array | None] | None = None,
-    on_step: Callable[[Step], None] | None = None,
+    on_step: Callable[[Step], None] = lambda _: None,
 ) -> LearnedKernel:
     """Grow a dictionary from one or several families.
 
@@ -170,7 +170,7 @@ def learn_scaled(
     growth: Growth,
     *,
     lengths: Array,
-    on_step: Callable[[Step], None] | None = None,
+    on_step: Callable[[Step], None] = lambda _: None,
 ) -> LearnedKernel:
     """Grow a dictionary of ARD kernels whose widths are multiples of common lengths.
 
@@ -207,10 +207,6 @@ def learn_scaled(
 def scalable(families: Sequence[Kernel]) -> list[Kernel]:
     """Return the isotropic families that :func:`learn_scaled` searches on scaled features.
 
-    Parameters
-    ----------
-    families : sequence of Kernel
-
     Raises
     ------
     ValueError
@@ -245,7 +241,7 @@ def grow_dictionary(
     samples: Samples,
     Y: Array,
     growth: Growth,
-    on_step: Callable[[Step], None] | None = None,
+    on_step: Callable[[Step], None] = lambda _: None,
 ) -> LearnedKernel:
     """Add kernels greedily until the centered alignment with a target no longer grows.
 

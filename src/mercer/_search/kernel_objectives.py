@@ -71,12 +71,6 @@ class Criterion(ABC):
     ) -> tuple[float, float, float]:
         """Return the value and its derivatives with respect to a = <K, L> and q = <K, K>."""
 
-    def target_parts(self, target: Target) -> tuple[Array, Array, float]:
-        """Return the target's factor, signs and Frobenius norm, centered if the criterion is."""
-        Y = target.centered if self.is_centered else target.scaled
-        signs = np.ones(Y.shape[1]) if self.is_centered else target.signs
-        return Y, signs, float(np.sqrt(signs @ (Y.T @ Y) ** 2 @ signs))
-
 
 class HSIC(Criterion):
     """Hilbert-Schmidt independence criterion, <K_c, L_c> / (n - 1)^2.
@@ -150,7 +144,9 @@ class Dependence(Objective):
 
     def __init__(self, criterion: Criterion, samples: Samples, target: Target) -> None:
         self.criterion, self.samples = criterion, samples
-        self.factor, self.signs, self.target_norm = criterion.target_parts(target)
+        self.factor = Y = target.centered if criterion.is_centered else target.scaled
+        self.signs = np.ones(Y.shape[1]) if criterion.is_centered else target.signs
+        self.target_norm = float(np.sqrt(self.signs @ (Y.T @ Y) ** 2 @ self.signs))
         self._signed = self.factor * self.signs
         self._ones = samples.constant[:, None]
 

@@ -155,8 +155,6 @@ def search_frequency(
     log_bounds: Array,
     *,
     certificate: bool = False,
-    per_period: int = 16,
-    max_refined: int = 20,
 ) -> Peak:
     """Maximize sum_k weights_k g(s, D_k) over the frequency s of a band-limited kernel.
 
@@ -171,10 +169,6 @@ def search_frequency(
         Interval of log s.
     certificate : bool, default=False
         Whether to tighten the proven gap, which follows from the sampled objective in any case.
-    per_period : int, default=16
-        Number of sampled values per period of the objective's fastest component.
-    max_refined : int, default=20
-        Maximum number of peaks that are refined.
 
     Returns
     -------
@@ -194,7 +188,8 @@ def search_frequency(
     if used.size == 0:
         return Peak(float(log_bounds.mean()), 0.0, 0.0)
     low, high = np.exp(log_bounds)
-    step = 2.0 * np.pi / (per_period * distances[used[-1]])
+    # Sixteen values are sampled per period of the objective's fastest component.
+    step = 2.0 * np.pi / (16 * distances[used[-1]])
     count = int(np.ceil((high - low) / step)) + 2
     step = (high - low) / (count - 1)
     samples = czt(
@@ -215,7 +210,8 @@ def search_frequency(
     peaks = local_maxima(values)
     attainable = np.maximum(bounds[np.maximum(peaks - 1, 0)], bounds[np.minimum(peaks, count - 2)])
     peaks = peaks[attainable >= values.max()]
-    peaks = peaks[np.argsort(-values[peaks], kind="stable")][:max_refined]
+    # At most twenty peaks are refined.
+    peaks = peaks[np.argsort(-values[peaks], kind="stable")][:20]
     frequency, value = highest_peak(profile, grid, values, peaks)
     bound = float(bounds.max())
     if certificate:
@@ -286,9 +282,6 @@ def _branch_and_bound(
     bound: Callable[[Array, Array, Array, Array], Array],
     points: Array,
     value: float,
-    *,
-    tol: float = 1e-6,
-    max_evaluations: int = 20_000,
 ) -> float:
     """Bisect intervals until all bounds exceed the known value by at most a fraction `tol` of it.
 
@@ -297,7 +290,7 @@ def _branch_and_bound(
     at_points = evaluate(points)
     left, right = points[:-1], points[1:]
     at_left, at_right = at_points[:-1], at_points[1:]
-    target = value + tol * abs(value)
+    target = value + 1e-6 * abs(value)
     closed, used = value, points.size
     while True:
         bounds = bound(left, right, at_left, at_right)
@@ -305,7 +298,7 @@ def _branch_and_bound(
         closed = max(closed, float(bounds[~is_open].max(initial=-np.inf)))
         if not is_open.any():
             return closed
-        if used + int(is_open.sum()) > max_evaluations:
+        if used + int(is_open.sum()) > 20_000:
             return float(bounds.max())
         left, right = left[is_open], right[is_open]
         at_left, at_right = at_left[is_open], at_right[is_open]

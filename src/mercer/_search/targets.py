@@ -227,7 +227,14 @@ def check_output_kernel(output_kernel: Any) -> OutputKernel | None:
             similarities = np.asarray(output_kernel, dtype=np.float64)
         except (TypeError, ValueError):
             raise TypeError(_accepted(output_kernel)) from None
-        _check_similarities(similarities)
+        shape = similarities.shape
+        if similarities.ndim != 2 or shape[0] != shape[1]:
+            raise ValueError(
+                f"{_SIMILARITIES} must have shape (n_classes, n_classes); got {shape}."
+            )
+        assert_all_finite(similarities, input_name="output_kernel")
+        check_symmetry(similarities, _SIMILARITIES)
+        spectral_factor(similarities, _SIMILARITIES)
         return similarities
     try:
         kernel = as_kernel(output_kernel)
@@ -310,16 +317,6 @@ def _accepted(given: object) -> str:
 # --- output kernels on classes -------------------------------------------------------------------
 
 
-def _check_similarities(similarities: Array) -> None:
-    """Raise an error unless similarities between classes form a positive semi-definite matrix."""
-    shape = similarities.shape
-    if similarities.ndim != 2 or shape[0] != shape[1]:
-        raise ValueError(f"{_SIMILARITIES} must have shape (n_classes, n_classes); got {shape}.")
-    assert_all_finite(similarities, input_name="output_kernel")
-    check_symmetry(similarities, _SIMILARITIES)
-    spectral_factor(similarities, _SIMILARITIES)
-
-
 def _class_codes(y: Array) -> tuple[Array, Array]:
     """Return the sorted classes, and the index of each sample's class."""
     check_classification_targets(y)
@@ -361,11 +358,23 @@ def _class_factor(
 def _response_factor(y: Array, kernel: str | Kernel, weights: SampleWeights) -> Array:
     """Return a factor Y of an output kernel L = Y Y' that is not defined on classes."""
     if kernel == "multilabel":
-        return _indicator_factor(y)
+        entries = y.data if sp.issparse(y) else y
+        if y.ndim != 2 or not np.isin(entries, [0, 1]).all():
+            raise ValueError(
+                "it is for indicator matrices of shape (n_samples, n_labels) with entries 0 and 1; "
+                f"got shape {y.shape}, entries like {np.ravel(entries)[:3].tolist()}."
+            )
+        return columns_factor(y.astype(np.float64))
     refuse_text(y, 'responses are numbers: task="classification" learns from classes')
     table = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
     if kernel == "precomputed":
-        return _given_factor(table)
+        if table.ndim != 2 or table.shape[0] != table.shape[1]:
+            raise ValueError(
+                "it is for output Gram matrices of shape (n_samples, n_samples), which are no "
+                f"longer square after rows were selected; got shape {table.shape}."
+            )
+        check_symmetry(table, _OUTPUT_GRAM)
+        return gram_factor(table, _OUTPUT_GRAM)
     table = table.reshape(table.shape[0], -1)
     if isinstance(kernel, Kernel):
         check_squares(table, "y")
@@ -393,25 +402,3 @@ def response_deviation(responses: Array, weights: SampleWeights | Array | None) 
     # Multiplication by powers of two is exact.
     exponents = np.frexp(np.abs(responses).max(axis=0))[1]
     return np.ldexp(weights.deviation(np.ldexp(responses, -exponents)), exponents)
-
-
-def _indicator_factor(y: Array) -> Array:
-    """Return label indicators, a factor of the matrix that counts labels shared by two samples."""
-    entries = y.data if sp.issparse(y) else y
-    if y.ndim != 2 or not np.isin(entries, [0, 1]).all():
-        raise ValueError(
-            "it is for indicator matrices of shape (n_samples, n_labels) with entries 0 and 1; "
-            f"got shape {y.shape}, entries like {np.ravel(entries)[:3].tolist()}."
-        )
-    return columns_factor(y.astype(np.float64))
-
-
-def _given_factor(gram: Array) -> Array:
-    """Factor the output Gram matrix that is given in place of `y`."""
-    if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
-        raise ValueError(
-            "it is for output Gram matrices of shape (n_samples, n_samples), which are no longer "
-            f"square after rows were selected; got shape {gram.shape}."
-        )
-    check_symmetry(gram, _OUTPUT_GRAM)
-    return gram_factor(gram, _OUTPUT_GRAM)

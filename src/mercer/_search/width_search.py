@@ -37,38 +37,24 @@ class HistogramSearch(FamilySearch):
     certified : FamilySearch, default=None
         A search that finds the width of each step instead, with a proven gap, before the widths are
         optimized jointly.
-    tol : float, default=1e-7
-        The joint search stops when the alignment changes by less than this fraction in an
-        iteration.
-    trial_iterations : int, default=4
-        Number of iterations from each start of the joint search; only the best is continued.
-    split : float, default=0.3
-        One start replaces a width by two widths whose logarithms differ from its own by this much.
     """
 
     def __init__(
-        self,
-        family: Kernel,
-        samples: Samples,
-        Y: Array,
-        *,
-        certified: FamilySearch | None = None,
-        tol: float = 1e-7,
-        trial_iterations: int = 4,
-        split: float = 0.3,
+        self, family: Kernel, samples: Samples, Y: Array, *, certified: FamilySearch | None = None
     ) -> None:
         self.family, self.samples = family, samples
         structure = family.structure
         assert isinstance(structure, RadialFunction)
         self.radial = structure.function
         self.certified = certified
-        self.tol, self.trial_iterations, self.split = tol, trial_iterations, split
         self.log_bounds = family.log_bounds(samples.repeated)[0]
         mesh = width_mesh(samples, structure.distance, self.radial, self.log_bounds)
         self._histogram = DistanceHistogram(samples, structure.distance, mesh, Y)
         self._grid = np.unique(np.linspace(self.log_bounds[0], self.log_bounds[1], N_WIDTHS))
         self._values = self._at(self._grid)
-        self._norms = self._centered_norms(self._values)
+        squares = self._histogram.products(self._values)[1]
+        # Constant kernels have infinite norms.
+        self._norms = np.sqrt(np.where(squares > 0.0, squares, np.inf))
 
     def best(self, objective: TargetProduct) -> BestKernel:
         """Return the kernel whose width has the largest <P, K>; see :meth:`FamilySearch.best`.
@@ -113,14 +99,15 @@ class HistogramSearch(FamilySearch):
         gains = self._values @ self._weights(P) / self._norms
         starts = [thetas, np.append(thetas[:-1], self._grid[np.argmax(gains)])]
         if thetas.size > 1:
-            split = thetas[-2] + np.array([-self.split, self.split])
+            split = thetas[-2] + np.array([-0.3, 0.3])
             starts.append(np.append(thetas[:-2], split))
         bounds = np.tile(self.log_bounds, (thetas.size, 1))
 
         def search(start: Array, max_iter: int = 200) -> Optimum:
-            return maximize(self._alignment, start, bounds, tol=self.tol, max_iter=max_iter)
+            return maximize(self._alignment, start, bounds, tol=1e-7, max_iter=max_iter)
 
-        trials = [search(start, self.trial_iterations) for start in starts]
+        # Only the best of a few iterations from each start is continued.
+        trials = [search(start, 4) for start in starts]
         best = max(trials, key=lambda found: found.value).theta
         best = np.sort(search(best).theta)
         used = best_nonnegative(*self._moments(self._histogram.at(self.radial, best)[0])) > 0.0
@@ -154,19 +141,9 @@ class HistogramSearch(FamilySearch):
         weighted = self._histogram.centered_weights(values)
         return self._histogram.target_products(values), weighted @ values.T
 
-    def _centered_norms(self, values: Array) -> Array:
-        """Return |K_c| of each kernel from values at the nodes; infinite for constant kernels."""
-        squares = self._histogram.products(values)[1]
-        return np.sqrt(np.where(squares > 0.0, squares, np.inf))
-
 
 def maximize_width(
-    objective: Objective,
-    kernel: Kernel,
-    *,
-    tol: float = 1e-5,
-    max_iter: int = 200,
-    mesh_error: float = 1e-2,
+    objective: Objective, kernel: Kernel, *, tol: float = 1e-5, max_iter: int = 200
 ) -> Optimum:
     """Maximize an objective over the one width of a radial kernel, within its bounds.
 
@@ -179,9 +156,6 @@ def maximize_width(
         The search stops when the objective can gain at most this fraction.
     max_iter : int, default=200
         Maximum number of steps on the samples.
-    mesh_error : float, default=1e-2
-        The best width of the profile is final if the slope on the samples shows that at most this
-        fraction of the tolerance can be gained.
 
     Returns
     -------
@@ -210,7 +184,9 @@ def maximize_width(
     value, slope = at(start)
     # In this unit, the logarithm of the objective has curvature one, so the first step is Newton's.
     unit = float(np.sqrt(abs(value) / curvature)) if curvature > 0.0 else 0.1 * (high - low)
-    converged = curvature > 0.0 and 0.5 * slope**2 <= mesh_error * tol * abs(value) * curvature
+    # The best width of the profile is final if the slope on the samples shows that at most a
+    # hundredth of the tolerance can be gained.
+    converged = curvature > 0.0 and 0.5 * slope**2 <= 1e-2 * tol * abs(value) * curvature
     outward = slope <= 0.0 if start == low else slope >= 0.0 and start == high
     if converged or outward or unit == 0.0:
         return Optimum(np.array([start]), (value,))
@@ -227,37 +203,18 @@ def maximize_width(
     return replace(found, theta=theta, iterates=tuple(iterates))
 
 
-def _highest_peaks(
-    profile: Profile,
-    log_bounds: Array,
-    *,
-    step: float = 0.125,
-    precision: float = 0.1,
-    nearly_equal: float = 2e-3,
-    most: int = 5,
-) -> list[tuple[float, float]]:
-    """Find the log-widths of the highest peaks of a profile, and the curvature at each peak.
-
-    Parameters
-    ----------
-    profile : callable
-    log_bounds : ndarray of shape (2,)
-    step : float, default=0.125
-        Largest spacing of the log-widths of the grid; peaks are far wider.
-    precision : float, default=0.1
-        Peaks are refined to this fraction of the grid spacing, which is as accurate as the profile.
-    nearly_equal : float, default=2e-3
-        Peaks are compared on the samples if their values differ by less than this fraction.
-    most : int, default=5
-        Maximum number of peaks.
-    """
+def _highest_peaks(profile: Profile, log_bounds: Array) -> list[tuple[float, float]]:
+    """Find the log-widths of the highest peaks of a profile, and the curvature at each peak."""
     low, high = log_bounds
-    grid = np.linspace(low, high, int((high - low) / step) + 3)
+    # Peaks are far wider than the spacing of the grid.
+    grid = np.linspace(low, high, int((high - low) / 0.125) + 3)
     values = profile(grid)
     peaks, highest = local_maxima(values), values.max()
-    peaks = peaks[values[peaks] >= highest - nearly_equal * abs(highest)]
-    peaks = peaks[np.argsort(-values[peaks], kind="stable")][:most]
-    return [refined_peak(profile, grid, peak, precision=precision) for peak in peaks]
+    # Peaks of nearly equal values are compared on the samples, but at most five.
+    peaks = peaks[values[peaks] >= highest - 2e-3 * abs(highest)]
+    peaks = peaks[np.argsort(-values[peaks], kind="stable")][:5]
+    # A tenth of the spacing is as accurate as the profile.
+    return [refined_peak(profile, grid, peak, precision=0.1) for peak in peaks]
 
 
 def local_maxima(values: Array) -> Array:
@@ -267,13 +224,7 @@ def local_maxima(values: Array) -> Array:
 
 
 def refined_peak(
-    profile: Profile,
-    grid: Array,
-    peak: int,
-    *,
-    precision: float = 1e-2,
-    zoom: float = 0.1,
-    max_parabolas: int = 12,
+    profile: Profile, grid: Array, peak: int, *, precision: float = 1e-2
 ) -> tuple[float, float]:
     """Refine a local maximum on a uniform grid by parabolas through three points of shrinking span.
 
@@ -286,10 +237,6 @@ def refined_peak(
     precision : float, default=1e-2
         The last parabola spans at most this fraction of the grid spacing on either side. Values are
         then exact to far more than six digits, as proofs of a gap require.
-    zoom : float, default=0.1
-        If a parabola has its maximum inside its span, the span of the next parabola is this
-        fraction of it.
-    max_parabolas : int, default=12
 
     Returns
     -------
@@ -303,7 +250,7 @@ def refined_peak(
         return top, curvature
     low, high, step = float(grid[0]), float(grid[-1]), float(grid[1] - grid[0])
     span = step
-    for _ in range(max_parabolas):
+    for _ in range(12):
         center = min(max(top, low + span), high - span)
         before, middle, after = profile(center + span * np.array([-1.0, 0.0, 1.0]))
         difference = float(2.0 * middle - before - after)
@@ -313,7 +260,8 @@ def refined_peak(
         top = min(max(center + span * shift, low), high)
         curvature = difference / span**2
         if abs(shift) < 1.0:
-            span *= zoom
+            # The next parabola has a tenth of the span if this one has its maximum inside.
+            span *= 0.1
         if span < precision * step:
             break
     return top, curvature

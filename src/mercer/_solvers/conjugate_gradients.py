@@ -172,7 +172,11 @@ def conjugate_gradients(
     power, xp = _products(residual, direction), namespace(residual)
     limit, solution = tol**2 * power, xp.zeros_like(residual)
     found, n_iter = power > limit, 0
-    while _check_definite(power) and found.any() and n_iter < max_iter:
+    while True:
+        if (power < 0.0).any():
+            raise IndefiniteError("A preconditioner is indefinite.")
+        if not found.any() or n_iter == max_iter:
+            break
         if not found.all():
             solved[numbers[~found]] = to_numpy(solution)[~found]
             kept = indices_like(np.flatnonzero(found), residual)
@@ -191,13 +195,6 @@ def conjugate_gradients(
         found, n_iter = power > limit[numbers], n_iter + 1
     solved[numbers] = to_numpy(solution)
     return solved
-
-
-def _check_definite(power: Array) -> bool:
-    """Return true if the inner products of gradients with preconditioned gradients are positive."""
-    if (power < 0.0).any():
-        raise IndefiniteError("A preconditioner is indefinite.")
-    return True
 
 
 class _Systems:

@@ -76,12 +76,7 @@ class GLM:
     fitted: dict[float, list[GeneralizedMachine]] = field(default_factory=dict, init=False)
 
     def fit(self, alpha: float) -> list[GeneralizedMachine]:
-        """Fit machines at a penalty, starting from machines at the nearest penalty fitted before.
-
-        Parameters
-        ----------
-        alpha : float
-        """
+        """Fit machines at a penalty, starting from those at the nearest penalty fitted before."""
         if alpha not in self.fitted:
             near = min(self.fitted, key=lambda other: abs(np.log(other / alpha)), default=None)
             starts = [None] * len(self.likelihoods) if near is None else self.fitted[near]

@@ -202,9 +202,7 @@ def _influence(gram: Array, machine: GeneralizedMachine, likelihood: GLMLikeliho
     return _Influence(likelihood, eta, local, inverse)
 
 
-def _fixed_point(
-    function: Callable[[Array], Array], at: Array, longest: float = 5.0, n_steps: int = 5
-) -> Array:
+def _fixed_point(function: Callable[[Array], Array], at: Array, longest: float = 5.0) -> Array:
     """Approximate the fixed point of a function, row by row, by steps of the secant method.
 
     Five steps are enough at the selected penalty. A step extrapolates by at most `longest` times
@@ -216,7 +214,7 @@ def _fixed_point(
     with one previous step.
     """
     found = image = function(at)
-    for _ in range(n_steps - 1):
+    for _ in range(5 - 1):
         residual, (at, before), image = image - at, (found, image), function(found)
         difference = (image - at) - residual
         size = np.sum(np.square(difference), axis=1, keepdims=True)

@@ -358,7 +358,8 @@ def losses_from(
     limits : (float, float), default=the ends of `ALPHAS`
         The smallest and the largest penalty to try.
     gain : float, default=0.0
-        See :func:`settled`.
+        A step must lower the error by more than this fraction, and one that changes it by less than
+        twice this fraction is the last.
     """
     reference, (first, ratio) = _error_of_mean(targets, weights, resampling), grid
     begin, lowest, most = (
@@ -374,7 +375,9 @@ def losses_from(
         return tried[step][1]
 
     ends = int(np.ceil(lowest - 1e-9)), int(np.floor(most + 1e-9))
-    settled(loss, min(max(round(begin), ends[0]), ends[1]), ends, gain)
+    first_step = min(max(round(begin), ends[0]), ends[1])
+    # Smaller penalties are tried first, because they suit more samples.
+    descended(loss, first_step, ends, gain, directions=(-1, 1), least_change=2.0 * gain)
     steps = sorted(tried)
     losses = np.array([tried[step][1] for step in steps])
     predictions = np.array([targets - tried[step][0] for step in steps])
@@ -382,7 +385,13 @@ def losses_from(
 
 
 def descended(
-    loss: Callable[[float], float], start: int, limits: tuple[int, int], gain: float = 0.0
+    loss: Callable[[float], float],
+    start: int,
+    limits: tuple[int, int],
+    gain: float = 0.0,
+    *,
+    directions: tuple[int, int] = (1, -1),
+    least_change: float = 0.0,
 ) -> int:
     """Return the integer reached by unit steps in the direction of decreasing loss.
 
@@ -394,56 +403,30 @@ def descended(
         The smallest and the largest number that may be tried.
     gain : float, default=0.0
         A step must lower the loss by more than this fraction.
+    directions : tuple of int, default=(1, -1)
+        Both directions; the second is tried only if no step in the first lowers the loss.
+    least_change : float, default=0.0
+        A step that changes the loss by less than this fraction is the last one.
 
     Examples
     --------
     >>> descended(lambda x: (x - 2.2) ** 2, 0, (-4, 5))
     2
-    """
-    left = 1.0 - gain
-    direction = 1 if start < limits[1] and loss(start + 1) < left * loss(start) else -1
-    at = start
-    while limits[0] <= at + direction <= limits[1] and loss(at + direction) < left * loss(at):
-        at += direction
-    return at
-
-
-def settled(
-    loss: Callable[[float], float], start: int, limits: tuple[int, int], gain: float = 0.0
-) -> int:
-    """Return the integer reached by unit steps, where another step would change the loss little.
-
-    Steps to smaller numbers are tried first, because more samples suit smaller penalties.
-
-    Parameters
-    ----------
-    loss : callable
-    start : int
-    limits : tuple of int
-        The smallest and the largest number that may be tried.
-    gain : float, default=0.0
-        A step must lower the loss by more than this fraction. If it changes the loss by less than
-        twice this fraction, it is the last one.
-
-    Examples
-    --------
-    >>> settled(lambda x: (x - 2.2) ** 2, 0, (-4, 5))
-    2
-    >>> settled(lambda x: 100.0 + (x - 2.2) ** 2, 0, (-4, 5), gain=0.03)
-    0
+    >>> descended(lambda x: 100.0 + (x - 2.2) ** 2, 0, (-4, 5), gain=0.03, least_change=0.06)
+    1
     """
     at = start
-    for direction in (-1, 1):
+    for direction in directions:
         while limits[0] <= at + direction <= limits[1]:
-            before, after = loss(at), loss(at + direction)
-            if after < (1.0 - gain) * before:
-                at += direction
-            if abs(after - before) < 2.0 * gain * before:
+            after, before = loss(at + direction), loss(at)
+            is_lower = after < (1.0 - gain) * before
+            at += direction * is_lower
+            if abs(after - before) < least_change * before:
                 return at
-            if after >= (1.0 - gain) * before:
+            if not is_lower:
                 break
         if at != start:
-            return at
+            break
     return at
 
 

@@ -108,12 +108,7 @@ class GLMLikelihood(ABC):
         return len(self.y)
 
     def take(self, rows: Rows) -> Self:
-        """Return the likelihood of some of the samples.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-        """
+        """Return the likelihood of some of the samples."""
         return replace(self, y=self.y[rows], weights=self.weights.take(rows))
 
     @abstractmethod

@@ -117,21 +117,16 @@ def _standard_error(
     error = np.sqrt(m / (m - 1) * np.square(sums).sum()) / len(influence)
     freedom = m - 1.0
     if classes is not None and error > 0.0:
-        kinds = _rarest(units, classes)
+        # Units are told apart by the rarest of their classes; zero stands for the rarest of all.
+        codes, sizes = np.unique(classes, return_inverse=True, return_counts=True)[1:]
+        places = np.argsort(np.argsort(sizes, kind="stable"), kind="stable")[codes]
+        kinds = np.full(units.max() + 1, len(sizes))
+        np.minimum.at(kinds, units, places)
         parts, counts = np.bincount(kinds, np.square(sums)), np.bincount(kinds)
         used = parts > 0.0
         own = np.square(parts.sum()) / np.sum(np.square(parts[used]) / counts[used])
         freedom = min(freedom, own)
     return float(error), float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom))
-
-
-def _rarest(units: Array, classes: Array) -> Array:
-    """Return the number of the rarest class in each unit; zero stands for the rarest class."""
-    codes, counts = np.unique(classes, return_inverse=True, return_counts=True)[1:]
-    places = np.argsort(np.argsort(counts, kind="stable"), kind="stable")[codes]
-    found = np.full(units.max() + 1, len(counts))
-    np.minimum.at(found, units, places)
-    return found
 
 
 def relative_loss(

@@ -251,31 +251,16 @@ class SklearnKernel(Kernel):
         size = BLOCK_ROWS // 4  # The gradient has three dimensions.
         for rows in gen_batches(X.shape[0], size):
             for columns in gen_batches(Z.shape[0], size):
-                part, slope = self._contract_block(
-                    X[rows],
-                    P[rows, columns],
-                    Z[columns],
-                    None if start is None else start + rows.start - columns.start,
-                )
-                value += part
-                gradient += slope
+                here, weights = X[rows], P[rows, columns]
+                shared = start is not None and start + rows.start == columns.start
+                shared = shared and len(here) == len(Z[columns])
+                both = here if shared else np.vstack([here, Z[columns]])
+                at = slice(None) if shared else slice(len(here), None)
+                gram, tensor = self.kernel(both, eval_gradient=True)
+                gram, tensor = gram[: len(here), at], tensor[: len(here), at]
+                value += float(np.einsum("ij,ij->", weights, gram))
+                gradient += np.einsum("ij,ijk->k", weights, tensor)
         return value, gradient
-
-    def _contract_block(
-        self, X: Array, P: Array, Z: Array, start: int | None
-    ) -> tuple[float, Array]:
-        """Return the terms of one block in <P, K> and in its gradient.
-
-        scikit-learn computes gradients of square Gram matrices only. Therefore, the gradient for
-        all rows of both tables is computed. If both tables have the same rows, these are passed
-        once, because kernels such as WhiteKernel distinguish equal samples by their position.
-        """
-        shared = start is not None and start == 0 and X.shape == Z.shape
-        both = X if shared else np.vstack([X, Z])
-        at = slice(None) if shared else slice(X.shape[0], None)
-        gram, tensor = self.kernel(both, eval_gradient=True)
-        gram, tensor = gram[: X.shape[0], at], tensor[: X.shape[0], at]
-        return float(np.einsum("ij,ij->", P, gram)), np.einsum("ij,ijk->k", P, tensor)
 
 
 @dataclass(eq=False, repr=False)

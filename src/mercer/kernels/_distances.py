@@ -44,8 +44,7 @@ def column_products(A: Features, B: Features) -> Array:
     """Return the inner product of each column of two matrices, shape (n_columns,)."""
     if isinstance(A, np.ndarray):
         return np.einsum("iz,iz->z", A, B)
-    products: Array = namespace(A).sum(A * B, axis=0)
-    return products
+    return namespace(A).sum(A * B, axis=0)
 
 
 def rows_squared(X: Features) -> Array:
@@ -54,8 +53,7 @@ def rows_squared(X: Features) -> Array:
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
     if isinstance(X, np.ndarray):
         return np.einsum("ij,ij->i", X, X)
-    squares: Array = namespace(X).sum(X * X, axis=1)
-    return squares
+    return namespace(X).sum(X * X, axis=1)
 
 
 def products(X: Features, Z: Features) -> Array:
@@ -170,8 +168,7 @@ def center_of(X: Features) -> Array:
     some = X[:: max(X.shape[0] // n_rows, 1), :]
     if isinstance(X, np.ndarray):
         return np.asarray(np.median(some, axis=0))
-    center: Array = like(np.median(to_numpy(some), axis=0), X)
-    return center
+    return like(np.median(to_numpy(some), axis=0), X)
 
 
 def subtract_center(X: Features, Z: Features) -> tuple[Features, Features]:
@@ -283,8 +280,7 @@ class Pairs:
 
     @cached_property
     def _centered(self) -> Array:
-        centered: Array = self._X - center_of(self._X)
-        return centered
+        return self._X - center_of(self._X)
 
     @cached_property
     def _powers(self) -> DifferencePowers:

@@ -349,12 +349,7 @@ class Kernel(OwnFormula):
         return lambda rows, columns: gram_tile(same, table, rows, columns)
 
     def _pairs(self, X: Features) -> Pairs | None:
-        """Return the pairs of rows that `_gram_tiles` takes, for any widths; None if it does not.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features), or sparse matrix
-        """
+        """Return the pairs of rows that `_gram_tiles` takes for any widths; None if it does not."""
         return None
 
     def _gram_tiles(self, pairs: Pairs) -> GramTiles:

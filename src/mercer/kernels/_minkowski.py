@@ -77,7 +77,7 @@ def minkowski_powers(X: Features, Z: Features, norm: float) -> Array:
     if not sp.issparse(X):
         return _dense(X, Z, norm).powers()
     if norm == 1.0:
-        return _sparse_sums(X, Z)
+        return np.asarray(manhattan_distances(_of_short_indices(X), _of_short_indices(Z)))
     return _over_dense_columns(X, Z, lambda x, z: _dense(x, z, norm).powers())
 
 
@@ -85,11 +85,6 @@ def _dense(X: Array, Z: Array, norm: float) -> DifferencePowers:
     """Return the powers of two dense tables, in double precision."""
     X, Z = X.astype(np.float64, copy=False), Z.astype(np.float64, copy=False)
     return DifferencePowers(X, Z, norm)
-
-
-def _sparse_sums(X: Features, Z: Features) -> Array:
-    """Return sum_j |x_j - z_j| of sparse rows; scikit-learn's loops need 32-bit indices."""
-    return np.asarray(manhattan_distances(_of_short_indices(X), _of_short_indices(Z)))
 
 
 def _of_short_indices(X: Features) -> Features:

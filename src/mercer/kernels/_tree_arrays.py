@@ -43,7 +43,10 @@ def as_tree_arrays(ensemble: BaseEstimator) -> TreeArrays | None:
     """
     if isinstance(ensemble, TreeArrays):
         return ensemble
-    if _is_forest(ensemble):
+    # Predictions of a forest are means over its trees.
+    trees = getattr(ensemble, "estimators_", [ensemble])
+    means = isinstance(trees, list) and hasattr(ensemble, "predict")
+    if means and all(hasattr(tree, "tree_") for tree in trees):
         return TreeArrays.of_forest(ensemble)
     several = isinstance(ensemble, MultiOutputRegressor)
     boosted = getattr(ensemble, "estimators_", []) if several else [ensemble]
@@ -51,13 +54,6 @@ def as_tree_arrays(ensemble: BaseEstimator) -> TreeArrays | None:
     if not boosted or not known:
         return None
     return TreeArrays.of_boosted(boosted, bool(get_tags(ensemble).input_tags.allow_nan))
-
-
-def _is_forest(ensemble: BaseEstimator) -> bool:
-    """Return whether predictions are means over one or several trees of scikit-learn."""
-    trees = getattr(ensemble, "estimators_", [ensemble])
-    means = isinstance(trees, list) and hasattr(ensemble, "predict")
-    return means and all(hasattr(tree, "tree_") for tree in trees)
 
 
 @dataclass(eq=False, repr=False)

@@ -169,7 +169,12 @@ class Logistic(Loss):
         machine = Machine(np.zeros(len(y)), 0.0) if start is None else start
         primal = self.objective(K, y, machine)[0]
         for _ in range(100):
-            target = self._newton(K, y, machine, intercept)
+            # The minimum of the second-order expansion of the objective at the predictions.
+            f = K @ machine.c
+            model = self.quadratic_model(y, f + machine.intercept, 0.0)
+            local = Derivatives.of_sums(model.slope, model.curvature, int(intercept))
+            step = newton_step(K, f, local)
+            target = Machine(step.dual, machine.intercept + float(step.levels.sum()))
             step_size, reached = 1.0, np.inf
             while not reached <= primal and step_size > ARITHMETIC:
                 rest = 1.0 - step_size
@@ -185,14 +190,6 @@ class Logistic(Loss):
             if upper - lower <= accuracy * abs(upper):
                 return bounded
         return Machine(self._bounded(y, machine.c, intercept), machine.intercept)
-
-    def _newton(self, K: Array, y: Array, machine: Machine, intercept: bool) -> Machine:
-        """Minimize the second-order expansion of the objective at a machine's predictions."""
-        f = K @ machine.c
-        model = self.quadratic_model(y, f + machine.intercept, 0.0)
-        local = Derivatives.of_sums(model.slope, model.curvature, int(intercept))
-        step = newton_step(K, f, local)
-        return Machine(step.dual, machine.intercept + float(step.levels.sum()))
 
     def _bounded(self, y: Array, c: Array, intercept: bool) -> Array:
         """Clip dual variables to their bounds and, with an intercept, balance the two classes.

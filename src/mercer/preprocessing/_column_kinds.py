@@ -65,7 +65,7 @@ def kind_of(column: Features) -> Kind:
     >>> kind_of(pd.Series([1.5, None, 2.0])), kind_of(pd.Series(["a", "b", "a"]))
     ('number', 'category')
     """
-    if _are_numbers(column):
+    if getattr(column.dtype, "kind", "O") in "iuf":
         return "empty" if np.isnan(floats_of(column)).all() else "number"
     cells = plain_column(column)
     known = cells.dropna()
@@ -249,10 +249,6 @@ def floats_of(column: Features) -> Array:
     if cells.dtype.kind in "mM":
         raise TypeError("dates are no numbers")
     return cells.astype(object).where(cells.notna(), np.nan).to_numpy(float)
-
-
-def _are_numbers(column: Features) -> bool:
-    return getattr(column.dtype, "kind", "O") in "iuf"
 
 
 def _are_all(types: Iterable[type], allowed: tuple[type, ...]) -> bool:

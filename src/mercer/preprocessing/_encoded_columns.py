@@ -1,6 +1,7 @@
 """Mapping from the columns of an encoded table to the columns that they are computed from."""
 
 from copy import copy
+from functools import singledispatch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ _BY_COLUMN = (
 of the column, or end with it."""
 
 
+@singledispatch
 def encoded_columns(transformer: TransformerMixin, n_columns: int) -> NDArray[np.intp]:
     """Return the position of the column that each output of a transformer is computed from.
 
@@ -55,21 +57,11 @@ def encoded_columns(transformer: TransformerMixin, n_columns: int) -> NDArray[np
     """
     if transformer is None or isinstance(transformer, str):
         return np.arange(0 if transformer == "drop" else n_columns)
-    if isinstance(transformer, Pipeline):
-        found = np.arange(n_columns)
-        for _, step in transformer.steps:
-            found = found[encoded_columns(step, len(found))]
-        return found
     if hasattr(transformer, "output_to_input_"):  # skrub's `TableVectorizer` has it.
         names = getattr(transformer, "feature_names_in_", [f"x{z}" for z in range(n_columns)])
         places = {name: place for place, name in enumerate(names)}
         sources = map(transformer.output_to_input_.get, transformer.all_outputs_)
         return np.array([places[name] for name in sources], dtype=np.intp)
-    if isinstance(transformer, FeatureUnion):
-        parts = [encoded_columns(part, n_columns) for _, part in transformer.transformer_list]
-        return np.concatenate(parts)
-    if isinstance(transformer, ColumnTransformer):
-        return _of_parts(transformer)
     if hasattr(transformer, "__single_column_transformer__"):  # Those of skrub have this mark.
         return np.zeros(len(transformer.get_feature_names_out()), dtype=np.intp)
     names = getattr(transformer, "feature_names_out", "one-to-one")
@@ -82,7 +74,22 @@ def encoded_columns(transformer: TransformerMixin, n_columns: int) -> NDArray[np
     return _by_names(transformer, n_columns)
 
 
-def _of_parts(transformer: ColumnTransformer) -> NDArray[np.intp]:
+@encoded_columns.register
+def _of_steps(transformer: Pipeline, n_columns: int) -> NDArray[np.intp]:
+    found = np.arange(n_columns)
+    for _, step in transformer.steps:
+        found = found[encoded_columns(step, len(found))]
+    return found
+
+
+@encoded_columns.register
+def _of_union(transformer: FeatureUnion, n_columns: int) -> NDArray[np.intp]:
+    parts = [encoded_columns(part, n_columns) for _, part in transformer.transformer_list]
+    return np.concatenate(parts)
+
+
+@encoded_columns.register
+def _of_parts(transformer: ColumnTransformer, _: int) -> NDArray[np.intp]:
     ends = [part.stop for part in transformer.output_indices_.values()]
     found = np.zeros(max(ends, default=0), dtype=np.intp)
     for name, step, _ in transformer.transformers_:

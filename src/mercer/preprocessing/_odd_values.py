@@ -44,17 +44,10 @@ def odd_value(values: Array, *, dates: bool = False) -> tuple[float, int] | None
     for end, neighbor in ((0, 1), (-1, -2)):
         value = float(distinct[end])
         gap = abs(value - float(distinct[neighbor]))
-        is_usual = _ends_a_year(value) if dates else _is_nines(value)
+        is_usual = set(f"{abs(value):g}") == {"9"} and abs(value) >= 99
+        if dates:
+            date = np.datetime64(0, "D") + np.timedelta64(int(np.floor(value)), "D")
+            is_usual = str(date)[-5:] in ("01-01", "12-31")
         if counts[end] >= _FEWEST and gap > (0.25 if is_usual else 1.0) * spread:
             return value, int(counts[end])
     return None
-
-
-def _is_nines(value: float) -> bool:
-    return set(f"{abs(value):g}") == {"9"} and abs(value) >= 99
-
-
-def _ends_a_year(day: float) -> bool:
-    """Return whether a day is the first or the last of a year."""
-    date = np.datetime64(0, "D") + np.timedelta64(int(np.floor(day)), "D")
-    return str(date)[-5:] in ("01-01", "12-31")

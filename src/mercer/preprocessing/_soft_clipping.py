@@ -186,17 +186,7 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def _statistics(X: Array, threshold: float) -> Array:
-    """Return center, scale, threshold, mean and standard deviation of columns.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    threshold : float
-
-    Returns
-    -------
-    ndarray of shape (5, n_features)
-    """
+    """Return center, scale, threshold, mean and deviation of columns, shape (5, n_features)."""
     eps = np.finfo(X.dtype).eps
     X = np.asarray(X, dtype=float)
     known = ~np.isnan(X)

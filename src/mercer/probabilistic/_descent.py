@@ -120,7 +120,7 @@ def minimize(
     previous: Majorizer | None = None,
     tol: float,
     max_iter: int,
-    on_step: Callable[..., None] | None = None,
+    on_step: Callable[..., None] = lambda *_: None,
 ) -> Minimum:
     """Minimize an objective over latent values and, unless they are fixed, weights.
 
@@ -159,8 +159,7 @@ def minimize(
     search = _Search(problem, point, free=free, barrier=barrier, previous=previous)
     for _ in range(max_iter):
         search.step()
-        if on_step is not None:
-            on_step()
+        on_step()
         if search.has_converged(tol) or search.is_stuck():
             break
     return search.result(tol)

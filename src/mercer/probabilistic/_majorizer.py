@@ -315,7 +315,8 @@ class NewtonModel:
         gradient = self.costs.slope - self.point.quadratics - self.barrier / weights
         curvature, shift = np.zeros((weights.size, weights.size)), np.zeros(weights.size)
         for system, V in zip(self.systems, self.point.products, strict=True):
-            E = system.half_solved(V)
+            rows = system.root[:, None] * V.T
+            E = solve_triangular(system.factor, rows, lower=True, check_finite=False)
             curvature += 2.0 * E.T @ E
             shift += V @ system.residual
         # In terms of relative changes, the barrier has the same curvature for all weights.
@@ -366,9 +367,3 @@ class _LatentSystem:
     def solved(self, v: Array) -> Array:
         """Return (K + 2 / D)^-1 v, shape (n_samples,)."""
         return self.root * cho_solve((self.factor, True), self.root * v, check_finite=False)
-
-    def half_solved(self, V: Array) -> Array:
-        """Return L^-1 S V', shape (n_samples, n_kernels)."""
-        return np.asarray(
-            solve_triangular(self.factor, self.root[:, None] * V.T, lower=True, check_finite=False)
-        )

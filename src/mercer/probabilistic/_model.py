@@ -212,7 +212,7 @@ def learn_model(
     kernels: Sequence[Kernel],
     Y: Array,
     settings: Settings,
-    on_step: Callable[..., None] | None = None,
+    on_step: Callable[..., None] = lambda *_: None,
     *,
     observed: Samples | None = None,
 ) -> LearnedModel:
@@ -263,7 +263,7 @@ def _learned_noise(
     kernels: Sequence[Kernel],
     Y: Array,
     settings: Settings,
-    on_step: Callable[..., None] | None,
+    on_step: Callable[..., None],
 ) -> float:
     """Return the variance of the noise that maximizes the marginal likelihood, or its bound."""
     if settings.needs_noise:
@@ -320,7 +320,7 @@ class _WeightedDictionary:
             )
         self.problem = Problem(objective, grams, Y)
 
-    def learned(self, on_step: Callable[..., None] | None) -> Minimum:
+    def learned(self, on_step: Callable[..., None]) -> Minimum:
         """Return the lowest of the minima that are reached from the starting weights."""
         p, settings = self.used.size, self.settings
         if self.empty:
@@ -343,7 +343,7 @@ class _WeightedDictionary:
         Weights that contribute nothing are set to zero.
         """
         if self.empty:
-            return self.learned(None)
+            return self.learned(lambda *_: None)
         found = self._minimum(self._with_noise(weights[self.used] / self.scales))
         return with_zeros(self.problem, found, self.settings.tol)
 
@@ -364,6 +364,10 @@ class _WeightedDictionary:
         weights = np.zeros(len(self.kernels))
         weights[self.used] = learned[:p] * self.scales
         posterior = found.majorizer.posterior(self.problem.Y, found.point)
+        # The kernels lower the objective by at most a thousandth of its size.
+        collapsed = settings.objective == "map" and (
+            self._minimum(np.zeros(p)).value - found.value <= 1e-3 * abs(found.value)
+        )
         return LearnedModel(
             kernels=self.kernels,
             weights=weights,
@@ -376,7 +380,7 @@ class _WeightedDictionary:
             posterior=posterior,
             history=found.history,
             converged=found.converged,
-            collapsed=settings.objective == "map" and self._has_collapsed(found),
+            collapsed=collapsed,
         )
 
     def _minimum(self, weights: Array) -> Minimum:
@@ -388,11 +392,6 @@ class _WeightedDictionary:
         if not self.noise_is_weight:
             return weights
         return np.append(weights, max(self.noise - self.problem.objective.jitter, 0.0))
-
-    def _has_collapsed(self, found: Minimum) -> bool:
-        """Return whether the kernels lower the objective by at most a thousandth of its size."""
-        without = self._minimum(np.zeros(self.used.size))
-        return without.value - found.value <= 1e-3 * abs(found.value)
 
 
 def starting_scales(n_starts: int) -> Array:

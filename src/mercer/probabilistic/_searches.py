@@ -39,7 +39,7 @@ def optimize_weights(
     *,
     tol: float,
     max_iter: int,
-    on_step: Callable[..., None] | None = None,
+    on_step: Callable[..., None] = lambda *_: None,
 ) -> Minimum:
     """Find the weights with the lowest objective, by searches from several starts.
 
@@ -215,7 +215,7 @@ def optimize_laplace(
     *,
     tol: float,
     max_iter: int,
-    on_step: Callable[..., None] | None = None,
+    on_step: Callable[..., None] = lambda *_: None,
 ) -> Minimum:
     """Find the weights with the largest approximate marginal likelihood by L-BFGS.
 
@@ -251,7 +251,7 @@ def optimize_laplace(
 
 
 def _searched(
-    problem: Problem, start: Array, tol: float, max_iter: int, on_step: Callable[..., None] | None
+    problem: Problem, start: Array, tol: float, max_iter: int, on_step: Callable[..., None]
 ) -> Minimum:
     """Minimize over the logarithms of the weights from one start."""
     latest = laplace_at(problem, start)
@@ -264,8 +264,7 @@ def _searched(
 
     def record() -> None:
         residuals.append(latest.residual)
-        if on_step is not None:
-            on_step()
+        on_step()
 
     found = descend(
         objective,
@@ -319,7 +318,7 @@ def learn_parameters(
     learns_noise: bool,
     tol: float,
     max_iter: int,
-    on_step: Callable[..., None] | None = None,
+    on_step: Callable[..., None] = lambda *_: None,
 ) -> tuple[list[Kernel], Array, float, list[ObjectiveStep], bool]:
     """Maximize the marginal likelihood, or its variational bound, jointly over all parameters.
 

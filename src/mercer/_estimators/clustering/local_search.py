@@ -305,11 +305,6 @@ def _candidates(
 def spectral_embedding(problem: PartitionHSIC, random_state: RandomState) -> Array:
     """Embed the samples by the leading eigenvectors of the kernel.
 
-    Parameters
-    ----------
-    problem : PartitionHSIC
-    random_state : RandomState
-
     Returns
     -------
     ndarray of shape (n_samples, n_components)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -157,17 +156,16 @@ class FeatureFactors:
         for start in range(0, columns.size, at_once):
             chunk = slice(start, start + at_once)
             fixed = self.stack(columns[chunk])
-            found = map_tiles(partial(self._products_with, fixed), blocks)
+
+            def among(some: Array, fixed: StackedFactors = fixed) -> Array:
+                return self.stack(some).products(fixed)
+
+            found = map_tiles(among, blocks)
             result[:, chunk] = np.concatenate(list(found))
         return result
 
     def stack(self, features: Array) -> StackedFactors:
-        """Return the factors of some features, computing those that are not in the cache.
-
-        Parameters
-        ----------
-        features : ndarray of int
-        """
+        """Return the factors of some features, computing those that are not in the cache."""
         missing = np.array([k for k in features if int(k) not in self._cache], dtype=int)
         computed: dict[int, Array] = {}
         for start in range(0, missing.size, self._block_size):
@@ -180,9 +178,6 @@ class FeatureFactors:
                 self._cache[k] = factor
         sizes = [len(factor) for factor in factors]
         return StackedFactors(np.concatenate(factors), np.cumsum([0, *sizes[:-1]]))
-
-    def _products_with(self, fixed: StackedFactors, features: Array) -> Array:
-        return self.stack(features).products(fixed)
 
     def _blocks(self, n: int) -> list[Array]:
         """Split n indices into blocks for which factors are computed together."""

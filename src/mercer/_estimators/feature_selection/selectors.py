@@ -219,8 +219,19 @@ class BAHSIC(DependenceSelector):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        _check_step(self.step)
-        _check_kernel(self.kernel)
+        check_scalar(self.step, "step", Real)
+        if not (is_count(self.step) or 0.0 < self.step < 1.0):
+            raise ValueError(
+                "step must be a whole number of at least 1, or a fraction in (0, 1); "
+                f"got {self.step!r}."
+            )
+        named = isinstance(self.kernel, str) and self.kernel in ("gaussian", "linear")
+        radial = isinstance(getattr(self.kernel, "structure", None), RadialFunction)
+        if not (named or radial or isinstance(self.kernel, Linear)):
+            raise ValueError(
+                'kernel must be "gaussian", "linear" or a kernel of one distance, such as '
+                f"Laplacian(); got {self.kernel!r}."
+            )
 
     def _select(self, X: Features, target: Target, number: int) -> Array:
         features = standardized_rows(X.astype(np.float64, copy=False), target.weights).T
@@ -376,23 +387,3 @@ def number_of_features(number: int | float | None, n_features: int) -> int:
     if number > n_features:
         raise ValueError(f"n_features_to_select must be <= n_features={n_features}; got {number}.")
     return int(number)
-
-
-def _check_step(step: float) -> None:
-    """Raise an error if the step is neither a positive integer nor a fraction."""
-    check_scalar(step, "step", Real)
-    if not (is_count(step) or 0.0 < step < 1.0):
-        raise ValueError(
-            f"step must be a whole number of at least 1, or a fraction in (0, 1); got {step!r}."
-        )
-
-
-def _check_kernel(kernel: str | Kernel) -> None:
-    """Raise an error if the kernel is neither linear nor a function of one distance."""
-    named = isinstance(kernel, str) and kernel in ("gaussian", "linear")
-    radial = isinstance(getattr(kernel, "structure", None), RadialFunction)
-    if not (named or radial or isinstance(kernel, Linear)):
-        raise ValueError(
-            'kernel must be "gaussian", "linear" or a kernel of one distance, such as '
-            f"Laplacian(); got {kernel!r}."
-        )

@@ -1,7 +1,9 @@
 """Base class of generalized kernel machines, which chooses the kernel and the penalty."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import ClassVar, Literal, Self
 
@@ -59,18 +61,24 @@ class EvaluatedKernel:
     loo_deviance: float
 
 
-class GeneralizedKernelMachine(KernelEstimator):
+@dataclass(eq=False, repr=False)
+class MachineParameters(KernelEstimator):
+    """Parameters of all generalized kernel machines."""
+
+    kernels: KernelDictionary = None
+    _: KW_ONLY
+    alpha: Penalties = "auto"
+    verbose: bool = False
+    device: str = "cpu"
+
+
+class GeneralizedKernelMachine(MachineParameters):
     """Base class that selects the kernel and the penalty by approximate leave-one-out deviance."""
 
     _isotropic_task: ClassVar[Literal["classification", "regression"]] = "regression"
     """Task for which widths are searched if no kernels are given."""
 
-    kernels: KernelDictionary
-    alpha: Penalties
     class_weight: ClassWeight
-    verbose: bool
-    device: str
-
     kernel_: Kernel
     weights_: Array
     dual_coef_: Array

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
@@ -12,15 +13,15 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.classes import all_labels
-from mercer._data.types import Array, ClassWeight, Features, Penalties, PerSample
+from mercer._data.resampling import Indices
+from mercer._data.types import Array, ClassWeight, Features, PerSample
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._gram.devices import on_device
 from mercer._gram.expansion import Scale
 from mercer._model_selection.calibration import class_values, normalized_probabilities
-from mercer._model_selection.logistic_problems import LogisticProblems
 from mercer._model_selection.prediction_sets import PredictionSetMixin
-from mercer.kernels._conversion import KernelDictionary
+from mercer._solvers.likelihoods import Bernoulli, bounded_probabilities
 
 
 @dataclass(eq=False, repr=False)
@@ -45,14 +46,14 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         unit scale (see Notes). "auto" searches in steps of half a power of ten, as long as the
         deviance falls. A sequence lists the values to try. If several values are equally good, the
         largest is selected.
-    class_weight : dict, "balanced" or None, default=None
-        Weight of each class, by label, which multiplies the weights of its samples. `"balanced"`
-        gives all classes the same total weight.
     verbose : bool, default=False
         Whether to print a line after each kernel.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where large matrices are computed: on the processor, or on a graphics card by PyTorch
         (``pip install "mercer[gpu]"``). "auto" uses a card if there is one. See :doc:`/machines`.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, by label, which multiplies the weights of its samples. `"balanced"`
+        gives all classes the same total weight.
 
     Attributes
     ----------
@@ -132,12 +133,7 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
 
     _isotropic_task = "classification"
 
-    kernels: KernelDictionary = None
-    _: KW_ONLY
-    alpha: Penalties = "auto"
-    class_weight: ClassWeight = None
-    verbose: bool = False
-    device: str = "cpu"
+    class_weight: ClassWeight = field(default=None, kw_only=True)
 
     @with_callbacks
     def fit(
@@ -178,14 +174,15 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         """
         data, classes, codes = self._encoded(X, y, sample_weight, groups)
         self._set_classes(all_labels(data), classes)
-        problems = LogisticProblems.of(codes, len(classes), data.weights)
-        return self._fit_classes(
-            X,
-            data,
-            codes,
-            problems.likelihoods,
-            lambda values, rows: problems.probabilities(np.hstack(values)),
-        )
+        # Two classes are one problem; of more, each is separated from the rest.
+        apart = range(1 if len(classes) == 2 else 0, len(classes))
+        likelihoods = [Bernoulli((codes == k).astype(float), data.weights) for k in apart]
+
+        def probabilities(values: Sequence[Array], _: Indices) -> Array:
+            found = normalized_probabilities(expit(np.hstack(values)))
+            return bounded_probabilities(found, len(codes))
+
+        return self._fit_classes(X, data, codes, likelihoods, probabilities)
 
     @on_device
     def decision_function(self, X: Features) -> Array:

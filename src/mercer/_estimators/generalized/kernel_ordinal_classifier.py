@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from mercer._data.classes import all_labels
-from mercer._data.types import Array, ClassWeight, Features, Penalties, PerSample
+from mercer._data.types import Array, ClassWeight, Features, PerSample
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._gram.devices import on_device
@@ -22,7 +22,6 @@ from mercer._solvers.likelihoods import (
     bounded_probabilities,
     grade_probabilities,
 )
-from mercer.kernels._conversion import KernelDictionary
 
 
 @dataclass(eq=False, repr=False)
@@ -48,17 +47,17 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         unit scale (see Notes). "auto" searches in steps of half a power of ten, as long as the
         deviance falls. A sequence lists the values to try. If several values are equally good, the
         largest is selected.
+    verbose : bool, default=False
+        Whether to print a line after each kernel.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where large matrices are computed: on the processor, or on a graphics card by PyTorch
+        (``pip install "mercer[gpu]"``). "auto" uses a card if there is one. See :doc:`/machines`.
     categories : array-like of shape (n_grades,), default=None
         The grades, from the lowest to the highest. None for numeric grades, which are sorted.
         Grades that do not occur in `y` are ignored.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, by label, which multiplies the weights of its samples. `"balanced"`
         gives all classes the same total weight.
-    verbose : bool, default=False
-        Whether to print a line after each kernel.
-    device : {"cpu", "cuda", "auto"}, default="cpu"
-        Where large matrices are computed: on the processor, or on a graphics card by PyTorch
-        (``pip install "mercer[gpu]"``). "auto" uses a card if there is one. See :doc:`/machines`.
 
     Attributes
     ----------
@@ -136,13 +135,9 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
     True
     """
 
-    kernels: KernelDictionary = None
     _: KW_ONLY
-    alpha: Penalties = "auto"
     categories: npt.ArrayLike | None = None
     class_weight: ClassWeight = None
-    verbose: bool = False
-    device: str = "cpu"
 
     @with_callbacks
     def fit(

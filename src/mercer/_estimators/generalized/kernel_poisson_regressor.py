@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -15,18 +15,16 @@ from sklearn.utils.validation import _check_sample_weight
 
 from mercer._data.copies import with_copies
 from mercer._data.sample import completed, of_weightless
-from mercer._data.types import Array, Features, Penalties, PerSample
+from mercer._data.types import Array, Features, PerSample
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._estimators.kernel_estimator import training_data
 from mercer._gram.devices import on_device
 from mercer._gram.expansion import Scale
 from mercer._solvers.likelihoods import Poisson, rates
-from mercer.kernels._conversion import KernelDictionary
 from mercer.kernels._distances import check_squares
 
 
-@dataclass(eq=False, repr=False)
 class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
     """Kernel Poisson regression of counts that selects its kernel and its penalty.
 
@@ -121,12 +119,6 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
     >>> model.predict([[0.8], [-0.8]]).round(1)
     array([2.9, 0.5])
     """
-
-    kernels: KernelDictionary = None
-    _: KW_ONLY
-    alpha: Penalties = "auto"
-    verbose: bool = False
-    device: str = "cpu"
 
     @with_callbacks
     def fit(

@@ -28,9 +28,7 @@ from sklearn.utils import Tags, get_tags
 
 from mercer._data.encoded_targets import encode_target
 from mercer._data.sample import content_ranks
-from mercer._data.types import Array, Features
 from mercer._data.validation import check_choice, check_number, check_positive
-from mercer._data.weights import SampleWeights
 from mercer._estimators.fits import reported_steps
 from mercer._estimators.kernel_estimator import TrainingData
 from mercer._estimators.kernel_learner import KernelLearner, weighted_kernels
@@ -179,10 +177,13 @@ class ForestKernel(KernelLearner):
             labels = encode_target(data.y[order], classification=False, weights=weights).values
         else:
             labels = target.codes[order]
-        trees = self._trees(classification=target.codes is not None)
+        labels = np.ravel(labels) if np.size(labels) == len(labels) else labels
+        trees, X = self._trees(classification=target.codes is not None), data.X[order]
+        if labels.ndim == 2 and not get_tags(trees).target_tags.multi_output:
+            trees = MultiOutputRegressor(trees)
         with reported_steps(self, 1) as report:
             with openmp_threads(effective_n_jobs(self.n_jobs)):
-                kernel = _grown(trees, data.X[order], labels, weights)
+                kernel = Forest(trees.fit(X, labels, **weights.fit_params)).with_leaves_of(X)
             report()
         self.n_leaves_ = sum(len(cuts) + 1 for cuts in kernel.cuts or [])
         found = moments(data.samples(), [kernel], target.centered)
@@ -191,7 +192,11 @@ class ForestKernel(KernelLearner):
     def _trees(self, *, classification: bool) -> BaseEstimator:
         """Return the unfitted ensemble, a classifier or a regressor."""
         if not isinstance(self.ensemble, str):
-            return _checked_copy(self.ensemble, classification)
+            if (is_regressor if classification else is_classifier)(self.ensemble):
+                kind = "classifier" if classification else "regressor"
+                given = repr(self.ensemble)
+                raise ValueError(f"ensemble must be a {kind} for this target; got {given}.")
+            return clone(self.ensemble)
         boosted = self.ensemble == "boosting"
         trees = _ENSEMBLES[self.ensemble][classification]()
         trees.set_params(
@@ -234,19 +239,3 @@ class ForestKernel(KernelLearner):
 
 _OF_NAMED = ("n_trees", "max_leaf_nodes", "min_samples_leaf", "learning_rate")
 """Parameters that have an effect only on ensembles that are given by name."""
-
-
-def _grown(trees: BaseEstimator, X: Features, y: Array, weights: SampleWeights) -> Forest:
-    """Fit an ensemble to labels or responses, and return its kernel with the leaves of the rows."""
-    y = np.ravel(y) if np.size(y) == len(y) else y
-    if y.ndim == 2 and not get_tags(trees).target_tags.multi_output:
-        trees = MultiOutputRegressor(trees)
-    return Forest(trees.fit(X, y, **weights.fit_params)).with_leaves_of(X)
-
-
-def _checked_copy(ensemble: BaseEstimator, classification: bool) -> BaseEstimator:
-    """Return an unfitted copy of an ensemble; raise an error if the target is of another kind."""
-    if is_regressor(ensemble) if classification else is_classifier(ensemble):
-        kind = "classifier" if classification else "regressor"
-        raise ValueError(f"ensemble must be a {kind} for this target; got {ensemble!r}.")
-    return clone(ensemble)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self
@@ -10,6 +9,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -35,7 +35,6 @@ from mercer._model_selection.calibration import (
     fit_temperatures,
     held_out_temperature,
     label_factors,
-    label_probabilities,
 )
 from mercer._model_selection.deferred import Deferred
 from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
@@ -89,85 +88,32 @@ class FittedMachines(LearnedMachines):
         return replace(self, machines=replace(self.machines, gram=gram))
 
 
-@dataclass(frozen=True)
-class HeldOutMachines:
-    """Machines of classes, and the data with which they are repeated without parts of the samples.
-
-    Attributes
-    ----------
-    data : TrainingData
-    target : Target
-    labels : LabelSet or None
-        The set of labels if samples have several; None otherwise.
-    learned : FittedMachines
-    seen : ndarray of bool of shape (n_classes,), or None
-        The classes that have samples of positive weight; None if all have.
-    """
-
-    data: TrainingData
-    target: Target
-    labels: LabelSet | None
-    learned: FittedMachines
-    seen: NDArray[np.bool_] | None
-
-    def computed(self) -> tuple[Calibration | list[Calibration], HeldOutProbabilities | None]:
-        """Fit calibrations to the decision values of held-out samples."""
-        learned, data, target = self.learned.with_gram(self.data), self.data, self.target
-        if self.labels is not None:
-            splits = target.resampling.folds(N_FOLDS, None, 0)
-            values = np.concatenate([learned.held_out(train, test) for train, test in splits])
-            rows = np.concatenate([test for _, test in splits])
-            known = self.labels.values(values), data.y[rows], data.weights.take(rows)
-            return fit_temperatures(*known), None
-        assert target.codes is not None
-        problem = target.codes, target.weights, target.resampling
-        calibration, held_out = held_out_temperature(learned.held_out, *problem)
-        held_out = replace(held_out, numbers=data.numbers[held_out.numbers])
-        return calibration, held_out.of_all(self.seen)
+def _calibrated_machines(
+    data: TrainingData,
+    target: Target,
+    labels: LabelSet | None,
+    learned: FittedMachines,
+    seen: NDArray[np.bool_] | None,
+) -> tuple[Calibration | list[Calibration], HeldOutProbabilities | None]:
+    """Fit calibrations to decision values of samples that machines are repeated without."""
+    learned = learned.with_gram(data)
+    if labels is not None:
+        splits = target.resampling.folds(N_FOLDS, None, 0)
+        values = np.concatenate([learned.held_out(train, test) for train, test in splits])
+        rows = np.concatenate([test for _, test in splits])
+        known = labels.values(values), data.y[rows], data.weights.take(rows)
+        return fit_temperatures(*known), None
+    assert target.codes is not None
+    problem = target.codes, target.weights, target.resampling
+    calibration, held_out = held_out_temperature(learned.held_out, *problem)
+    held_out = replace(held_out, numbers=data.numbers[held_out.numbers])
+    return calibration, held_out.of_all(seen)
 
 
-@dataclass(frozen=True)
-class KernelAlignment:
-    """A kernel and the target with which it is aligned.
-
-    Attributes
-    ----------
-    data : TrainingData
-    target : Target
-    kernel : Kernel
-    """
-
-    data: TrainingData
-    target: Target
-    kernel: Kernel
-
-    def computed(self) -> float:
-        """Compute the centered alignment, tile by tile."""
-        found = moments(self.data.samples(keep=False), [self.kernel], self.target.centered)
-        return float(found.alignments()[0])
-
-
-@dataclass(frozen=True)
-class FeatureAlignment:
-    """A weighted sum of linear kernels and the target with which it is aligned.
-
-    Attributes
-    ----------
-    data : TrainingData
-    target : Target
-    kernels : sequence of Kernel
-    weights : ndarray of shape (n_kernels,)
-    """
-
-    data: TrainingData
-    target: Target
-    kernels: Sequence[Kernel]
-    weights: Array
-
-    def computed(self) -> float:
-        """Compute the centered alignment from products of features."""
-        data, Y = self.data, self.target.centered
-        return feature_alignment(self.kernels, self.weights, data.X, Y, data.weights)
+def _alignment_of(kernel: Kernel, data: TrainingData, target: Target) -> float:
+    """Compute the centered alignment of a kernel with a target, tile by tile."""
+    found = moments(data.samples(keep=False), [kernel], target.centered)
+    return float(found.alignments()[0])
 
 
 class KernelMachines(RecalledSumMixin, OneStage):
@@ -191,11 +137,12 @@ class KernelMachines(RecalledSumMixin, OneStage):
     def _store_alignment(self, data: TrainingData, target: Target, learned: FittedMachines) -> None:
         kernels, weights = learned.kernels, learned.weights
         if learned.features is not None:
-            self._alignment = Deferred(FeatureAlignment(data, target, kernels, weights))
+            inputs = kernels, weights, data.X, target
+            self._alignment = Deferred(partial(feature_alignment, *inputs))
         elif learned.machines.gram.size:
             self._alignment = learned.alignment(target.centered, data.weights)
         else:
-            self._alignment = Deferred(KernelAlignment(data, target, kernels[0]))
+            self._alignment = Deferred(partial(_alignment_of, kernels[0], data, target))
 
     def _loss(self) -> Loss:
         """Return the loss that the parameters define, without sample weights."""
@@ -335,7 +282,8 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         super()._store(data, target, learned)
         is_large = not data.pairwise and learned.features is None
         kept = learned.without_gram() if is_large else learned
-        self._later = Deferred(HeldOutMachines(data, target, self._labels, kept, self._seen))
+        inputs = data, target, self._labels, kept, self._seen
+        self._later = Deferred(partial(_calibrated_machines, *inputs))
         if not is_large:
             self._later()
 
@@ -416,7 +364,7 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         """
         values, temperature = self._values(X), self.temperature_
         if isinstance(temperature, list):
-            return label_probabilities(temperature, self._all_values(values))
+            return np.asarray(expit(self._all_values(values) * label_factors(temperature)))
         return self._probabilities(temperature.probabilities(class_values(values)))
 
     def _expansion(self) -> KernelExpansion:

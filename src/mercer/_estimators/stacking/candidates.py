@@ -101,7 +101,7 @@ def isotropic_candidates(views: Sequence[ViewName], *, smooth: bool = True) -> l
         "product Laplacian": Laplacian("median", norm=1.0),
     }
     return [
-        Candidate([f"{name} on {_PHRASES[view]}"], view, _WidthChoice(family))
+        Candidate([f"{name} on {_PHRASES[view]}"], view, partial(_of_one_width, family))
         for view in views
         for name, family in families.items()
     ]
@@ -264,49 +264,37 @@ _PHRASES = {"given": "the table", "scaled": "scaled features", "quantiles": "nor
 """Names of the views in descriptions."""
 
 
-@dataclass(frozen=True)
-class _WidthChoice:
+def _of_one_width(family: Kernel, X: Features, y: Array, target: EncodedTarget) -> list[Kernel]:
     """Choose the width of a family by leave-one-out errors on part of the samples."""
-
-    family: Kernel
-
-    def __call__(self, X: Features, y: Array, target: EncodedTarget) -> list[Kernel]:
-        return [of_best_width(self.family, X, target.values, target.resampling)]
+    return [of_best_width(family, X, target.values, target.resampling)]
 
 
-@dataclass(frozen=True)
-class _Fixed:
-    """A kernel as given, with the column names of the table."""
-
-    kernel: Kernel
-    names: Features
-
-    def __call__(self, X: Features, y: Array, target: EncodedTarget) -> list[Kernel]:
-        kernel = self.kernel.bind(as_frame(X, self.names))
-        check_takes([kernel], X)
-        return [kernel]
+def _bound(
+    kernel: Kernel, names: Features, X: Features, y: Array, target: EncodedTarget
+) -> list[Kernel]:
+    """Return a kernel as given, with the column names of the table."""
+    kernel = kernel.bind(as_frame(X, names))
+    check_takes([kernel], X)
+    return [kernel]
 
 
-@dataclass(frozen=True)
-class _Learned:
-    """The kernel that an estimator learns, from a data frame if the table is one."""
-
-    learner: KernelLearner
-    names: Features
-
-    def __call__(self, X: Features, y: Array, target: EncodedTarget) -> list[Kernel]:
-        groups = group_params(self.learner, target.resampling.groups)
-        return [clone(self.learner).fit(as_frame(X, self.names), y, **groups).kernel_]
+def _learned(
+    learner: KernelLearner, names: Features, X: Features, y: Array, target: EncodedTarget
+) -> list[Kernel]:
+    """Return the kernel that an estimator learns, from a data frame if the table is one."""
+    groups = group_params(learner, target.resampling.groups)
+    return [clone(learner).fit(as_frame(X, names), y, **groups).kernel_]
 
 
 def _given(source: Any, names: Features) -> Candidate:
     if hasattr(source, "fit") and hasattr(source, "transform"):
         learns_widths = not getattr(source, "_widths_are_given", True)
         memorizes = getattr(source, "_memorizes_labels", False)
-        learn = _Learned(source, names)
+        learn = partial(_learned, source, names)
         return Candidate([repr(source)], "given", learn, True, learns_widths, memorizes)
     kernel = as_kernel(source)
-    return Candidate([kernel.describe()], "given", _Fixed(kernel, names), learns_widths=False)
+    learn = partial(_bound, kernel, names)
+    return Candidate([kernel.describe()], "given", learn, learns_widths=False)
 
 
 def _relevance_rows(X: Features) -> int:
@@ -405,13 +393,7 @@ def _predicts(source: object) -> bool:
 
 
 def left_out_message(descriptions: Sequence[str], error: Exception) -> str:
-    """Return the message for a candidate that failed.
-
-    Parameters
-    ----------
-    descriptions : sequence of str
-    error : Exception
-    """
+    """Return the message for a candidate that failed."""
     reason = str(error) if isinstance(error, ValueError) else repr(error)
     return f"The candidate {', '.join(map(repr, descriptions))} is left out: {reason}"
 

@@ -92,7 +92,8 @@ def best_machine(
     """
     target, tried = table.target, list[Evaluation]()
     splits = target.folds(N_FOLDS, random_state)
-    candidate = _on_kernel(found)
+    one = found.candidate
+    candidate = Candidate([f"SVC on {found.description}"], one.view, one.learn, one.uses_labels)
     assert found.kernel is not None
 
     def add(kernel: Kernel, Cs: Sequence[float]) -> None:
@@ -109,12 +110,6 @@ def best_machine(
     if score is not None:
         tried = scored(tried, score, lambda message: None)
     return _first_best(tried)
-
-
-def _on_kernel(found: Evaluation) -> Candidate:
-    """Return the candidate of a kernel as one of a machine on it."""
-    one = found.candidate
-    return Candidate([f"SVC on {found.description}"], one.view, one.learn, one.uses_labels)
 
 
 def _first_best(tried: Sequence[Evaluation]) -> list[Evaluation]:

@@ -32,7 +32,7 @@ from mercer._estimators.stacking.evaluation import (
     ViewedSample,
     estimated,
 )
-from mercer._estimators.stacking.kernel_sums import with_sums
+from mercer._estimators.stacking.member_sums import with_sums
 from mercer._estimators.stacking.out_of_fold import OutOfFold
 from mercer._estimators.stacking.ridges import evaluate
 from mercer._estimators.stacking.table_views import TableViews, ViewEncoder, ViewName
@@ -205,7 +205,8 @@ class DrawnViews(ViewedSample):
         """
         trees = self._apart_from_kernels(on_failure)
         evaluations, kept = [*chosen.evaluations, *trees], [*chosen.kept, *trees]
-        if self.adds_kernels:
+        # Probabilities of classes are less accurate with sums of kernels.
+        if self.target.encoding.classes is None:
             known = [*(e.deviations for e in chosen.kept), *(e.deviations[rows] for e in trees)]
             kept = with_sums(kept, known, self.take(rows), combine)
             evaluations += [e for e in kept if all(e is not other for other in evaluations)]
@@ -242,14 +243,6 @@ class DrawnViews(ViewedSample):
         pairs = zip(kept, shares, strict=True)
         worth = [e for e, share in pairs if share > _LEAST_SHARE]
         return worth or [e for e in kept if isinstance(e, FittedApart)]
-
-    @property
-    def adds_kernels(self) -> bool:
-        """Whether sums of kernels are tried in place of several members.
-
-        Probabilities of classes are less accurate with sums.
-        """
-        return self.target.encoding.classes is None
 
     def _apart_from_kernels(self, on_failure: Callable[[str], None]) -> list[FittedApart]:
         """Evaluate estimators; those that fail are left out."""

@@ -325,8 +325,7 @@ class GramMember:
         raw, shift = of_rows_as_they_are(self.unit, coefficients)
         return KernelSum.at_used(self.kernel, Z, raw, shift + constant)
 
-    def __getstate__(self) -> dict[str, object]:
-        return own_fields(self)
+    __getstate__ = own_fields
 
     def term(self, Z: Features, n_outputs: int) -> tuple[Term, Array]:
         """Return the deviations as a term of an expansion and a constant; see :func:`gram_term`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -106,12 +106,25 @@ _LEFT_OUT = {"loo_predictions_", "loo_score_", "_held_out"}
 compute them."""
 
 
+@dataclass(eq=False, repr=False)
+class StackParameters(BaseEstimator):
+    """Parameters of the stacking estimators."""
+
+    candidates: CandidateSources = None
+    _: KW_ONLY
+    encoder: OwnEncoder = "auto"
+    approximation: str = "auto"
+    n_components: int | str = "auto"
+    max_samples: int = 1000
+    cv: CrossValidator = None
+    scoring: Scoring = None
+    random_state: RandomState = 0
+    verbose: bool = False
+    device: str = "cpu"
+
+
 class KernelStacking(
-    UpdatesMixin,
-    KernelTermsMixin,
-    FittedAttributesMixin,
-    CallbackSupportMixin,
-    BaseEstimator,
+    UpdatesMixin, KernelTermsMixin, FittedAttributesMixin, CallbackSupportMixin, StackParameters
 ):
     """Base class of the stacking estimators: candidates, and views of the table."""
 
@@ -123,35 +136,11 @@ class KernelStacking(
     _combination: Combination
     _encoded: dict[str, Any]
     _fall_back: FallBack
+    _is_multilabel: bool = False
     _left_out: Deferred[LeftOut]
     _target: EncodedTarget
     _training: Views
     _views: TableViews
-
-    def __init__(
-        self,
-        candidates: CandidateSources = None,
-        *,
-        encoder: OwnEncoder = "auto",
-        approximation: str = "auto",
-        n_components: int | str = "auto",
-        max_samples: int = 1000,
-        cv: CrossValidator = None,
-        scoring: Scoring = None,
-        random_state: RandomState = 0,
-        verbose: bool = False,
-        device: str = "cpu",
-    ) -> None:
-        self.candidates = candidates
-        self.cv = cv
-        self.scoring = scoring
-        self.encoder = encoder
-        self.approximation = approximation
-        self.n_components = n_components
-        self.max_samples = max_samples
-        self.random_state = random_state
-        self.verbose = verbose
-        self.device = device
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -495,12 +484,7 @@ class KernelStacking(
         return np.asarray(self._for_rows(X, combined))
 
     def _stack_expansion(self, scale: Scale) -> KernelExpansion:
-        """Return the expansion of the combined members; for classes, of the sum before the softmax.
-
-        Parameters
-        ----------
-        scale : {"response", "logit", "log-odds"}
-        """
+        """Return the expansion of the combined members; for classes, of the sum before softmax."""
         far = self._fall_back
         matrices, total = self._combination.linear(far.level)
         terms, intercept = [], np.array(total, dtype=float)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -10,21 +10,16 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 
-from mercer._blocks.own_encoders import OwnEncoder
 from mercer._data.classes import all_labels
 from mercer._data.encoded_targets import encode_target
 from mercer._data.labels import LabelSet, label_indicators, refuse_class_weight
 from mercer._data.types import (
     Array,
     ClassWeight,
-    CrossValidator,
     Features,
     PerSample,
-    RandomState,
-    Scoring,
 )
 from mercer._estimators.fits import with_callbacks
-from mercer._estimators.stacking.candidates import CandidateSources
 from mercer._estimators.stacking.kernel_stacking import KernelStacking
 from mercer._estimators.stacking.table_views import ViewName
 from mercer._gram.devices import on_device
@@ -35,6 +30,7 @@ _N_RIDGE = 5
 """Number of ridge regressions that are combined, which are those of lowest error."""
 
 
+@dataclass(eq=False, repr=False)
 class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacking):
     """Classifier for tables that combines several kernels, without settings to tune.
 
@@ -61,9 +57,6 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         `GradientOuterProduct()`, or any other estimators that predict, which are fitted in folds.
         They use the features as given, without scaling. A candidate that fails on the table is left
         out with a warning.
-    class_weight : dict, "balanced" or None, default=None
-        Weight of each class, by label, which multiplies the weights of its samples. "balanced"
-        gives all classes the same total weight.
     encoder : "auto", transformer or None, default="auto"
         How a table is turned into numbers. "auto" passes data frames that have columns of text,
         categories, dates, booleans or missing values through
@@ -102,6 +95,9 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where large matrices are computed: on the processor, or on a graphics card by PyTorch
         (``pip install "mercer[gpu]"``). "auto" uses a card if there is one. See :doc:`/machines`.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, by label, which multiplies the weights of its samples. "balanced"
+        gives all classes the same total weight.
 
     Attributes
     ----------
@@ -169,36 +165,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     True
     """
 
-    _is_multilabel: bool = False
-
-    def __init__(
-        self,
-        candidates: CandidateSources = None,
-        *,
-        class_weight: ClassWeight = None,
-        encoder: OwnEncoder = "auto",
-        approximation: str = "auto",
-        n_components: int | str = "auto",
-        max_samples: int = 1000,
-        cv: CrossValidator = None,
-        scoring: Scoring = None,
-        random_state: RandomState = 0,
-        verbose: bool = False,
-        device: str = "cpu",
-    ) -> None:
-        super().__init__(
-            candidates,
-            cv=cv,
-            scoring=scoring,
-            encoder=encoder,
-            approximation=approximation,
-            n_components=n_components,
-            max_samples=max_samples,
-            random_state=random_state,
-            verbose=verbose,
-            device=device,
-        )
-        self.class_weight = class_weight
+    class_weight: ClassWeight = field(default=None, kw_only=True)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -287,11 +254,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         ndarray of shape (n_samples, n_classes)
             For several labels, the probability of each label.
         """
-        found: Array = self._for_rows(X, self._all_probabilities_of)
-        return found
-
-    def _all_probabilities_of(self, views: dict[ViewName, Features]) -> Array:
-        return self._probabilities(self._probabilities_of(views))
+        return self._for_rows(X, lambda views: self._probabilities(self._probabilities_of(views)))
 
     def _probabilities_of(self, views: dict[ViewName, Features]) -> Array:
         deviations, frequencies = self._deviations(views), self._fall_back.level
@@ -314,8 +277,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         ndarray of shape (n_samples,) or (n_samples, n_labels)
             Class labels, or indicators of several labels.
         """
-        found: Array = self._for_rows(X, self._labels_of)
-        return found
+        return self._for_rows(X, self._labels_of)
 
     def _expansion(self) -> KernelExpansion:
         if self._is_multilabel:

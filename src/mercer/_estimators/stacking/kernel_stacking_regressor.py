@@ -262,11 +262,11 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        found: Array = self._for_rows(X, self._predicted)
-        return found
+        return self._for_rows(X, self._predicted)
 
     def _predicted(self, views: dict[ViewName, Features]) -> Array:
-        return self._decoded(self._values(views))
+        decoded = self._target.decode(self._values(views))
+        return decoded[:, 0] if self._one_output else decoded
 
     def _values(self, views: dict[ViewName, Features], near: Array | None = None) -> Array:
         """Return predictions in the target's encoding; `near` is the rows' closeness, if known."""
@@ -330,8 +330,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         if scale is not None:
             scales = self._residuals()[1].scales(coverage)
         intervals = partial(self._intervals, coverage=coverage, scales=scales)
-        found: Array = self._for_rows(X, intervals, all_views=True)
-        return found
+        return self._for_rows(X, intervals, all_views=True)
 
     def _residuals(self) -> tuple[Array, HeldOutResiduals]:
         """Return the samples from whose left-out residuals scales are learned, and these."""
@@ -412,7 +411,3 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         residuals = self._target.values[rows] - self._left_out().values[rows]
         found = self._target.scale * residuals
         return found[:, 0] if self._one_output else found
-
-    def _decoded(self, values: Array) -> Array:
-        decoded = self._target.decode(values)
-        return decoded[:, 0] if self._one_output else decoded

@@ -91,7 +91,7 @@ class LeftOutInputs:
     seen: NDArray[np.bool_] | None
     device: str
 
-    def computed(self) -> LeftOut:
+    def __call__(self) -> LeftOut:
         """Compute the predictions and the results derived from them."""
         return computed_on(fitted_device(self), self._computed)
 

@@ -1,6 +1,6 @@
 """Two-stage estimators: a kernel is learned first, then a machine on its Gram matrix is fitted."""
 
-from mercer._estimators.two_stage.exact_stages import NESTED_ABOVE
+from mercer._estimators.two_stage.learned_gram import NESTED_ABOVE
 from mercer._estimators.two_stage.two_stage_classifier import TwoStageClassifier
 from mercer._estimators.two_stage.two_stage_regressor import TwoStageRegressor
 from mercer._solvers.left_out import ALPHA_GRID

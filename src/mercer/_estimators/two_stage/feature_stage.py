@@ -18,14 +18,9 @@ from mercer._data.types import Array, RandomState, Scoring
 from mercer._estimators.kernel_estimator import TrainingData
 from mercer._estimators.kernel_learner import KernelLearner, weighted_kernels
 from mercer._estimators.learners import UniformCombination
-from mercer._estimators.two_stage.exact_stages import (
-    HeldOut,
-    SecondStage,
-    fitted,
-    for_task,
-    of_residuals,
-)
+from mercer._estimators.two_stage.exact_stages import HeldOut, SecondStage, of_residuals
 from mercer._estimators.two_stage.kernel_choice import CandidateKernel, comparable
+from mercer._estimators.two_stage.learned_gram import fitted, for_task
 from mercer._gram.moments import moments
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.scoring import prediction_scorer
@@ -139,7 +134,7 @@ class FeatureStage:
         If all rows are centers, the learners whose leave-one-out errors are nearly the lowest are
         compared. A learner with given widths is unchanged.
         """
-        if not self._learns_widths(learner):
+        if not self.candidates and getattr(learner, "_widths_are_given", True):
             return 0, learner, None
         learners, n_components = [learner], self._number
         if self.candidates and all_rows_are_centers(self.drawn, n_components):
@@ -160,10 +155,6 @@ class FeatureStage:
         best = int(np.argmin([found.cost for found in suitable]))
         kernel, alphas = suitable[best].kernel, suitable[best].alphas
         return best, self._with_kernel(learners[best], kernel), alphas
-
-    def _learns_widths(self, learner: KernelLearner) -> bool:
-        """Return whether widths are adapted to the number of rows; given widths are not."""
-        return bool(self.candidates) or not getattr(learner, "_widths_are_given", True)
 
     def _with_kernel(self, learner: KernelLearner, kernel: Kernel) -> KernelLearner:
         """Return the learner with its kernel replaced by a kernel with other widths."""

@@ -46,12 +46,7 @@ from mercer._estimators.fits import (
 from mercer._estimators.kernel_estimator import TrainingData, new_samples
 from mercer._estimators.kernel_learner import KernelLearner
 from mercer._estimators.learners import ContinuousAlignment
-from mercer._estimators.two_stage.exact_stages import (
-    ExactStage,
-    SecondStage,
-    best,
-    rows_of,
-)
+from mercer._estimators.two_stage.exact_stages import ExactStage, SecondStage, best
 from mercer._estimators.two_stage.feature_stage import FeatureStage
 from mercer._estimators.two_stage.kernel_choice import (
     CandidateKernel,
@@ -59,6 +54,7 @@ from mercer._estimators.two_stage.kernel_choice import (
     comparable,
     isotropic_kernels,
 )
+from mercer._estimators.two_stage.learned_gram import rows_of
 from mercer._gram.dense import UnitScale, as_stack
 from mercer._gram.devices import on_device
 from mercer._gram.expansion import (
@@ -68,7 +64,7 @@ from mercer._gram.expansion import (
     of_rows_as_they_are,
 )
 from mercer._gram.kernel_sums import KernelSum, RecalledSum, RecalledSumMixin, used_rows
-from mercer._gram.sample_expansion import expansion_at_samples, expansion_of_function
+from mercer._gram.sample_expansion import expansion_at_samples, expansion_of_votes
 from mercer._model_selection.calibration import calibrated_expansion
 from mercer._model_selection.scoring import checked_scorer
 from mercer._model_selection.updates import NOT_SUMS, UpdatesMixin
@@ -171,8 +167,7 @@ class TwoStage(
     def _for_rows(self, X: Table, function: Callable[[Features], Array]) -> Array:
         """Apply a function to the input of the second stage: kernel values, or rows of features."""
         if self._is_approximate():
-            found: Array = tables.predict_rows(self, X, function)
-            return found
+            return tables.predict_rows(self, X, function)
         if isinstance(X, BlockSource):
             raise ValueError(
                 f"This {type(self).__name__} was fitted to all samples exactly, and predicts "
@@ -239,7 +234,15 @@ class TwoStage(
 
     def _check_settings(self) -> None:
         """Raise an error if a setting is invalid, before the fit."""
-        check_learner(self.learner)
+        learner = self.learner
+        named = isinstance(learner, str)
+        learns = hasattr(learner, "fit") and hasattr(learner, "transform")
+        is_default = learner is None or (named and learner == "auto")
+        if not is_default and (not learns or isinstance(learner, type)):
+            raise (ValueError if named else TypeError)(
+                "learner must be 'auto', None or a kernel learner such as ContinuousAlignment(); "
+                f"got {_instead(learner)}"
+            )
         check_folds(self.cv)
         check_encoder(self.encoder)
         check_approximation(self.approximation, n_components=self.n_components)
@@ -250,7 +253,14 @@ class TwoStage(
         """Fit both stages with the given learner, or with each candidate, and keep the best fit."""
         self._check_settings()
         X, y = tables.as_source(X, y)
-        exact = self._fits_exactly(X, sample_weight)
+        precomputed = get_tags(self).input_tags.three_d_array
+        if precomputed and self.approximation == "nystroem":
+            raise ValueError(
+                'approximation="nystroem" needs samples by features; with precomputed kernels, '
+                'pass approximation="exact".'
+            )
+        approximation = "exact" if precomputed else self.approximation
+        exact = fits_exactly(self, X, sample_weight, approximation)
         check_in_use(self, self._penalty, exact=exact)
         X = fit_encoder(self, X, y, sample_weight)
         stage: Any
@@ -299,25 +309,6 @@ class TwoStage(
         for name in (name for name, value in results.items() if value is not None):
             setattr(self, name, results[name])
         return self
-
-    def _fits_exactly(self, X: Table, sample_weight: PerSample) -> bool:
-        """Return whether the second stage is fitted exactly rather than on Nyström features.
-
-        Raises
-        ------
-        ValueError
-            If an approximation is requested, but the learner takes Gram matrices.
-        MemoryError
-            If an exact fit needs more memory than is available.
-        """
-        precomputed = get_tags(self).input_tags.three_d_array
-        if precomputed and self.approximation == "nystroem":
-            raise ValueError(
-                'approximation="nystroem" needs samples by features; with precomputed kernels, '
-                'pass approximation="exact".'
-            )
-        approximation = "exact" if precomputed else self.approximation
-        return fits_exactly(self, X, sample_weight, approximation)
 
     @abstractmethod
     def _exact_stage(
@@ -448,7 +439,10 @@ def second_stage_expansion(predictor: Pipeline, model: BaseEstimator) -> KernelE
     if len(predictor.classes_) == 2:
         found = of_kernel(model, *_linear_in_rows(predictor), "decision value")
     else:
-        found = _of_votes(predictor.decision_function, model)
+        # Votes of machines are no sum of kernel values.
+        outputs = tuple(map(str, fitted_classes(model)))
+        known = model.learner_, predictor.decision_function, outputs
+        found = expansion_of_votes(*known, samples=model._samples_of_learner)
     if hasattr(model, "temperature_"):
         return calibrated_expansion(found, model.temperature_, fitted_classes(model))
     return found
@@ -543,50 +537,7 @@ def of_kernel(
     return replace(found, outputs=outputs)
 
 
-def _of_votes(votes: Callable[[Array], Array], model: BaseEstimator) -> KernelExpansion:
-    """Return an expansion of the votes of machines, which are no sum of kernel values."""
-    classes = tuple(map(str, fitted_classes(model)))
-    found = expansion_of_function(
-        model.learner_,
-        votes,
-        len(classes),
-        "decision value",
-        name="votes of machines",
-        samples=model._samples_of_learner,
-    )
-    return replace(found, outputs=classes)
-
-
 # --- checks of settings -------------------------------------------------------------------------
-
-
-def check_learner(learner: object) -> None:
-    """Raise an error if `learner` cannot learn a kernel, with advice on what to pass instead.
-
-    Parameters
-    ----------
-    learner : object
-
-    Raises
-    ------
-    ValueError
-        If `learner` is a string other than "auto".
-    TypeError
-        If `learner` is a class, a kernel, a list or a predictor, or is not an estimator.
-
-    Examples
-    --------
-    >>> check_learner(ContinuousAlignment())
-    """
-    named = isinstance(learner, str)
-    if learner is None or (named and learner == "auto"):
-        return
-    learns = hasattr(learner, "fit") and hasattr(learner, "transform")
-    if not learns or isinstance(learner, type):
-        raise (ValueError if named else TypeError)(
-            "learner must be 'auto', None or a kernel learner such as ContinuousAlignment(); got "
-            + _instead(learner)
-        )
 
 
 _INSTEAD: tuple[tuple[type, str], ...] = (

@@ -30,10 +30,6 @@ _LEAST_FREEDOM = 1e-6
 def kernels_of(function: KernelExpansion) -> tuple[list[tuple[str, Kernel]], list[Term]]:
     """Return the views and kernels of a fitted function, and its terms without centers.
 
-    Parameters
-    ----------
-    function : KernelExpansion
-
     Raises
     ------
     TypeError

@@ -145,5 +145,4 @@ def _depth(left: Array, right: Array, is_leaf: Array, roots: Array) -> int:
 def closeness(far: FallBack, views: dict[Any, Traced]) -> Traced:
     """Return the closeness to training rows, shape (n_rows, 1); see :meth:`FallBack.closeness`."""
     squared: Any = squared_distances(views[far.view], as_doubles(far.rows))
-    found: Traced = far.closeness_at(squared.reduced("ReduceMin", keepdims=0))
-    return found
+    return far.closeness_at(squared.reduced("ReduceMin", keepdims=0))

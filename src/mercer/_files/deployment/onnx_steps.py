@@ -30,11 +30,6 @@ Converter: TypeAlias = Callable[[Any, Columns], Columns]
 def transformed(step: Any, columns: Columns) -> Columns:
     """Append the operators of a fitted transformer, and return its output.
 
-    Parameters
-    ----------
-    step : transformer, "passthrough" or None
-    columns : list of Tensor
-
     Raises
     ------
     TypeError

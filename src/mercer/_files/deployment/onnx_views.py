@@ -20,13 +20,7 @@ _LEAST = 1e-4
 
 
 def views_of_table(views_of: SeveralViews, table: Traced) -> dict[Any, Traced]:
-    """Return the views of a stack's table.
-
-    Parameters
-    ----------
-    views_of : SeveralViews
-    table : Tensor
-    """
+    """Return the views of a stack's table."""
     views, found = views_of.views, {"given": table}
     if views.is_sparse:
         found["scaled"] = table / views._scaler.scale_
@@ -88,8 +82,7 @@ def interpolated(x: Traced, knots: Array, levels: Array) -> Traced:
     is_point = widths == 0.0
     of_knots = x.graph.add("Unsqueeze", x, [2], shape=(*x.shape, 1))
     passed = (of_knots - knots[:-1].T) / np.where(is_point, np.finfo(float).tiny, widths)
-    found: Traced = (passed + 0.5 * is_point).clip(0.0, 1.0) @ np.diff(levels)
-    return found
+    return (passed + 0.5 * is_point).clip(0.0, 1.0) @ np.diff(levels)
 
 
 def normal_quantile(p: Traced, degree: int = 24) -> Traced:
@@ -106,5 +99,4 @@ def normal_quantile(p: Traced, degree: int = 24) -> Traced:
     found: Any = first
     for coefficient in others:
         found = found * x + coefficient
-    value: Traced = np.sign(0.5 - p) * found
-    return value
+    return np.sign(0.5 - p) * found

@@ -16,10 +16,6 @@ and so are gradients below p times this fraction of the largest |a_k|."""
 def independent_weights(moments: Moments) -> Array:
     """Return weights proportional to the kernels' centered alignments ("align"), summing to one.
 
-    Parameters
-    ----------
-    moments : Moments
-
     Returns
     -------
     ndarray of shape (n_kernels,)
@@ -35,10 +31,6 @@ def nonnegative_weights(moments: Moments) -> Array:
     """Return the non-negative weights that maximize centered alignment ("alignf"), summing to one.
 
     The weights solve min v'Mv - 2 v'a over v >= 0, by non-negative least squares on a factor of M.
-
-    Parameters
-    ----------
-    moments : Moments
 
     Returns
     -------
@@ -94,10 +86,6 @@ def best_nonnegative(a: Array, M: Array, n_first: int = 100) -> Array:
 
 def free_weights(moments: Moments) -> Array:
     """Return the normalized weights M^+ a, of either sign, which maximize centered alignment.
-
-    Parameters
-    ----------
-    moments : Moments
 
     Returns
     -------
@@ -183,9 +171,7 @@ def _refined(solution: Array, M: Array, a: Array) -> Array:
     return refined
 
 
-def _block_pivoting(
-    M: Array, a: Array, max_exchanges: int = 100, patience: int = 3
-) -> Array | None:
+def _block_pivoting(M: Array, a: Array, patience: int = 3) -> Array | None:
     """Minimize w'Mw - 2 w'a over w >= 0 by block principal pivoting; None if it fails.
 
     The search fails after `patience` successive exchanges that do not reduce the number of
@@ -199,7 +185,7 @@ def _block_pivoting(
     free = np.zeros(a.size, dtype=bool)
     fewest, left = a.size + 1, patience
     tolerance = a.size * _EPSILON * float(np.abs(a).max())
-    for _ in range(max_exchanges):
+    for _ in range(100):
         violated = np.where(free, solution < 0.0, gradient < -tolerance)
         count = int(violated.sum())
         if count == 0:

@@ -109,27 +109,26 @@ class _Subspace:
 
     def extend(self, vectors: Array) -> bool:
         """Add vectors, the columns of an array; return whether the dimension increases."""
-        before = self.dimension
+        before, features = self.dimension, self.features
         for vector in vectors.T:
-            if self.dimension == self.limit:
+            k = self.dimension
+            if k == self.limit:
                 break
-            own, length = self.basis[: self.dimension], float(np.linalg.norm(vector))
+            own, length = self.basis[:k], float(np.linalg.norm(vector))
             # The second projection removes the rounding errors that the first leaves.
             rest = vector - (own @ vector) @ own
             rest -= (own @ rest) @ own
             left = float(np.linalg.norm(rest))
-            if left > np.sqrt(np.finfo(float).eps) * length:
-                self._append(rest / left)
+            if not left > np.sqrt(np.finfo(float).eps) * length:
+                continue
+            row = rest / left
+            self.basis[k], self.targets[k] = row, row @ features.Y
+            self.products[k] = (row @ features.X)[features.positions] * self.roots
+            across = self.products[: k + 1] * self.products[k]
+            across = np.add.reduceat(across, features.starts, axis=1).T
+            self.grams[:, k, : k + 1] = self.grams[:, : k + 1, k] = across
+            self.dimension = k + 1
         return self.dimension > before
-
-    def _append(self, row: Array) -> None:
-        k, features = self.dimension, self.features
-        self.basis[k], self.targets[k] = row, row @ features.Y
-        self.products[k] = (row @ features.X)[features.positions] * self.roots
-        across = self.products[: k + 1] * self.products[k]
-        across = np.add.reduceat(across, features.starts, axis=1).T
-        self.grams[:, k, : k + 1] = self.grams[:, : k + 1, k] = across
-        self.dimension = k + 1
 
     def objective(self, weight_set: WeightSet) -> WeightObjective:
         """Return the objective of dual variables in the subspace."""
@@ -162,7 +161,7 @@ def subspace_weights(
     *,
     tol: float,
     max_iter: int,
-    on_step: Callable[[WeightStep], None] | None,
+    on_step: Callable[[WeightStep], None] = lambda _: None,
 ) -> LearnedWeights | None:
     """Learn weights for ridge regression from products of the features with vectors.
 
@@ -206,7 +205,9 @@ def subspace_weights(
     .. [1] J. Lampe, L. Reichel, H. Voss (2012). Large-scale Tikhonov regularization via reduction
        by orthogonal projection. Linear Algebra and its Applications 436, 2845-2865.
     """
-    limit = _largest_dimension(features)
+    n, d = features.X.shape
+    # Gram matrices of the subspace are no larger than X.
+    limit = max(_LEAST_DIMENSION, min(d // 8, int(np.sqrt(n * d / len(features.members)))))
     if weight_set.is_fixed(scales.size) or scales.size > limit:
         return None
     subspace = _Subspace(features, scales, limit)
@@ -221,8 +222,7 @@ def subspace_weights(
         point = subspace.point(state, weight_set)
         weights, residual, beyond = state.weights, point.residual, point.beyond
         history.append(WeightStep(point.objective, point.gap, int(np.count_nonzero(weights))))
-        if on_step is not None:
-            on_step(history[-1])
+        on_step(history[-1])
         if point.gap <= tol or (point.gap > _HOPELESS and 4 * subspace.dimension > limit):
             break
     return None if point is None else point.learned(history)
@@ -238,9 +238,3 @@ def _improved(objective: WeightObjective, weights: Array, beyond: float, tol: fl
         return state
     found = WeightDescent(objective, True, accuracy, np.inf).step(state)
     return state if found is None else found[0]
-
-
-def _largest_dimension(features: LinearFeatures) -> int:
-    """Return the largest dimension of the subspace; its Gram matrices are no larger than X."""
-    n, d = features.X.shape
-    return max(_LEAST_DIMENSION, min(d // 8, int(np.sqrt(n * d / len(features.members)))))

@@ -40,7 +40,7 @@ class _Point:
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
 def interior_point_weights(
-    boxes: Boxes, grams: BaseGrams, tol: float, max_steps: int = 100
+    boxes: Boxes, grams: BaseGrams, tol: float
 ) -> tuple[Array, Array, Array]:
     """Find weights, dual variables and intercepts at the saddle point, up to a duality gap.
 
@@ -50,8 +50,6 @@ def interior_point_weights(
     grams : BaseGrams
     tol : float
         Duality gap to reach, relative to the objective.
-    max_steps : int, default=100
-        Maximum number of steps; the method usually takes 10 to 40.
 
     Returns
     -------
@@ -82,7 +80,8 @@ def interior_point_weights(
     .. [2] Mehrotra (1992), On the implementation of a primal-dual interior point method.
     """
     best = iterate = _Iterate(_start(boxes, grams), boxes, grams)
-    for _ in range(max_steps):
+    # The method usually takes 10 to 40 steps.
+    for _ in range(100):
         best = iterate if iterate.gap < best.gap else best
         # Setting small weights to zero, or dual variables to their bounds, may increase the gap.
         weights = iterate.sparse_weights(10.0 * tol) if iterate.gap <= tol else None

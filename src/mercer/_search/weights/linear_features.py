@@ -13,6 +13,7 @@ from mercer._data.types import Array
 from mercer._data.weights import SampleWeights
 from mercer._gram.samples import Samples, centered_features
 from mercer._search.records import WeightStep
+from mercer._search.targets import Target
 from mercer._search.weights.mkl import LearnedWeights
 from mercer.kernels._composition import inner_product_columns
 from mercer.kernels._kernel import Kernel
@@ -107,10 +108,7 @@ class LinearFeatures:
 
 
 def linear_features(
-    problems: Problems,
-    samples: Samples,
-    kernels: Sequence[Kernel],
-    largest_fraction: float = 0.8,
+    problems: Problems, samples: Samples, kernels: Sequence[Kernel]
 ) -> LinearFeatures | None:
     """Return the features of ridge regression if there are fewer of them than samples.
 
@@ -120,9 +118,6 @@ def linear_features(
     samples : Samples
     kernels : sequence of Kernel
         Bound to the samples.
-    largest_fraction : float, default=0.8
-        Features are used only if their number is at most this fraction of the number of samples.
-        Otherwise, Gram matrices are hardly larger.
 
     Returns
     -------
@@ -136,7 +131,8 @@ def linear_features(
     if chosen is None:
         return None
     used, positions = np.unique(np.concatenate(chosen).astype(int), return_inverse=True)
-    if used.size + problems.Y.shape[1] > largest_fraction * samples.n_samples:
+    # If there are hardly fewer features than samples, Gram matrices are hardly larger.
+    if used.size + problems.Y.shape[1] > 0.8 * samples.n_samples:
         return None
     features = samples.X if used.size == samples.X.shape[1] else samples.X[:, used]
     weights, means = problems.weights, np.zeros(problems.Y.shape[1])
@@ -150,9 +146,7 @@ def linear_features(
     return LinearFeatures(X, Y, problems.loss.alpha, members, means, weights)
 
 
-def feature_alignment(
-    kernels: Sequence[Kernel], weights: Array, X: Array, Y: Array, sample_weights: SampleWeights
-) -> float:
+def feature_alignment(kernels: Sequence[Kernel], weights: Array, X: Array, target: Target) -> float:
     """Compute the centered alignment of a weighted sum of linear kernels, without a Gram matrix.
 
     Parameters
@@ -161,15 +155,13 @@ def feature_alignment(
         Inner products of features.
     weights : ndarray of shape (n_kernels,)
     X : ndarray of shape (n_samples, n_features)
-    Y : ndarray of shape (n_samples, n_targets)
-        Centered target factor, with rows multiplied by the square roots of the sample weights.
-    sample_weights : SampleWeights
+    target : Target
     """
-    columns = inner_product_columns(kernels, X.shape[1])
+    columns, Y = inner_product_columns(kernels, X.shape[1]), target.centered
     assert columns is not None
     relevance = _relevance(weights, columns, X.shape[1])
     used = np.flatnonzero(relevance)
-    features = centered_features(X[:, used].astype(np.float64, copy=False), sample_weights)
+    features = centered_features(X[:, used].astype(np.float64, copy=False), target.weights)
     features *= np.sqrt(relevance[used])
     size = float(np.linalg.norm(features.T @ features) * np.linalg.norm(Y.T @ Y))
     return float(np.square(features.T @ Y).sum()) / size if size > 0.0 else 0.0

@@ -89,7 +89,7 @@ def learn_weights(
     tol: float = 1e-3,
     max_iter: int = 100,
     start: Array | None = None,
-    on_step: Callable[[WeightStep], None] | None = None,
+    on_step: Callable[[WeightStep], None] = lambda _: None,
     patience: int = 12,
 ) -> LearnedWeights:
     """Minimize the objective of the kernel machines over the weights of the kernels.
@@ -148,8 +148,7 @@ def learn_weights(
             proof = state.machines if combination[-1] == 1.0 else _combined(cuts, combination)
         gap = relative_gap(state.primal - bound, state.primal)
         history.append(WeightStep(state.primal, gap, int(np.count_nonzero(state.weights))))
-        if on_step is not None:
-            on_step(history[-1])
+        on_step(history[-1])
         if gap <= tol or len(history) >= max_iter:
             break
         found = objective.interior_point(state, tol) if len(history) == n_before + 1 else None

@@ -145,22 +145,9 @@ class WeightSet(ABC):
 
 
 class Simplex(WeightSet):
-    """Weights whose l1-norm is one. Most weights are zero at the optimum.
-
-    Parameters
-    ----------
-    n_joining : int, default=200
-        Maximum number of kernels that join the working set in a step, which bounds the size of the
-        quadratic program.
-    n_working : int, default=1000
-        Maximum size of the working set. For larger sets, the quadratic program would be more
-        expensive than a restart from the kernels with the largest gradients.
-    """
+    """Weights whose l1-norm is one. Most weights are zero at the optimum."""
 
     has_interior_point = True
-
-    def __init__(self, n_joining: int = 200, n_working: int = 1000) -> None:
-        self.n_joining, self.n_working = n_joining, n_working
 
     def start(self, n_kernels: int) -> Array:
         """Return equal weights; see :meth:`WeightSet.start`."""
@@ -192,10 +179,12 @@ class Simplex(WeightSet):
         The working set contains the kernels with positive weights or the largest gradients.
         If too many weights are positive, the step goes to equal weights for the latter kernels.
         """
-        largest = np.argsort(-q, kind="stable")[: self.n_joining]
+        # At most 200 kernels join the working set, which bounds the size of the quadratic program.
+        largest = np.argsort(-q, kind="stable")[:200]
         working = np.union1d(np.flatnonzero(weights), largest)
         target = np.zeros_like(weights)
-        if working.size > self.n_working:
+        if working.size > 1000:
+            # The program would be more expensive than a restart from the largest gradients.
             target[largest] = 1.0 / largest.size
             return straight_path(weights, target)
         H = curvature.among(working)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -107,7 +107,7 @@ def _sum(parts: Sequence[Evaluation], weights: Array, table: ViewedSample) -> Ev
     candidate = Candidate(
         [description],
         first.view,
-        _LearnSum([e.candidate for e in parts], [e.description for e in parts], weights),
+        partial(_learned_sum, [(e.candidate, e.description) for e in parts], weights),
         any(e.candidate.uses_labels for e in parts),
     )
     X = table.X[first.view]
@@ -118,6 +118,19 @@ def _sum(parts: Sequence[Evaluation], weights: Array, table: ViewedSample) -> Ev
     ]
     kernel = unit_sum([e.kernel for e in parts], weights, X)
     return evaluated_kernel(candidate, description, table, kernel, unseen)
+
+
+def _learned_sum(
+    parts: Sequence[tuple[Candidate, str]],
+    weights: Array,
+    X: Features,
+    y: Array,
+    target: EncodedTarget,
+) -> list[Kernel]:
+    """Learn the kernels of several candidates, and add them with given weights."""
+    learned = {id(c): c.learn(X, y, target) for c in {id(c): c for c, _ in parts}.values()}
+    kernels = [learned[id(c)][list(c.descriptions).index(name)] for c, name in parts]
+    return [unit_sum(kernels, weights, X)]
 
 
 def unit_sum(
@@ -137,21 +150,3 @@ def unit_sum(
     rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], max_samples)).astype(int)
     scales = np.array([unit_gram(kernel, X[rows])[1].scale for kernel in kernels])
     return WeightedSum(list(kernels), weights / scales)
-
-
-@dataclass(frozen=True)
-class _LearnSum:
-    """Learn the kernels of several candidates, and add them with given weights."""
-
-    candidates: Sequence[Candidate]
-    descriptions: Sequence[str]
-    weights: Array
-
-    def __call__(self, X: Features, y: Array, target: EncodedTarget) -> list[Kernel]:
-        learned = {id(c): c for c in self.candidates}
-        kernels = {key: c.learn(X, y, target) for key, c in learned.items()}
-        parts = [
-            kernels[id(c)][list(c.descriptions).index(name)]
-            for c, name in zip(self.candidates, self.descriptions, strict=True)
-        ]
-        return [unit_sum(parts, self.weights, X)]

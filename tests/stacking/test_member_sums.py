@@ -13,7 +13,7 @@ from mercer._data.encoded_targets import EncodedTarget
 from mercer._estimators.stacking.candidates import Candidate
 from mercer._estimators.stacking.combination import LinearCombination, linear_combination
 from mercer._estimators.stacking.evaluation import Evaluation, ViewedSample
-from mercer._estimators.stacking.kernel_sums import unit_sum, with_sums
+from mercer._estimators.stacking.member_sums import unit_sum, with_sums
 from mercer._estimators.stacking.ridges import evaluate
 from mercer._estimators.stacking.table_views import ViewName
 from mercer.kernels import Gaussian, Kernel, Laplacian, OnColumns, WeightedSum
@@ -78,7 +78,7 @@ def test_members_stay_where_their_sum_errs_more(monkeypatch: pytest.MonkeyPatch)
     kept, table = evaluated(candidate("x", FIRST), candidate("z", SECOND), Y=ADDITIVE)
     found = summed(kept, table)[0]
     worse = replace(found, deviations=np.zeros_like(ADDITIVE))
-    monkeypatch.setattr("mercer._estimators.stacking.kernel_sums._sums", lambda *_: [worse])
+    monkeypatch.setattr("mercer._estimators.stacking.member_sums._sums", lambda *_: [worse])
     assert summed(kept, table) == kept
 
 
