@@ -90,7 +90,7 @@ def objects_in(model: object) -> Iterator[tuple[str, Any]]:
 def _contents(name: str, found: Any) -> Collection[tuple[str, Any]]:
     """Return the objects that an object holds, with their names."""
     if isinstance(found, dict):
-        return [(key if type(key) is str else name, part) for key, part in found.items()]
+        return [(key if isinstance(key, str) else name, part) for key, part in found.items()]
     if isinstance(found, list | tuple | set):
         return [(name, part) for part in found]
     if isinstance(found, np.ndarray):

@@ -414,7 +414,7 @@ class Evaluation:
     score : float, default=None
         Score of the predictions; None if no scorer was given.
     of_all_rows : ndarray of shape (n_rows, n_outputs), default=None
-        Left-out deviations of an estimator for all rows of a table of which samples are evaluated.
+        Left-out deviations of an estimator for all rows, if only some of these are evaluated.
     unseen : sequence of ((ndarray, ndarray), Kernel), default=()
         Splits into training samples and a held-out part, each with the kernel learned without this
         part.

@@ -25,8 +25,8 @@ _LIBSVM_TOL, _LEAST_TOL = 1e-3, 1e-4
 """LIBSVM's tolerance, the default of scikit-learn's SVC, and the least gap that is asked of it."""
 
 FEW_SAMPLES, MANY_FEATURES = 2000, 30
-"""A Gram matrix of at most so many samples, or of at least so many features, usually takes less
-time than those of its rows that LIBSVM would compute one by one."""
+"""Up to this many samples, and with this many features or more, computing the Gram matrix usually
+takes less time than LIBSVM's rows of it."""
 
 
 @dataclass(frozen=True)
