@@ -3,7 +3,7 @@
 import datetime
 import importlib.metadata
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +38,12 @@ def _program(path: Path) -> str:
 
 
 INSTALLED = {re.sub("[-.]", "_", one.name).lower() for one in importlib.metadata.distributions()}
-collect_ignore = [
-    p.name for p in Path(__file__).parent.glob("t*.py") if _program(p) not in INSTALLED
-]
+FILES = sorted(Path(__file__).parent.glob("test_*.py"))
+collect_ignore = [one.name for one in FILES if _program(one) not in INSTALLED]
 
 
 def pytest_report_header() -> str:
-    return f"not installed: {', '.join(map(_program, map(Path, collect_ignore)))}"
+    return f"programs that are not installed: {', '.join(collect_ignore)}"
 
 
 @pytest.fixture
@@ -56,7 +55,7 @@ def found(request: pytest.FixtureRequest) -> Callable[..., None]:
     """
 
     def note(*cells: str, row: str = "") -> None:
-        request.node.user_properties.append((row or _program(request.path), cells, bool(row)))
+        request.node.user_properties.append((row or _program(request.path), cells))
 
     return note
 
@@ -144,27 +143,19 @@ def sunspots() -> pd.Series:
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Print the rows of tests that passed, and write them to the page if that is asked for."""
-    passed = terminalreporter.stats.get("passed", [])
-    rows = dict(_rows(one for report in passed for one in report.user_properties))
-    page = PAGE.read_text(encoding="utf-8")
-    for name, cells in rows.items():
+    rows: dict[str, list[str]] = {}
+    for report in terminalreporter.stats.get("passed", []):
+        for name, cells in report.user_properties:
+            rows.setdefault(name, []).extend(cells)
+    page, today = PAGE.read_text(encoding="utf-8"), datetime.date.today().isoformat()
+    for name, numbers in rows.items():
+        cells = numbers
+        if name in INSTALLED:  # The row of a program has its version, the date, and all numbers.
+            cells = [importlib.metadata.version(name), today, "; ".join(numbers)]
         terminalreporter.write_line(" | ".join([name, *cells]))
         page = _replaced(page, name, cells) if config.option.write_page else page
     if config.option.write_page:
         PAGE.write_text(page, encoding="utf-8")
-
-
-def _rows(noted: Iterable[tuple[str, tuple[str, ...], bool]]) -> Iterator[tuple[str, list[str]]]:
-    """Yield names and cells of rows; a program's are its version, the date and its numbers."""
-    numbers: dict[str, list[str]] = {}
-    for name, cells, other_table in noted:
-        if other_table:
-            yield name, list(cells)
-        else:
-            numbers.setdefault(name, []).extend(cells)
-    today = datetime.date.today().isoformat()
-    for name, texts in numbers.items():
-        yield name, [importlib.metadata.version(name), today, "; ".join(texts)]
 
 
 def _replaced(page: str, name: str, cells: list[str]) -> str:
