@@ -13,7 +13,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
-from mercer._blocks.own_encoders import on_numbers
+from mercer import on_numbers
 from mercer_command.values import Array
 
 

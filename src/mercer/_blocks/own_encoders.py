@@ -117,6 +117,16 @@ def on_numbers(estimator: BaseEstimator) -> BaseEstimator:
     ----------
     estimator : estimator
         An estimator whose encoder, if any, is fitted.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mercer import TwoStageRegressor, on_numbers
+    >>> table = pd.DataFrame({"size": [1.2, 3.1, 2.5, 4.8, 2.2, 3.9], "kind": list("ababab")})
+    >>> model = TwoStageRegressor().fit(table, [1.0, 4.5, 2.4, 6.1, 2.0, 5.5])
+    >>> numbers = model.encoder_.transform(table)
+    >>> model.predict(table)[:3].round(1), on_numbers(model).predict(numbers)[:3].round(1)
+    (array([1. , 4.5, 2.4]), array([1. , 4.5, 2.4]))
     """
     if getattr(estimator, "encoder_", None) is None:
         return estimator
