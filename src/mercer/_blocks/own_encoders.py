@@ -110,13 +110,17 @@ def encoded(estimator: BaseEstimator, X: Table) -> Table:
 def on_numbers(estimator: BaseEstimator) -> BaseEstimator:
     """Return an estimator that predicts from the numbers into which its encoder turns a table.
 
-    A pipeline of `encoder_` and this estimator predicts as the given one does. The result is a
-    shallow copy; an estimator that does not encode tables is returned itself.
+    A pipeline of `encoder_` and this estimator predicts as the given one does.
 
     Parameters
     ----------
     estimator : estimator
         An estimator whose encoder, if any, is fitted.
+
+    Returns
+    -------
+    estimator
+        A shallow copy; an estimator that does not encode tables is returned itself.
 
     Examples
     --------
