@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from mercer._data.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from mercer._blocks.own_encoders import on_numbers
     from mercer._blocks.parquet_source import ParquetSource
     from mercer._data.validation import infer_task
     from mercer._estimators.clustering import HSICClustering, MultipleKernelClustering
@@ -88,12 +89,14 @@ __all__ = [
     "hsic",
     "infer_task",
     "load",
+    "on_numbers",
     "register_onnx_converters",
     "save",
     "to_onnx",
 ]
 
 _MODULES = {
+    "mercer._blocks.own_encoders": "on_numbers",
     "mercer._blocks.parquet_source": "ParquetSource",
     "mercer._estimators.clustering": "HSICClustering MultipleKernelClustering",
     "mercer._files.deployment": "compress register_onnx_converters to_onnx",

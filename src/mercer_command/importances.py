@@ -106,7 +106,7 @@ def columns_that_matter(
     if y is None or len(y) < 2:
         names = list(found)
         if len(names) > most and len(X) > 1:
-            encoded = model[:-1].transform(X.iloc[:_MOST_ROWS]).to_numpy(dtype=float)
+            encoded = _encoded(model, X.iloc[:_MOST_ROWS])
             names = [*dict.fromkeys([*_most_alike(model, encoded, most), *names])]
         return [found[name] for name in names]
     n_names = min(len(found), most)
@@ -115,8 +115,8 @@ def columns_that_matter(
     n_rows = _MOST_PREDICTIONS // (n_repeats * n_names)
     n_rows = min(max(n_rows, _FEWEST_ROWS), _MOST_ROWS, len(y))
     rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:n_rows])
-    encoded = model[:-1].transform(X.iloc[rows]).to_numpy(dtype=float)
-    sources = source_columns(model["columns"])
+    encoded = _encoded(model, X.iloc[rows])
+    sources = source_columns(model.encoder)
     useful = set(sources)
     names = [name for name in found if name in useful]
     if len(names) > most:
@@ -149,12 +149,18 @@ def _most_alike(model: TableModel, encoded: Array, most: int) -> list[str]:
     predicted = _predicted(model, encoded).reshape(len(encoded), -1)[:, -1]
     with np.errstate(invalid="ignore"):  # Of constants, scikit-learn returns zero.
         alike = pd.Series(np.abs(r_regression(encoded, predicted)))
-    return [*alike.groupby(source_columns(model["columns"])).max().nlargest(most).index]
+    return [*alike.groupby(source_columns(model.encoder)).max().nlargest(most).index]
+
+
+def _encoded(model: TableModel, X: pd.DataFrame) -> Array:
+    """Return the encoded columns of rows."""
+    return model.encoder.transform(model["reader"].transform(X)).to_numpy(dtype=float)
 
 
 def _predicted(model: TableModel, features: Array) -> Array:
     """Return responses, or probabilities of the classes."""
-    predict = model[-1].predict_proba if is_classifier(model) else model[-1].predict
+    step = model.predictor
+    predict = step.predict_proba if is_classifier(model) else step.predict
     with warnings.catch_warnings():
         # A data frame of many columns would take scikit-learn longer than the prediction.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
@@ -177,7 +183,7 @@ def _rises(
     """
     own = np.arange(len(y))[:, None]
     # The position of a feature that is not shuffled is -1, the column of each row's own position.
-    sources = pd.Index(names).get_indexer(pd.Index(source_columns(model["columns"])))
+    sources = pd.Index(names).get_indexer(pd.Index(source_columns(model.encoder)))
 
     def scores(_: TableModel, places: Array, y: Array) -> dict[int, float]:
         taken = np.take_along_axis(features, np.hstack([places, own])[:, sources], axis=0)

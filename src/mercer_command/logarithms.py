@@ -20,8 +20,8 @@ class LogarithmicStack(KernelStackingRegressor):
     """A stack that is fitted to the logarithms of positive responses, and predicts the responses.
 
     Predictions are exponentials of predicted logarithms, and intervals have exponentials of their
-    ends, so that they cover the same rows. `loo_score_` is the score of the logarithms, and
-    explanations describe the predicted logarithm.
+    ends, so that they cover the same rows. `loo_score_` is the score of the logarithms, by which
+    text is encoded as well, and explanations describe the predicted logarithm.
     """
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, groups: npt.ArrayLike | None = None) -> Self:  # type: ignore[override]

@@ -93,7 +93,7 @@ def ranges_of(model: TableModel) -> dict[str, list[float]]:
 
 def _new_categories(model: TableModel, typed: pd.DataFrame) -> Iterator[tuple[str, Array]]:
     """Yield categorical columns with the cells that hold a category that is not known."""
-    for key, encoder, names in model["columns"].transformers_:
+    for key, encoder, names in model.encoder.transformers_:
         if key not in ("categories", "levels") or not len(names):
             continue
         [categories] = [step.categories_ for step in encoder if hasattr(step, "categories_")]

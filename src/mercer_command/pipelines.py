@@ -1,4 +1,4 @@
-"""Pipelines of the command, which read and encode the columns of a table and fit a method."""
+"""Models of the command, which read and encode the columns of a table and fit a method."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ def make_model(
     metric: str | None = None,
     members: Sequence[BaseEstimator] = (),
 ) -> TableModel:
-    """Make a pipeline that prepares the columns of a table and fits the estimator of a method.
+    """Make a model that prepares the columns of a table and fits the estimator of a method.
+
+    Stacks and two-stage estimators encode the columns themselves. Before other estimators, and
+    before all that are fitted to a table that is read in parts, the encoder is a step.
 
     Parameters
     ----------
@@ -91,6 +94,7 @@ def make_model(
         estimator = _stack_for(metric, problem.target[rows])
     if problem.times is not None and takes(estimator, "times"):
         estimator = estimator.set_params(cv=TimeSeriesSplit(min(5, len(rows) - 1)))
+    encoder = problem_encoder(problem, rows, seed)
     settings: dict[str, Any] = {
         "random_state": seed,
         "learner__random_state": seed,
@@ -98,6 +102,7 @@ def make_model(
     }
     settings |= {"categories": list(problem.order)} if problem.order else {}
     settings |= {"candidates": ["default", *members]} if members else {}
+    settings |= {"encoder": encoder} if problem.n_rows is None else {}
     known = settings.keys() & estimator.get_params()
     target, used = problem.target_column, [one for one in problem.columns if one.is_used]
     reader = TableReader(
@@ -108,7 +113,7 @@ def make_model(
     model = TableModel(
         [
             ("reader", reader),
-            ("columns", problem_encoder(problem, rows, seed)),
+            *([] if "encoder" in known else [("columns", encoder)]),
             ("model", estimator.set_params(**{key: settings[key] for key in sorted(known)})),
         ]
     )

@@ -150,7 +150,7 @@ def predict(model: TableModel, typed: pd.DataFrame, coverage: float | None = Non
     InputError
         If the model predicts no intervals.
     """
-    encoded, step = model["columns"].transform(typed), model[-1]
+    encoded, step = model.encoder.transform(typed), model.predictor
     _, role, notation = model["reader"].target
     predictions = pd.DataFrame({"prediction": _as_target(step.predict(encoded), role, notation)})
     if hasattr(step, "decision_function"):
@@ -168,7 +168,7 @@ def predict(model: TableModel, typed: pd.DataFrame, coverage: float | None = Non
                 "the model predicts no intervals; those of mercer fit --learner stacking do, if "
                 "the target is a response"
             )
-        bounds = model.intervals_of(encoded, coverage)
+        bounds = model.within_limits(step.predict_interval(encoded, coverage))
         predictions["lower"] = _as_target(bounds[:, 0], role, notation)
         predictions["upper"] = _as_target(bounds[:, 1], role, notation)
     return rounded(predictions, model.decimals_)

@@ -8,14 +8,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
+from mercer import on_numbers
 from mercer_command.values import Array
 
 
 class TableModel(Pipeline):
-    """A pipeline of the steps `reader`, `columns` and `model`, which predicts tables.
+    """A pipeline of the steps `reader` and `model`, which predicts tables.
+
+    Between them is a step `columns`, the encoder, unless the estimator encodes columns itself.
 
     Attributes
     ----------
@@ -33,6 +38,16 @@ class TableModel(Pipeline):
     limits_: tuple[float, float, bool] | None = None
     decimals_: int | None = None
 
+    @property
+    def encoder(self) -> ColumnTransformer:
+        """The fitted encoder of the columns that the reader converts."""
+        return self["columns"] if "columns" in self.named_steps else self[-1].encoder_
+
+    @property
+    def predictor(self) -> BaseEstimator:
+        """The fitted estimator, which predicts from what the encoder returns."""
+        return on_numbers(self[-1])
+
     @available_if(lambda model: hasattr(model[-1], "predict_interval"))  # type: ignore[untyped-decorator]
     def predict_interval(self, X: pd.DataFrame, coverage: float = 0.9) -> Array:
         """Predict intervals that hold the response with some probability.
@@ -48,17 +63,16 @@ class TableModel(Pipeline):
         ndarray of shape (n_rows, 2)
             Intervals within the limits of the responses; whole numbers if the responses are.
         """
-        return self.intervals_of(self[:-1].transform(X), coverage)
+        return self.within_limits(self[-1].predict_interval(self[:-1].transform(X), coverage))
 
-    def intervals_of(self, encoded: npt.ArrayLike, coverage: float = 0.9) -> Array:
-        """Predict intervals of rows whose columns are encoded.
+    def within_limits(self, intervals: npt.ArrayLike) -> Array:
+        """Return the parts of intervals that are within the limits of the responses.
 
         Parameters
         ----------
-        encoded : array-like of shape (n_rows, n_features)
-        coverage : float, default=0.9
+        intervals : array-like of shape (n_rows, 2)
         """
-        found = np.asarray(self[-1].predict_interval(encoded, coverage), dtype=float)
+        found = np.asarray(intervals, dtype=float)
         if self.limits_ is None:
             return found
         low, high, whole = self.limits_

@@ -118,7 +118,7 @@ def test_text_and_categories_tell_no_noise_of_groups(run: Run, column: str) -> N
     run("fit t.csv --target pain --group patient --out m.skops")
     model = load_model(Path("m.skops"))
     assert model[-1].loo_score_ < 0.15
-    encoded = model["columns"].named_transformers_
+    encoded = model.encoder.named_transformers_
     key = "scores" if column == "notes" else "levels"
     assert isinstance(getattr(encoded[key], "cv", PredefinedSplit([0])), PredefinedSplit)
 

@@ -21,22 +21,12 @@ from mercer_command.table_model import TableModel, limits_of
 from mercer_command.values import as_dates, format_dates
 
 
-class Fixed:
-    """Intervals that were chosen."""
-
-    def __init__(self, ends: np.ndarray) -> None:
-        self.ends = ends
-
-    def predict_interval(self, X: object, coverage: float) -> np.ndarray:
-        return self.ends
-
-
 def bounded(
     limits: tuple[float, float, bool] | None, *ends: tuple[float, float]
 ) -> list[list[float]]:
-    model = TableModel([("model", Fixed(np.array(ends)))])
+    model = TableModel([("model", None)])
     model.limits_ = limits
-    found: list[list[float]] = model.intervals_of(None, 0.9).tolist()
+    found: list[list[float]] = model.within_limits(ends).tolist()
     return found
 
 
@@ -174,6 +164,29 @@ def test_stacks_are_fitted_for_the_score_that_is_shown_first() -> None:
     # The responses of a table that is read in parts are not in memory.
     in_parts = make_model("stacking", replace(problem, n_rows=10**6), rows)
     assert type(in_parts[-1]) is KernelStackingRegressor
+
+
+@pytest.mark.parametrize(
+    ("method", "n_rows", "steps"),
+    [
+        ("stacking", None, ["reader", "model"]),
+        ("auto", None, ["reader", "model"]),
+        ("linear", None, ["reader", "columns", "model"]),
+        # Rows of a source are encoded before the estimator sees them.
+        ("auto", 10**6, ["reader", "columns", "model"]),
+    ],
+)
+def test_estimators_encode_columns_themselves_if_they_can(
+    method: str, n_rows: int | None, steps: list[str]
+) -> None:
+    table = class_table()
+    problem = replace(as_problem(table, table.columns[-1]), n_rows=n_rows)
+    rows = np.arange(len(problem.target))
+    model = make_model(method, problem, rows)
+    assert list(model.named_steps) == steps
+    model.fit(problem.features, problem.target)
+    encoded = model.encoder.transform(model["reader"].transform(problem.features))
+    assert_array_equal(model.predictor.predict(encoded), model.predict(problem.features))
 
 
 def test_the_model_of_all_rows_is_like_the_one_that_was_tested(run: Run) -> None:

@@ -3,13 +3,20 @@
 import datetime
 import importlib.metadata
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_diabetes
+from sklearn.linear_model import Ridge, RidgeCV
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from mercer import KernelStackingRegressor, TwoStageRegressor
+from mercer.preprocessing import table_encoder
 
 PAGE = Path(__file__).parents[2] / "docs/guide/neighbors.md"
 
@@ -25,16 +32,30 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", "ignore")
 
 
+def _program(path: Path) -> str:
+    """Return the distribution that a file tries, which it is named after."""
+    return path.stem.removeprefix("test_")
+
+
+INSTALLED = {re.sub("[-.]", "_", one.name).lower() for one in importlib.metadata.distributions()}
+FILES = sorted(Path(__file__).parent.glob("test_*.py"))
+collect_ignore = [one.name for one in FILES if _program(one) not in INSTALLED]
+
+
+def pytest_report_header() -> str:
+    return f"programs that are not installed: {', '.join(collect_ignore)}"
+
+
 @pytest.fixture
 def found(request: pytest.FixtureRequest) -> Callable[..., None]:
     """Notes numbers, which the page shows.
 
-    A text is added to the row of the program that the test's file names. Cells are those of the row
-    `row` of another table.
+    A text is added to the row of the program of the test's file. Cells are those of the row `row`
+    of another table.
     """
 
     def note(*cells: str, row: str = "") -> None:
-        request.node.user_properties.append((row or request.module.DISTRIBUTION, cells, bool(row)))
+        request.node.user_properties.append((row or _program(request.path), cells))
 
     return note
 
@@ -58,6 +79,60 @@ def numbers() -> tuple[pd.DataFrame, Any]:
     return X, y.to_numpy()
 
 
+@pytest.fixture
+def models() -> tuple[Any, Any]:
+    """An estimator of mercer, and a linear one for the same tables of numbers."""
+    return TwoStageRegressor(), RidgeCV()
+
+
+@pytest.fixture
+def frame_models() -> tuple[Any, Any]:
+    """An estimator of mercer, and a linear one for the same data frames."""
+    return TwoStageRegressor(), make_pipeline(table_encoder(), RidgeCV())
+
+
+@pytest.fixture
+def penalized() -> tuple[Any, Any]:
+    """An estimator of mercer, and a linear one, both with a penalty `alpha` to search for."""
+    return TwoStageRegressor(), Ridge()
+
+
+@pytest.fixture(scope="session")
+def unsearched(numbers: tuple[pd.DataFrame, Any]) -> float:
+    """R² in three folds of the estimator that chooses its penalty itself."""
+    return float(cross_val_score(TwoStageRegressor(), *numbers, cv=3).mean())
+
+
+@pytest.fixture(scope="session")
+def share_inside() -> Callable[..., float]:
+    """The share of responses inside of intervals, given both ends and the responses."""
+    return lambda low, high, y: float(np.mean((low <= y) & (y <= high)))
+
+
+@pytest.fixture(scope="session")
+def largest_gap(patients: tuple[pd.DataFrame, Any]) -> Callable[[Any], float]:
+    """The largest difference of predictions, in deviations, if the patients' frame is another."""
+    X, y = patients
+
+    def measured(frame: Any) -> float:
+        gaps = []
+        for model in (TwoStageRegressor(), KernelStackingRegressor(["rbf"])):
+            expected = model.fit(X[:250], y[:250]).predict(X[250:])
+            gaps.append(model.fit(frame[:250], y[:250]).predict(frame[250:]) - expected)
+        return float(np.abs(gaps).max() / np.std(y))
+
+    return measured
+
+
+@pytest.fixture(scope="session")
+def doses() -> tuple[Any, Any, Any]:
+    """Columns, a response and a dose, which raises the response by a half, and depends on them."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(300, 5))
+    dose = np.cos(2 * X[:, 0]) + 0.5 * random.normal(size=300)
+    return X, 0.5 * dose + 2 * np.cos(2 * X[:, 0]) + 0.5 * random.normal(size=300), dose
+
+
 @pytest.fixture(scope="session")
 def sunspots() -> pd.Series:
     """The yearly numbers of sunspots, 1700 to 2008."""
@@ -68,32 +143,25 @@ def sunspots() -> pd.Series:
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Print the rows of tests that passed, and write them to the page if that is asked for."""
-    passed = terminalreporter.stats.get("passed", [])
-    rows = dict(_rows(one for report in passed for one in report.user_properties))
-    page = PAGE.read_text(encoding="utf-8")
-    for name, cells in rows.items():
+    rows: dict[str, list[str]] = {}
+    for report in terminalreporter.stats.get("passed", []):
+        for name, cells in report.user_properties:
+            rows.setdefault(name, []).extend(cells)
+    page, today = PAGE.read_text(encoding="utf-8"), datetime.date.today().isoformat()
+    for name, numbers in rows.items():
+        cells = numbers
+        if name in INSTALLED:  # The row of a program has its version, the date, and all numbers.
+            cells = [importlib.metadata.version(name), today, "; ".join(numbers)]
         terminalreporter.write_line(" | ".join([name, *cells]))
         page = _replaced(page, name, cells) if config.option.write_page else page
     if config.option.write_page:
         PAGE.write_text(page, encoding="utf-8")
 
 
-def _rows(noted: Iterable[tuple[str, tuple[str, ...], bool]]) -> Iterator[tuple[str, list[str]]]:
-    """Yield names and cells of rows; a program's are its version, the date and its numbers."""
-    numbers: dict[str, list[str]] = {}
-    for name, cells, other_table in noted:
-        if other_table:
-            yield name, list(cells)
-        else:
-            numbers.setdefault(name, []).extend(cells)
-    today = datetime.date.today().isoformat()
-    for name, texts in numbers.items():
-        yield name, [importlib.metadata.version(name), today, "; ".join(texts)]
-
-
 def _replaced(page: str, name: str, cells: list[str]) -> str:
     """Return the page with other cells after the first one of a row."""
-    row = re.compile(rf"^(\| {re.escape(name)} \|)(?:[^|\n]*\|){{{len(cells)}}}", re.MULTILINE)
+    spelled = re.escape(name).replace("_", "[-_]")
+    row = re.compile(rf"(?im)^(\| {spelled} \|)(?:[^|\n]*\|){{{len(cells)}}}")
     changed, n = row.subn(lambda found: found[1] + "".join(f" {one} |" for one in cells), page)
     if n != 1:
         raise ValueError(f"{PAGE.name} needs one row '| {name} |', not {n}.")

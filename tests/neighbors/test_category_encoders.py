@@ -1,14 +1,11 @@
 """category_encoders: a transformer of theirs is the encoder."""
 
-import pytest
+import category_encoders
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 
 from mercer import TwoStageRegressor
-
-category_encoders = pytest.importorskip("category_encoders", "2.6")
-DISTRIBUTION = "category_encoders"
 
 
 def test_is_the_encoder(patients, found):

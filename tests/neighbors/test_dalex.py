@@ -1,20 +1,12 @@
 """dalex: columns that a model of a data frame needs."""
 
-import pytest
-from sklearn.linear_model import RidgeCV
-from sklearn.pipeline import make_pipeline
-
-from mercer import TwoStageRegressor
-from mercer.preprocessing import table_encoder
-
-dalex = pytest.importorskip("dalex", "1.6")
-DISTRIBUTION = "dalex"
+import dalex
 
 
-def test_parts_of_a_model(patients, found):
+def test_parts_of_a_model(patients, frame_models, found):
     X, y = patients
     first = []
-    for model in (TwoStageRegressor(), make_pipeline(table_encoder(), RidgeCV())):
+    for model in frame_models:
         explainer = dalex.Explainer(model.fit(X, y), X, y, verbose=False)
         parts = explainer.model_parts(B=2, random_state=0, N=None).result
         first.append([one for one in parts["variable"] if not one.startswith("_")][-2:])

@@ -1,24 +1,14 @@
 """DoubleML: an effect that is known, with nuisance functions by kernels."""
 
+import doubleml
 import numpy as np
-import pytest
-from sklearn.linear_model import RidgeCV
-
-from mercer import TwoStageRegressor
-
-doubleml = pytest.importorskip("doubleml", "0.7")
-DISTRIBUTION = "DoubleML"
 
 
-def test_the_effect_is_within_its_interval(found):
-    random = np.random.default_rng(0)
-    X = random.normal(size=(300, 5))
-    dose = np.cos(2 * X[:, 0]) + 0.5 * random.normal(size=300)
-    y = 0.5 * dose + 2 * np.cos(2 * X[:, 0]) + 0.5 * random.normal(size=300)
+def test_the_effect_is_within_its_interval(doses, models, found):
     effects = []
-    for model in (TwoStageRegressor(), RidgeCV()):
+    for model in models:
         np.random.seed(0)  # noqa: NPY002
-        data = doubleml.DoubleMLData.from_arrays(X, y, dose)
+        data = doubleml.DoubleMLData.from_arrays(*doses)
         fitted = doubleml.DoubleMLPLR(data, model, model, n_folds=3).fit()
         effects += [fitted.coef[0], fitted.se[0]]
     found("effect {:.2f} ± {:.2f}, linear {:.2f} ± {:.2f} (true 0.5)".format(*effects))

@@ -1,24 +1,12 @@
 """econml: an effect that is known, with nuisance functions by kernels."""
 
-import numpy as np
-import pytest
-from sklearn.linear_model import RidgeCV
-
-from mercer import TwoStageRegressor
-
-pytest.importorskip("econml", "0.15")
-DISTRIBUTION = "econml"
+from econml.dml import LinearDML
 
 
-def test_the_effect_is_within_its_interval(found):
-    from econml.dml import LinearDML
-
-    random = np.random.default_rng(0)
-    X = random.normal(size=(300, 5))
-    dose = np.cos(2 * X[:, 0]) + 0.5 * random.normal(size=300)
-    y = 0.5 * dose + 2 * np.cos(2 * X[:, 0]) + 0.5 * random.normal(size=300)
+def test_the_effect_is_within_its_interval(doses, models, found):
+    X, y, dose = doses
     effects = []
-    for model in (TwoStageRegressor(), RidgeCV()):
+    for model in models:
         fitted = LinearDML(model_y=model, model_t=model, cv=3, random_state=0).fit(y, dose, W=X)
         effects += [fitted.intercept_, fitted.intercept__inference().stderr]
     found("effect {:.2f} ± {:.2f}, linear {:.2f} ± {:.2f} (true 0.5)".format(*effects))

@@ -1,21 +1,16 @@
 """fairlearn: constraints by weights of rows, and thresholds of groups."""
 
 import numpy as np
-import pytest
+from fairlearn.metrics import demographic_parity_difference
+from fairlearn.postprocessing import ThresholdOptimizer
+from fairlearn.reductions import DemographicParity, ExponentiatedGradient
 from sklearn.linear_model import LogisticRegression
 
 from mercer import TwoStageClassifier
 from mercer.preprocessing import table_encoder
 
-pytest.importorskip("fairlearn", "0.12")
-DISTRIBUTION = "fairlearn"
-
 
 def test_groups_are_selected_as_often(patients, found):
-    from fairlearn.metrics import demographic_parity_difference
-    from fairlearn.postprocessing import ThresholdOptimizer
-    from fairlearn.reductions import DemographicParity, ExponentiatedGradient
-
     X, y = patients[0], (patients[1] > 140).astype(int)
     old, encoded = X["old"], table_encoder().fit_transform(X)
     gaps = []

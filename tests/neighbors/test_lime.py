@@ -1,23 +1,16 @@
 """LIME: the columns of a prediction."""
 
 import numpy as np
-import pytest
-from sklearn.linear_model import RidgeCV
-
-from mercer import TwoStageRegressor
-
-pytest.importorskip("lime")
-DISTRIBUTION = "lime"
+from lime.lime_tabular import LimeTabularExplainer
 
 
-def test_columns_of_a_prediction(numbers, found):
-    from lime.lime_tabular import LimeTabularExplainer
-
+def test_columns_of_a_prediction(numbers, models, found):
     X, y = numbers[0].to_numpy(), numbers[1]
     shares = []
-    for model in (TwoStageRegressor().fit(X, y), RidgeCV().fit(X, y)):
+    for model in models:
         explainer = LimeTabularExplainer(X, mode="regression", random_state=0)
-        parts = [dict(explainer.explain_instance(one, model.predict).local_exp[0]) for one in X[:5]]
+        predict = model.fit(X, y).predict
+        parts = [dict(explainer.explain_instance(one, predict).local_exp[0]) for one in X[:5]]
         weights = np.mean([[abs(one.get(i, 0.0)) for i in range(X.shape[1])] for one in parts], 0)
         shares.append(weights[[2, 8]].sum() / weights.sum())
     found("bmi and s5 have {:.2f} of the weights, linear {:.2f}".format(*shares))

@@ -1,21 +1,13 @@
 """model-diagnostics: the bias of a model by the values of a column."""
 
 import numpy as np
-import pytest
-from sklearn.linear_model import RidgeCV
-
-from mercer import TwoStageRegressor
-
-pytest.importorskip("model_diagnostics")
-DISTRIBUTION = "model-diagnostics"
+from model_diagnostics.calibration import compute_bias
 
 
-def test_bias(numbers, found):
-    from model_diagnostics.calibration import compute_bias
-
+def test_bias(numbers, models, found):
     X, y = numbers
     biases = []
-    for model in (TwoStageRegressor(), RidgeCV()):
+    for model in models:
         predicted = model.fit(X[:250], y[:250]).predict(X[250:])
         bias = compute_bias(y[250:], predicted, feature=X["bmi"][250:].to_numpy(), n_bins=5)
         biases.append(np.abs(bias["bias_mean"].to_numpy()).max() / np.std(y))

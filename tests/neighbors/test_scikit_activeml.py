@@ -1,21 +1,16 @@
 """scikit-activeml: rows to label next are those of which a classifier is least certain."""
 
 import numpy as np
-import pytest
+from skactiveml.classifier import SklearnClassifier
+from skactiveml.pool import UncertaintySampling
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from mercer import TwoStageClassifier
 
-pytest.importorskip("skactiveml", "0.5")
-DISTRIBUTION = "scikit-activeml"
-
 
 def test_uncertain_rows_are_labeled(found):
-    from skactiveml.classifier import SklearnClassifier
-    from skactiveml.pool import UncertaintySampling
-
     X, y = load_breast_cancer(return_X_y=True)
     X, scores = StandardScaler().fit_transform(X), []
     for model in (TwoStageClassifier(C=1.0), LogisticRegression()):

@@ -33,7 +33,6 @@ from mercer import (
 from mercer.kernels import Gaussian
 from mercer.preprocessing import table_encoder
 
-DISTRIBUTION = "scikit-learn"
 TRAIN, TEST = slice(None, 200), slice(200, None)
 
 

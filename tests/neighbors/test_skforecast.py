@@ -1,46 +1,36 @@
 """skforecast: intervals need residuals of rows that the model was not fitted to."""
 
 import pandas as pd
-import pytest
+from skforecast.recursive import ForecasterRecursive
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import cross_val_predict
 
-from mercer import KernelStackingRegressor, TwoStageRegressor
-
-pytest.importorskip("skforecast", "0.14")
-DISTRIBUTION = "skforecast"
-MODELS = {
-    "linear": RidgeCV(),
-    "boosting": HistGradientBoostingRegressor(),
-    "two-stage": TwoStageRegressor(),
-    "stack": KernelStackingRegressor(["rbf", "laplacian"]),
-}
+from mercer import KernelStackingRegressor
 
 
-def test_coverage_of_forecasts(sunspots, found):
-    from skforecast.recursive import ForecasterRecursive
-
-    covered = {False: [], True: []}
-    for model in MODELS.values():
+def test_coverage_of_forecasts(sunspots, models, share_inside, found):
+    two_stage, linear = models
+    stack = KernelStackingRegressor(["rbf", "laplacian"])
+    covered = {"residuals of the fit": [], "left-out residuals": []}
+    for model in (linear, HistGradientBoostingRegressor(), two_stage, stack):
         forecaster = ForecasterRecursive(model, lags=12)
         forecaster.fit(sunspots[:200], store_in_sample_residuals=True)
         X, y = forecaster.create_train_X_y(sunspots[:200])
         left_out = cross_val_predict(model, X, y, cv=5)
         forecaster.set_out_sample_residuals(y_true=y.to_numpy(), y_pred=left_out)
-        for use_left_out, shares in covered.items():
-            parts = [
+        for way, shares in covered.items():
+            ends = pd.concat(
                 forecaster.predict_interval(
-                    10, last_window=sunspots[:start], use_in_sample_residuals=not use_left_out
+                    10,
+                    last_window=sunspots[:start],
+                    use_in_sample_residuals=way == "residuals of the fit",
                 )
                 for start in range(200, 300, 10)
-            ]
-            ends, true = pd.concat(parts), sunspots[200:300]
-            inside = (ends["lower_bound"] <= true) & (true <= ends["upper_bound"])
-            shares.append(inside.mean())
-    for use_left_out, shares in covered.items():
-        way = "left-out residuals" if use_left_out else "residuals of the fit"
+            )
+            shares.append(share_inside(ends["lower_bound"], ends["upper_bound"], sunspots[200:300]))
+    for way, shares in covered.items():
         found(*(f"{one:.2f}" for one in shares), row=f"skforecast, {way}")
-    found("coverage of 90 %: {2:.2f}, linear {0:.2f}".format(*covered[True]))
-    assert 0.8 < covered[True][2] < 0.99
-    assert covered[True][2] >= covered[False][2]
+    fitted, left_out = covered.values()
+    found("coverage of 90 %: {2:.2f}, linear {0:.2f}".format(*left_out))
+    assert 0.8 < left_out[2] < 0.99
+    assert left_out[2] >= fitted[2]

@@ -1,29 +1,19 @@
 """yellowbrick: its drawings take fitted models."""
 
-import pytest
-from sklearn.linear_model import RidgeCV
+from yellowbrick.classifier import ROCAUC
+from yellowbrick.model_selection import LearningCurve
+from yellowbrick.regressor import ResidualsPlot
 
-from mercer import TwoStageClassifier, TwoStageRegressor
-
-yellowbrick = pytest.importorskip("yellowbrick", "1.5")
-DISTRIBUTION = "yellowbrick"
+from mercer import TwoStageClassifier
 
 
-def test_drawings_score(numbers, found):
-    from yellowbrick.classifier import ROCAUC
-    from yellowbrick.model_selection import LearningCurve
-    from yellowbrick.regressor import ResidualsPlot
-
+def test_drawings_score(numbers, models, found):
     X, y = numbers
     scores = []
-    for model in (TwoStageRegressor(), RidgeCV()):
-        drawing = ResidualsPlot(model, hist=False, is_fitted=False, force_model=True).fit(
-            X[:250], y[:250]
-        )
-        scores.append(drawing.score(X[250:], y[250:]))
-    curve = LearningCurve(
-        TwoStageRegressor(), force_model=True, train_sizes=[0.3, 0.6, 0.9], cv=3
-    ).fit(X, y)
+    for model in models:
+        drawing = ResidualsPlot(model, hist=False, is_fitted=False, force_model=True)
+        scores.append(drawing.fit(X[:250], y[:250]).score(X[250:], y[250:]))
+    curve = LearningCurve(models[0], force_model=True, train_sizes=[0.3, 0.6, 0.9], cv=3).fit(X, y)
     roc = ROCAUC(TwoStageClassifier(), force_model=True, micro=False, macro=False)
     roc.fit(X[:250], y[:250] > 140).score(X[250:], y[250:] > 140)
     found("R² {:.2f}, linear {:.2f}".format(*scores))

@@ -12,7 +12,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
 
 from mercer import EvidenceMaximization, TwoStageRegressor
 from mercer.kernels import (
@@ -71,17 +70,16 @@ kernel = Product(
 # %%
 X_train, X_test, y_train, y_test = train_test_split(table, y, train_size=120, random_state=0)
 models = {
-    "hour repeats": make_pipeline(encoder, TwoStageRegressor(EvidenceMaximization(kernel))),
-    "kernels_for": make_pipeline(
-        column_encoder(table, order),
-        TwoStageRegressor(EvidenceMaximization(kernels_for(table, order))),
+    "hour repeats": TwoStageRegressor(EvidenceMaximization(kernel), encoder=encoder),
+    "kernels_for": TwoStageRegressor(
+        EvidenceMaximization(kernels_for(table, order)), encoder=column_encoder(table, order)
     ),
-    "one-hot": make_pipeline(table_encoder(), TwoStageRegressor(EvidenceMaximization())),
+    "one-hot": TwoStageRegressor(EvidenceMaximization(), encoder=table_encoder()),
 }
 left_over = {
     name: 1.0 - model.fit(X_train, y_train).score(X_test, y_test) for name, model in models.items()
 }
-learned = models["hour repeats"][-1].learner_.kernels_[0]
+learned = models["hour repeats"].learner_.kernels_[0]
 print(learned.describe().replace(") x (", ")\nx ("))
 
 # %%

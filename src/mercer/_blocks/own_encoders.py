@@ -105,13 +105,27 @@ def encoded(estimator: BaseEstimator, X: Table) -> Table:
 def on_numbers(estimator: BaseEstimator) -> BaseEstimator:
     """Return an estimator that predicts from the numbers into which its encoder turns a table.
 
-    A pipeline of `encoder_` and this estimator predicts as the given one does. The result is a
-    shallow copy; an estimator that does not encode tables is returned itself.
+    A pipeline of `encoder_` and this estimator predicts as the given one does.
 
     Parameters
     ----------
     estimator : estimator
         An estimator whose encoder, if any, is fitted.
+
+    Returns
+    -------
+    estimator
+        A shallow copy; an estimator that does not encode tables is returned itself.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mercer import TwoStageRegressor, on_numbers
+    >>> table = pd.DataFrame({"size": [1.2, 3.1, 2.5, 4.8, 2.2, 3.9], "kind": list("ababab")})
+    >>> model = TwoStageRegressor().fit(table, [1.0, 4.5, 2.4, 6.1, 2.0, 5.5])
+    >>> numbers = model.encoder_.transform(table)
+    >>> model.predict(table)[:3].round(1), on_numbers(model).predict(numbers)[:3].round(1)
+    (array([1. , 4.5, 2.4]), array([1. , 4.5, 2.4]))
     """
     if getattr(estimator, "encoder_", None) is None:
         return estimator

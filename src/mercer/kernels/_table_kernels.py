@@ -66,16 +66,14 @@ def kernels_for(
     >>> from mercer import EvidenceMaximization, TwoStageClassifier
     >>> from mercer.kernels import kernels_for
     >>> from mercer.preprocessing import column_encoder
-    >>> from sklearn.pipeline import make_pipeline
     >>> table = pd.DataFrame(
     ...     {"age": [20, 31, None, 60, 45, 52], "job": ["a", "b", "a", "c", "b", None]}
     ... )
     >>> kernel = kernels_for(table)
     >>> kernel.describe()
     '(Laplacian, norm 1, width 1, missing values at 0.368 on [0]) x (Categorical, width 1 on [1])'
-    >>> model = make_pipeline(
-    ...     column_encoder(table), TwoStageClassifier(EvidenceMaximization(kernel), C=1.0)
-    ... )
+    >>> learner, encoder = EvidenceMaximization(kernel), column_encoder(table)
+    >>> model = TwoStageClassifier(learner, C=1.0, encoder=encoder)
     >>> model.fit(table, [0, 0, 0, 1, 1, 1]).predict(table).tolist()
     [0, 0, 0, 1, 1, 1]
     """
