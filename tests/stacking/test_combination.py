@@ -1,20 +1,21 @@
 """Combinations of left-out predictions."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import lsq_linear
+from scipy.optimize import lsq_linear, minimize, minimize_scalar
 
 from mercer._data.encoded_targets import encode_target
-from mercer._data.weights import SampleWeights, UnitWeights, as_weights
+from mercer._data.weights import SampleWeights, UnitWeights
 from mercer._estimators.stacking.combination import (
     LinearCombination,
     LogisticCombination,
     linear_combination,
     logistic_combination,
-    slope_to_indicators,
 )
 
 
@@ -85,16 +86,34 @@ def naive_loss(
     b: np.ndarray,
     problem: tuple[list[np.ndarray], np.ndarray, np.ndarray],
     weights: np.ndarray,
+    *,
+    penalties: tuple[float, float, float] = (6.0, 16.0, 10.0),
 ) -> float:
     """The penalized negative log-likelihood, sample by sample."""
     deviations, codes, frequencies = problem
-    total = 0.05 * w.sum() ** 2 + 0.125 * np.sum((w - w.mean()) ** 2) + 0.15 * np.sum(V**2)
+    sizes = w.sum() ** 2, np.sum((w - w.mean()) ** 2), np.sum(V**2)
+    total = 0.5 * float(np.dot(penalties, sizes))
     for i, code in enumerate(codes):
         logits = np.log(frequencies) + b
         for k, found in enumerate(deviations):
             logits = logits + w[k] * found[i] + found[i] @ V / len(deviations)
         total += weights[i] * (np.log(np.sum(np.exp(logits))) - logits[code])
     return float(total)
+
+
+def own_slope(problem: tuple[Any, Any, Any], weights: np.ndarray, member: int) -> float:
+    """The slope of a logistic regression on a member alone, by a general search."""
+    deviations, codes, frequencies = problem
+    c = len(frequencies)
+    alone = [deviations[member]], codes, frequencies
+
+    def loss(x: np.ndarray) -> float:
+        own = 0.1, 0.0, 0.0
+        return naive_loss(
+            x[:1], np.zeros((c, c)), x[1:] - x[1:].mean(), alone, weights, penalties=own
+        )
+
+    return float(minimize(loss, np.ones(1 + c), method="BFGS", options={"gtol": 1e-6}).x[0])
 
 
 @pytest.mark.parametrize(("n_classes", "weighted"), [(2, True), (3, False)])
@@ -105,36 +124,51 @@ def test_no_step_lowers_the_penalized_deviance(n_classes: int, weighted: bool) -
     rng = np.random.default_rng(2)
     weights = rng.uniform(0.2, 1.8, len(codes)) if weighted else np.ones(len(codes))
     found = logistic_combination(deviations, codes, frequencies, weights if weighted else None)
-    slopes, k = found.slopes, len(deviations)
+    k = len(deviations)
+    own = np.array([own_slope(problem, weights, j) for j in range(k)])
+    scaled = [one * table for one, table in zip(own, deviations, strict=True)], codes, frequencies
+    slopes = found.slopes / own[:, None, None]
     off = slopes - np.einsum("kcd,cd->kcd", slopes, np.eye(n_classes))
-    assert_allclose(off, off[:1].repeat(k, axis=0), atol=1e-12)
-    # The first slope, less its own weight, is the mixing matrix, of which one diagonal entry and
-    # the weights are known together only: the penalty on the matrix decides.
-    differences = np.array([s[0, 0] - slopes[0, 0, 0] for s in slopes])
+    assert_allclose(off, off[:1].repeat(k, axis=0), atol=1e-5)
 
-    def loss(shift: float, V: np.ndarray, b: np.ndarray, w: np.ndarray) -> float:
-        return naive_loss(w + shift, V, b, problem, weights)
+    def loss(V: np.ndarray, b: np.ndarray, w: np.ndarray) -> float:
+        return naive_loss(w, V, b, scaled, weights)
 
-    shifts = np.linspace(-differences.min(), slopes[:, 0, 0].max(), 4001)
     if n_classes == 2:
         w, V = slopes[:, 0, 0], np.zeros((2, 2))
         assert_allclose(off, 0.0)
     else:
-        candidates = []
-        for shift in shifts:
-            w = differences + shift
-            V = k * (slopes[0] - w[0] * np.eye(n_classes))
-            penalty = 0.05 * w.sum() ** 2 + 0.15 * np.sum(V**2)
-            candidates.append((penalty, shift))
-        shift = min(candidates)[1]
-        w, V = differences + shift, k * (slopes[0] - (differences[0] + shift) * np.eye(n_classes))
-    best = loss(0.0, V, found.intercepts, w)
+        # The first slope, less its own weight, is the mixing matrix, of which the diagonal and the
+        # weights are known together only: the penalties decide.
+        first = np.array([s[0, 0] for s in slopes])
+
+        def parts(shift: float) -> tuple[np.ndarray, np.ndarray]:
+            return first - first[0] + shift, k * (slopes[0] - shift * np.eye(n_classes))
+
+        def penalty(shift: float) -> float:
+            w, V = parts(shift)
+            return 6.0 * float(w.sum() ** 2) + 10.0 * float(np.sum(V**2))
+
+        w, V = parts(float(minimize_scalar(penalty).x))
+    best = loss(V, found.intercepts, w)
     for _ in range(40):
         step = 1e-3 * rng.normal(size=k)
         other_w = np.maximum(w + step, 0.0)
         other_V = V + (1e-3 * rng.normal(size=V.shape) if n_classes > 2 else 0.0)
         other_b = found.intercepts + 1e-3 * rng.normal(size=n_classes)
-        assert loss(0.0, other_V, other_b, other_w) >= best - 1e-6
+        assert loss(other_V, other_b, other_w) >= best - 1e-6
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_members_on_another_scale_are_combined_alike(n_classes: int) -> None:
+    deviations, codes, frequencies = class_problem(7, n_classes, n=3000)
+    large = [deviations[0], 30.0 * deviations[1], deviations[2]]
+    found = logistic_combination(deviations, codes, frequencies)
+    scaled = logistic_combination(large, codes, frequencies)
+    # The penalty on a member's own slope depends on its scale.
+    assert_allclose(
+        scaled.combine(large, frequencies), found.combine(deviations, frequencies), atol=0.005
+    )
 
 
 def test_deviations_against_the_label_are_not_turned_around() -> None:
@@ -158,20 +192,29 @@ def test_the_left_out_mean_tells_nothing() -> None:
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_errors_with_the_sign_of_the_label_are_not_amplified(n_classes: int) -> None:
     target = encode_target(np.arange(60) % n_classes, classification=True)
-    own, weights = target.values - target.mean, target.weights
-    assert slope_to_indicators(1e-7 * own, target.values, weights) == 0.0
-    assert slope_to_indicators(np.zeros_like(own), target.values, weights) == 0.0
-    assert slope_to_indicators(-own, target.values, weights) == 0.0
-    assert_allclose(slope_to_indicators(0.25 * own, target.values, weights), 4.0)
+    own = 1e-7 * (target.values - target.mean)
+    found = logistic_combination([own], target.codes, target.mean)
+    assert_allclose(found.combine([own], target.mean), 1.0 / n_classes, atol=1e-9)
 
 
-def test_slopes_of_weighted_samples_are_those_of_repeated_ones() -> None:
-    [found, *_], codes, _ = class_problem(6, 3)
+def test_members_that_predict_worse_than_the_frequencies_have_no_effect() -> None:
+    deviations, codes, frequencies = class_problem(6, 3)
+    found = logistic_combination(deviations, codes, frequencies)
+    more = logistic_combination([-deviations[0], *deviations], codes, frequencies)
+    assert_allclose(more.slopes[0], 0.0)
+    assert_allclose(more.slopes[1:], found.slopes)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_logistic_combinations_of_weighted_samples_are_those_of_repeated_ones(
+    n_classes: int,
+) -> None:
+    deviations, codes, frequencies = class_problem(6, n_classes)
     counts = np.random.default_rng(6).integers(1, 4, len(codes))
-    indicators = np.eye(3)[codes]
-    weighted = slope_to_indicators(found, indicators, as_weights(counts.astype(float), len(codes)))
-    repeated = (np.repeat(table, counts, axis=0) for table in (found, indicators))
-    assert_allclose(weighted, slope_to_indicators(*repeated, UnitWeights(counts.sum())))
+    weighted = logistic_combination(deviations, codes, frequencies, counts.astype(float))
+    repeated = [np.repeat(table, counts, axis=0) for table in deviations]
+    again = logistic_combination(repeated, np.repeat(codes, counts), frequencies)
+    assert_allclose(weighted.slopes, again.slopes, atol=1e-4)
 
 
 def test_a_class_without_samples_has_no_probability() -> None:

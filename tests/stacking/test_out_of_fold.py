@@ -105,7 +105,7 @@ def test_machines_of_several_classes_vote_by_one_sum(classes: list[int]) -> None
     gram, unit = unit_gram(kernel, table, None)
     machine = SVC(kernel="precomputed").fit(gram, codes)
     level = np.linspace(0.0, 1.0, 4)
-    predictor = FittedEstimator(machine, "decision_function", machine.classes_, level, 60, 0.5)
+    predictor = FittedEstimator(machine, "decision_function", machine.classes_, level, 60)
     member = GramMember("given", kernel, unit, predictor)
     expected = predictor.deviations(unit_rows(kernel, unit, new, table))
     assert_allclose(member.deviations(new, table), expected, rtol=1e-9, atol=1e-9)
@@ -117,7 +117,7 @@ def test_machines_of_several_classes_vote_by_one_sum(classes: list[int]) -> None
 def test_deviations_are_scores_minus_their_level(y: Any, weights: Any) -> None:
     target = encode_target(y, classification=True, weights=weights)
     for estimator in (TREES, RandomForestClassifier(20, random_state=0), LogisticRegression()):
-        found = OutOfFold(estimator, 0, slope=0.4).fit(X[TRAIN], target)
+        found = OutOfFold(estimator, 0).fit(X[TRAIN], target)
         model = found.estimator
         if hasattr(model, "decision_function"):
             raw, own = (model.decision_function(rows) for rows in (X[NEW], X[TRAIN]))
@@ -128,7 +128,7 @@ def test_deviations_are_scores_minus_their_level(y: Any, weights: Any) -> None:
             least, frequencies = 1.0 / (N + 2.0), np.average(target.values, 0, weights=weights)
             expected = np.log(np.maximum(model.predict_proba(X[NEW]), least) / frequencies)
             expected -= expected.mean(axis=1, keepdims=True)
-        assert_allclose(found.deviations(X[NEW]), 0.4 * expected, atol=1e-9)
+        assert_allclose(found.deviations(X[NEW]), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("y", rotating([TWO[TRAIN], THREE[TRAIN]]))

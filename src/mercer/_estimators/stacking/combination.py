@@ -21,10 +21,14 @@ from mercer._data.types import Array, RandomState
 from mercer._data.validation import ROUNDING
 from mercer._data.weights import SampleWeights, as_weights
 
-_PENALTIES = (0.1, 0.25, 0.3)
-"""Penalties of a logistic combination: on the square of the sum of its weights, on the squares of
-their differences from the mean weight, and on the squares of the entries of the mixing matrix.
-Among values from .02 to 4, they had the lowest log-loss on tables of 100 and 400 rows."""
+_OWN_PENALTY = 0.1
+"""Penalty on the square of a member's slope in a logistic regression on this member alone."""
+
+_PENALTIES = (6.0, 16.0, 10.0)
+"""Penalties of a logistic combination of members at these slopes: on the square of the sum of its
+weights, on the squares of their differences from the mean weight, and on the squares of the entries
+of the mixing matrix. Among values from a tenth of these to twice as much, they had the lowest
+log-loss on tables of 400 to 2,000 rows."""
 
 
 @dataclass(frozen=True)
@@ -224,9 +228,11 @@ def logistic_combination(
 
     Notes
     -----
-    The slopes of member k are w_k I + V / n_members, with nonnegative weights w_k and a common
-    mixing matrix V, which is zero for two classes. The penalty shrinks the weights towards equal
-    weights rather than towards zero, and the matrix towards zero.
+    The slopes of member k are s_k (w_k I + V / n_used). Its own slope s_k is that of a logistic
+    regression on this member alone, so that members of any scale, such as log-odds and predicted
+    indicators, are alike; it is zero if the member predicts worse than the frequencies. The weights
+    w_k are not negative, and the common mixing matrix V is zero for two classes. The penalty
+    shrinks the weights towards equal weights rather than towards zero, and the matrix towards zero.
 
     Examples
     --------
@@ -236,26 +242,26 @@ def logistic_combination(
     >>> found.used
     array([0])
     """
-    k, n_classes = len(deviations), len(frequencies)
-    if not k:
-        return LogisticCombination(np.zeros((0, n_classes, n_classes)), np.zeros(n_classes))
+    n_classes = len(frequencies)
+    slopes, intercepts = np.zeros((len(deviations), n_classes, n_classes)), np.zeros(n_classes)
     present = np.flatnonzero(frequencies > 0.0)
-    c, n_mixed = present.size, present.size if present.size > 2 else 0
     problem = _LogisticProblem(
-        np.stack([found[:, present] for found in deviations]),
+        np.array([found[:, present] for found in deviations]),
         (codes[:, None] == present).astype(float),
         np.log(frequencies[present]),
         as_weights(weights, len(codes)).values,
+        (_OWN_PENALTY, 0.0, 0.0),
     )
-    start = np.concatenate([np.full(k, 1.0 / k), np.zeros(c + n_mixed * c)])
-    bounds = [(0.0, None)] * k + [(None, None)] * (start.size - k)
-    search: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "bounds": bounds}
-    search["options"] = {"gtol": tol, "ftol": 0.0, "maxiter": max_iter, "maxcor": 30}
-    found = minimize(problem, start, **search)
-    w, b, mixing = np.split(found.x, (k, k + c))
-    slopes, intercepts = np.zeros((k, n_classes, n_classes)), np.zeros(n_classes)
-    mixed = mixing.reshape(c, c) / k if n_mixed else np.zeros((c, c))
-    slopes[:, present[:, None], present] = w[:, None, None] * np.eye(c) + mixed
+    options = {"gtol": tol, "ftol": 0.0, "maxiter": max_iter, "maxcor": 30}
+    own = [problem.of_member(k).solved(options)[0][0] for k in range(len(deviations))]
+    if not len(used := np.flatnonzero(own)):
+        return LogisticCombination(slopes, intercepts)
+    scales, c = np.take(own, used)[:, None, None], present.size
+    w, b, mixing = problem.scaled(used, scales).solved(options, mixes=c > 2)
+    matrices = w[:, None, None] * np.eye(c)
+    if mixing.size:
+        matrices += mixing.reshape(c, c) / len(used)
+    slopes[np.ix_(used, present, present)] = scales * matrices
     intercepts[present] = b - b.mean()
     return LogisticCombination(slopes, intercepts)
 
@@ -311,12 +317,33 @@ class _LogisticProblem:
     base : ndarray of shape (n_classes,)
         Logarithms of the class frequencies.
     weights : ndarray of shape (n_samples,)
+    penalties : (float, float, float)
+        On the square of the weights' sum, their differences, and the mixing matrix.
     """
 
     deviations: Array
     indicators: Array
     base: Array
     weights: Array
+    penalties: tuple[float, float, float]
+
+    def of_member(self, member: int) -> _LogisticProblem:
+        """Return the problem of a member alone."""
+        return replace(self, deviations=self.deviations[[member]])
+
+    def scaled(self, members: Array, scales: Array) -> _LogisticProblem:
+        """Return the problem of some members, multiplied by scales."""
+        deviations = scales * self.deviations[members]
+        return replace(self, deviations=deviations, penalties=_PENALTIES)
+
+    def solved(self, options: dict[str, Any], *, mixes: bool = False) -> list[Array]:
+        """Return weights, intercepts, and the entries of the mixing matrix, if there is one."""
+        k, _, c = self.deviations.shape
+        start = np.concatenate([np.full(k, 1.0 / k), np.zeros(c + mixes * c * c)])
+        bounds = [(0.0, None)] * k + [(None, None)] * (start.size - k)
+        search: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "options": options}
+        found = minimize(self, start, bounds=bounds, **search)
+        return np.split(found.x, (k, k + c))
 
     def __call__(self, parameters: Array) -> tuple[float, Array]:
         k, _, c = self.deviations.shape
@@ -327,7 +354,7 @@ class _LogisticProblem:
             logits += mean @ mixing.reshape(c, c)
         logs = log_softmax(logits, axis=1)
         excess = self.weights[:, None] * (np.exp(logs) - self.indicators)
-        of_sum, of_differences, of_mixing = _PENALTIES
+        of_sum, of_differences, of_mixing = self.penalties
         differences, total = w - w.mean(), w.sum()
         loss = -float(self.weights @ np.sum(self.indicators * logs, axis=1))
         loss += 0.5 * (of_sum * total**2 + of_differences * differences @ differences)
@@ -341,33 +368,6 @@ class _LogisticProblem:
         ]
         n = float(self.weights.sum())
         return loss / n, np.concatenate(gradient) / n
-
-
-def slope_to_indicators(
-    deviations: Array, indicators: Array, weights: SampleWeights, *, least: float = 1e-6
-) -> float:
-    """Return the factor that brings deviations closest to those of class indicators.
-
-    It is not negative, because classes that are frequent in a fold are rarer elsewhere. It is zero
-    for tiny deviations, because it would amplify their errors, which may tell the own label.
-
-    Parameters
-    ----------
-    deviations, indicators : ndarray of shape (n_samples, n_classes)
-        Deviations are of left-out log-odds, decision values or indicators.
-    weights : SampleWeights
-    least : float, default=1e-6
-        Root mean square of tiny deviations.
-
-    Examples
-    --------
-    >>> own, weights = np.array([[-0.5, 0.5], [0.5, -0.5]]), as_weights(None, 2)
-    >>> [slope_to_indicators(own / divisor, own + 0.5, weights) for divisor in (4.0, -4.0, 1e7)]
-    [4.0, 0.0, 0.0]
-    """
-    products = deviations * (indicators - weights.mean(indicators))
-    product, squares = (float(weights.mean(x.sum(axis=1))) for x in (products, deviations**2))
-    return max(product / squares, 0.0) if squares > least**2 else 0.0
 
 
 CombinedWithout: TypeAlias = Callable[[Array], tuple[Combination, Sequence[Array]]]

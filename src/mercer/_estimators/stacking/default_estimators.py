@@ -108,7 +108,7 @@ def best_machine(
     add(wider, [1.0 / best.solver.alpha])
     if score is not None:
         tried = scored(tried, score, lambda message: None)
-    return [best for best in _first_best(tried) if best.solver.slope]
+    return _first_best(tried)
 
 
 def _on_kernel(found: Evaluation) -> Candidate:

@@ -256,12 +256,12 @@ class DrawnViews(ViewedSample):
         found = list[FittedApart]()
         for candidate in self.estimators:
             try:
-                found += self._fitted_apart(candidate)
+                found.append(self._fitted_apart(candidate))
             except Exception as error:
                 on_failure(left_out_message(candidate.descriptions, error))
         return found
 
-    def _fitted_apart(self, candidate: Candidate) -> list[FittedApart]:
+    def _fitted_apart(self, candidate: Candidate) -> FittedApart:
         """Fit an estimator in folds of as many rows as fit into memory."""
         view, solver = candidate.view, OutOfFold(candidate.estimator, self.random_state)
         sample, predicted = self._many_rows(view), self._drawn_in(view)
@@ -269,8 +269,7 @@ class DrawnViews(ViewedSample):
         pairs = _estimator_folds(sample, predicted)
         splits = [(np.flatnonzero(train), np.flatnonzero(inside)) for inside, train in pairs]
         scores = solver.scores(sample.X, target, predicted.X, splits)
-        found = estimated(candidate, solver, None, scores, self.target)
-        return [FittedApart(**vars(found))] if found.solver.slope else []
+        return FittedApart(**vars(estimated(candidate, solver, None, scores, self.target)))
 
     def _fitted_to_all(
         self, found: FittedApart, on_failure: Callable[[str], None]

@@ -19,7 +19,6 @@ from mercer._estimators.stacking.candidates import Candidate, left_out_message
 from mercer._estimators.stacking.combination import (
     Combination,
     CombinedWithout,
-    slope_to_indicators,
 )
 from mercer._estimators.stacking.members import Member, gram_term
 from mercer._estimators.stacking.out_of_fold import OutOfFold
@@ -145,7 +144,7 @@ class ViewedSample(Sample):
         table = self if has_classes else evaluated
         for candidate in self.estimators:
             try:
-                found += table._out_of_fold_by(candidate)
+                found.append(table._out_of_fold_by(candidate))
             except Exception as error:
                 on_failure(left_out_message(candidate.descriptions, error))
         if not found:
@@ -155,13 +154,13 @@ class ViewedSample(Sample):
         every, kept = [*chosen.evaluations, *found], [*chosen.kept, *found]
         return combined(every, kept, evaluated, combine)
 
-    def _out_of_fold_by(self, candidate: Candidate) -> list[Evaluation]:
-        """Fit an estimator in folds; no evaluation if it predicts no better than the mean."""
+    def _out_of_fold_by(self, candidate: Candidate) -> Evaluation:
+        """Fit an estimator in folds."""
         solver, X = OutOfFold(candidate.estimator, self.random_state), self.X[candidate.view]
         splits = self.target.folds(N_FOLDS, self.random_state)
         predicted = solver.scores(X, self.target, X, splits)
         found = estimated(candidate, solver, None, predicted, self.target)
-        return [found] if found.solver.slope else []
+        return replace(found, of_all_rows=found.deviations)
 
     def fitted(self, kept: Sequence[Evaluation], rows: Array) -> Sequence[Member]:
         """Fit predictors to all rows, on the kernels that were evaluated on some rows.
@@ -203,9 +202,9 @@ class ViewedSample(Sample):
         combine : callable
         """
         known = {
-            e.description: e.unscaled
+            e.description: e.of_all_rows
             for e in found.evaluations
-            if e.unscaled is not None and len(e.unscaled) == len(self)
+            if e.of_all_rows is not None and len(e.of_all_rows) == len(self)
         }
 
         def left_out(e: Evaluation) -> Array:
@@ -213,9 +212,8 @@ class ViewedSample(Sample):
                 return e.left_out_deviations(self)
             # The fits in folds are the same whichever rows select members.
             if e.description not in known:
-                unit = replace(e, solver=replace(e.solver, slope=1.0))
-                known[e.description] = unit.left_out_deviations(self)
-            return np.asarray(e.solver.slope * known[e.description])
+                known[e.description] = e.left_out_deviations(self)
+            return known[e.description]
 
         def chosen(train: Array) -> tuple[Combination, Sequence[Array]]:
             inside = select(train)
@@ -416,8 +414,8 @@ class Evaluation:
     candidate : Candidate
     score : float, default=None
         Score of the predictions; None if no scorer was given.
-    unscaled : ndarray of shape (n_samples, n_outputs), default=None
-        Left-out deviations of an estimator for all rows, before they are multiplied by a slope.
+    of_all_rows : ndarray of shape (n_rows, n_outputs), default=None
+        Left-out deviations of an estimator for all rows of a table of which samples are evaluated.
     unseen : sequence of ((ndarray, ndarray), Kernel), default=()
         Splits into training samples and a held-out part, each with the kernel learned without this
         part.
@@ -430,7 +428,7 @@ class Evaluation:
     loo_error: float
     candidate: Candidate
     score: float | None = None
-    unscaled: Array | None = None
+    of_all_rows: Array | None = None
     unseen: Sequence[tuple[Split, Kernel]] = ()
 
     @property
@@ -483,7 +481,7 @@ def estimated(
     predicted: tuple[Array, Array],
     target: EncodedTarget,
 ) -> Evaluation:
-    """Return an estimator as an evaluation; its slope is zero if it predicts nothing of the target.
+    """Return an estimator as an evaluation.
 
     Parameters
     ----------
@@ -496,21 +494,16 @@ def estimated(
     target : EncodedTarget
         Target of the same samples.
     """
-    covered = target.resampling.covered
     deviations, scores = predicted
-    weights, known = target.weights.take(covered), deviations[covered]
-    if target.classes is None:
+    if target.codes is None:
         residuals = target.values - deviations - target.left_out_means
         error = relative_loss(residuals, target.values, target.weights, target.resampling)
-        slope = 1.0
     else:
-        assert target.codes is not None
-        error = float(weights.mean(scores[covered].argmax(axis=1) != target.codes[covered]))
-        slope = slope_to_indicators(known, target.values[covered], weights)
+        covered = target.resampling.covered
+        wrong = scores[covered].argmax(axis=1) != target.codes[covered]
+        error = float(target.weights.take(covered).mean(wrong))
     [description] = candidate.descriptions
-    solver = replace(solver, slope=slope)
-    found = Evaluation(description, kernel, solver, slope * deviations, error, candidate)
-    return replace(found, unscaled=deviations)
+    return Evaluation(description, kernel, solver, deviations, error, candidate)
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,7 +73,7 @@ def gram_term(member: Any, Z: Features, n_outputs: int) -> tuple[Term, Array]:
     """
     n = Z.shape[0]
     if member.kernel is None and (trees := member.predictor.trees()) is not None:
-        return TreeTerm(trees, member.view), -member.predictor.slope * member.predictor.level
+        return TreeTerm(trees, member.view), -member.predictor.level
     linear = None if member.kernel is None else member.predictor.linear(n)
     if linear is None:
         description = type(member.predictor.estimator).__name__

@@ -36,14 +36,10 @@ class OutOfFold:
         If it takes precomputed kernels, it is fitted to a Gram matrix, and otherwise to a table.
     random_state : int, RandomState instance or None
         Divides the rows into folds.
-    slope : float, default=1.0
-        Nonnegative factor that brings scores of classes to the scale of their indicators, so that a
-        combination can shrink all weights towards one value.
     """
 
     estimator: BaseEstimator
     random_state: RandomState
-    slope: float = 1.0
 
     @property
     def alpha(self) -> float:
@@ -65,12 +61,12 @@ class OutOfFold:
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
             model.fit(rows, y, **weights)
-        return FittedEstimator.of(model, rows, target, self.slope)
+        return FittedEstimator.of(model, rows, target)
 
     def left_out(self, rows: Features, target: EncodedTarget) -> Array:
         """Return the deviations of all rows, each by a fit without its fold."""
         splits = target.folds(N_FOLDS, self.random_state)
-        return self.slope * self.scores(rows, target, rows, splits)[0]
+        return self.scores(rows, target, rows, splits)[0]
 
     def scores(
         self, rows: Features, target: EncodedTarget, predicted: Features, splits: Splits
@@ -90,13 +86,12 @@ class OutOfFold:
         Returns
         -------
         deviations : ndarray of shape (n_predicted, n_outputs)
-            Deviations before they are multiplied by the slope. They are means over folds, zero
-            where nothing can be learned from the rows of the fold, and NaN for rows that no fold
-            holds out.
+            They are means over folds, zero where nothing can be learned from the rows of the fold,
+            and NaN for rows that no fold holds out.
         scores : ndarray of shape (n_predicted, n_outputs)
             Deviations plus the levels of the fits; the predicted class has the largest score.
         """
-        unit, pairwise = replace(self, slope=1.0), get_tags(self.estimator).input_tags.pairwise
+        pairwise = get_tags(self.estimator).input_tags.pairwise
         shape = predicted.shape[0], target.n_outputs
         found, levels, counts = np.zeros(shape), np.zeros(shape), np.zeros((shape[0], 1))
         for train, test in splits:
@@ -109,7 +104,7 @@ class OutOfFold:
             part, across = rows[train], predicted[test]
             if pairwise:
                 part, across = part[:, train], across[:, train]
-            fitted = unit.fit(part, known)
+            fitted = self.fit(part, known)
             found[test] += fitted.deviations(across)
             levels[test] += fitted.level
         counts = np.where(counts > 0.0, counts, np.nan)
@@ -134,8 +129,6 @@ class FittedEstimator:
     n_rows : int
         Number of rows that it was fitted to. Probabilities are at least 1 / (n_rows + 2), by the
         rule of succession.
-    slope : float
-        Deviations are ``slope * (scores - level)``.
     """
 
     estimator: Any
@@ -143,12 +136,9 @@ class FittedEstimator:
     known: Array | None
     level: Array
     n_rows: int
-    slope: float
 
     @classmethod
-    def of(
-        cls, estimator: BaseEstimator, rows: Features, target: EncodedTarget, slope: float
-    ) -> FittedEstimator:
+    def of(cls, estimator: BaseEstimator, rows: Features, target: EncodedTarget) -> FittedEstimator:
         """Return a fitted estimator with the level of its scores.
 
         The level is the mean decision value over the rows of the fit, the log-odds of the class
@@ -159,7 +149,7 @@ class FittedEstimator:
         known, mean = None, target.mean
         if target.codes is not None and not is_regressor(estimator):
             known = getattr(estimator, "classes_", np.unique(target.codes))
-        found = cls(estimator, method, known, mean, len(target), slope)
+        found = cls(estimator, method, known, mean, len(target))
         if method == "decision_function":
             mean = target.weights.mean(found._scores(rows))
         elif method == "predict_proba":
@@ -168,15 +158,15 @@ class FittedEstimator:
 
     def deviations(self, rows: Features) -> Array:
         """Return predictions minus the mean, from rows of a table or of a Gram matrix."""
-        return np.asarray(self.slope * (self._scores(rows) - self.level))
+        return self._scores(rows) - self.level
 
     def linear(self, n_fitted: int) -> tuple[Array, Array] | None:
         """See :class:`Predictor`; None unless this is a machine on a kernel for two classes."""
         if not hasattr(self.estimator, "dual_coef_") or len(self.level) != 2:
             return None
         coefficients, intercept = machine_coefficients(self.estimator, n_fitted)
-        signs = self.slope * np.array([-1.0, 1.0])
-        return np.outer(coefficients, signs), intercept * signs - self.slope * self.level
+        signs = np.array([-1.0, 1.0])
+        return np.outer(coefficients, signs), intercept * signs - self.level
 
     def pairs(self, n_fitted: int) -> tuple[Array, Array] | None:
         """Return the machines of pairs of classes; see :class:`Voting`."""
@@ -189,7 +179,7 @@ class FittedEstimator:
         assert self.known is not None
         votes = pair_votes(values, len(self.known))
         scores = class_decisions(votes, self.known, len(self.level))
-        return np.asarray(self.slope * (scores - self.level))
+        return np.asarray(scores - self.level)
 
     def trees(self) -> TreeArrays | None:
         """Return the nodes of trees, whose mean values are deviations up to a constant."""
@@ -197,10 +187,10 @@ class FittedEstimator:
         if arrays is None or self.method == "predict_proba":
             return None
         if self.method == "predict":
-            return replace(arrays, value=self.slope * arrays.value)
+            return arrays
         matrix = np.eye(len(self.level))[self.known]
         matrix = np.array([[-1.0, 1.0]]) if len(self.level) == 2 else matrix
-        return replace(arrays, value=self.slope * arrays.value @ matrix)
+        return replace(arrays, value=arrays.value @ matrix)
 
     def _scores(self, rows: Features) -> Array:
         """Return decision values, log-odds, predictions, or indicators of predicted labels."""
