@@ -204,6 +204,10 @@ class TestIndices:
                         ended.transform(X)
                 else:
                     assert np.isfinite(ended.transform(X)).all()
+        trees.feature[:] = X.shape[1]
+        mercer.save(loaded, changed)
+        with pytest.raises(IndexError, match="more features"):
+            mercer.load(changed).transform(X)
 
     def test_indices_of_sparse_arrays_are_in_range(self, changed: Path) -> None:
         array = csr_matrix(np.abs(X))

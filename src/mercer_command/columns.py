@@ -25,6 +25,7 @@ from mercer_command.missing_words import Counts, counted_texts, usual_texts
 from mercer_command.names import ROLES
 from mercer_command.plain_numbers import PLAIN, PlainNumbers, are_usual, plain_numbers
 from mercer_command.values import (
+    Array,
     Cells,
     MissingCodes,
     are_unresolved,
@@ -218,6 +219,7 @@ def read_columns(
     separator: str = "",
     preferred: Mapping[str, str] | None = None,
     plain: PlainNumbers | None = None,
+    known: Collection[str] = (),
 ) -> dict[str, ReadColumn]:
     """Read the columns of text of a table; others are left as they are, except times of day.
 
@@ -234,25 +236,27 @@ def read_columns(
         See `mercer.preprocessing.cell_readings`.
     plain : PlainNumbers, default=None
         The columns of plain numbers, if they were read before.
+    known : collection of str, default=()
+        Those among them that are not asked for.
     """
     if coded := {n: without_codes(frame[n], c) for n, c in missing.items() if n in frame}:
         frame, plain = frame.assign(**coded), None
-    known = {name: (one.read_as, one.format) for name, one in wanted.items()}
+    told = {name: (one.read_as, one.format) for name, one in wanted.items()}
     # There may be thousands of columns of numbers and dates, which are read as they are.
     dtypes = zip(frame.columns, frame.dtypes, strict=True)
     untyped = {name: None for name, dtype in dtypes if dtype.kind not in "biufcmM"}
-    free = [n for n in untyped if known.get(n, _POINT) in (_POINT, _NUMBER)]
+    free = [n for n in untyped if told.get(n, _POINT) in (_POINT, _NUMBER)]
     plain = plain_numbers(frame, free) if plain is None else plain.among(free)
     others = frame[plain.undecided(untyped)]
-    readings = cell_readings(others, known, separator=separator, preferred=preferred)
+    readings = cell_readings(others, told, separator=separator, preferred=preferred)
     found = dict[str, ReadColumn]()
     numbers, none = plain.frame(frame.index), pd.Series(dtype=str)
-    for name in frame.columns:
+    for name in (n for n in frame.columns if n not in known):
         if name not in untyped:
             found[name] = ReadColumn(frame[name], None, none)
             continue
         if name in plain.values:
-            mark = known[name][1] if name in known else ""
+            mark = told[name][1] if name in told else ""
             as_told = replace(PLAIN, facts=(f"decimal {mark}",)) if mark else PLAIN
             values = without_codes(numbers[name], missing.get(name, ()))
             found[name] = ReadColumn(values, as_told, none, may_be_codes=False)
@@ -311,16 +315,20 @@ def recognize_columns(
     choices, missing, absent = choices or {}, missing or {}, absent or {}
     usual = {n: usual_texts(is_typed=not separator or n in choices) for n in frame.columns}
     given: Any = {"separator": separator, "plain": plain}
-    found = read_columns(frame, choices, {**usual, **absent}, missing, **given)
-    numbers, shares = _usual_numbers(
-        {n: one.values for n, one in found.items() if one.is_plain and n not in choices}
-    )
+    asked = [name for name in frame.columns if name not in choices]
+    as_read = {} if plain is None or missing else plain.among(asked).values
+    numbers, shares = _usual_numbers(as_read)
+    found = read_columns(frame, choices, {**usual, **absent}, missing, **given, known=shares)
+    if not as_read:
+        plain_ones = {n: found[n].values.to_numpy() for n in asked if found[n].is_plain}
+        numbers, shares = _usual_numbers(plain_ones)
     typed: dict[str, Cells] = {}
     columns = []
-    for name, read in found.items():
+    for name in frame.columns:
         if name in shares:
             columns.append(Column(name, "number", PLAIN.format, missing=shares[name]))
             continue
+        read = found[name]
         values = read.values
         cells = without_codes(frame[name], missing.get(name, ()))
         column = _read_column(name, cells, read)
@@ -340,16 +348,16 @@ def recognize_columns(
     if not typed:
         return numbers, columns
     others = pd.DataFrame(typed, index=frame.index)
-    return pd.concat([numbers, others], axis="columns")[[*found]], columns
+    return pd.concat([numbers, others], axis="columns")[[*frame.columns]], columns
 
 
-def _usual_numbers(columns: Mapping[str, Cells]) -> tuple[pd.DataFrame, dict[str, float]]:
+def _usual_numbers(columns: Mapping[str, Array]) -> tuple[pd.DataFrame, dict[str, float]]:
     """Return the columns that need no remark, and the share of missing cells of each."""
     names, kept = [*columns], list[str]()
     parts, shares = [np.empty((0, 0))], list[float]()
     for start in range(0, len(names), _AT_ONCE):
         some = names[start : start + _AT_ONCE]
-        numbers = np.array([columns[name].to_numpy() for name in some])
+        numbers = np.array([columns[name] for name in some])
         usual = are_usual(numbers.T)
         parts.append(numbers[usual])
         kept += [name for name, is_usual in zip(some, usual, strict=True) if is_usual]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from math import isfinite
 
 import numpy as np
 import pandas as pd
@@ -47,12 +48,15 @@ def without_totals(cells: Cells) -> Cells:
     # Most columns are ruled out by their first rows.
     first = frame if len(frame) <= 101 else frame.iloc[[*range(100), len(frame) - 1]]
     ends = _numbers(first, cells)
-    likely = [name for name, (total, above) in ends.items() if abs(total) > np.abs(above).max()]
-    found = {
-        name: np.round(above / total, 9)
-        for name, (total, above) in _numbers(frame[likely], cells).items()
-        if _is_total(total, above)
-    }
+    sizes = {name: np.abs(numbers) for name, numbers in ends.items()}
+    likely = [n for n, size in sizes.items() if size[-1] > np.fmax.reduce(size[:-1], initial=0.0)]
+    found = dict[str, Array]()
+    for name, numbers in _numbers(frame[likely], cells).items():
+        total, above = float(numbers[-1]), np.nan_to_num(numbers[:-1])
+        if _is_total(total, above):
+            found[name] = np.round(above / total, 9)
+    if not found:
+        return cells
     n_different = len({parts.tobytes() for parts in found.values()})
     named = any(
         isinstance(cell, str) and _WORD.fullmatch(cell.strip(" :")) for cell in frame.iloc[-1]
@@ -63,8 +67,8 @@ def without_totals(cells: Cells) -> Cells:
     return replace(cells, frame=frame.iloc[:-1], notes=(*cells.notes, note))
 
 
-def _numbers(frame: pd.DataFrame, cells: Cells) -> dict[str, tuple[float, Array]]:
-    """Return the last number and those above it, zero if missing, of columns that end with one.
+def _numbers(frame: pd.DataFrame, cells: Cells) -> dict[str, Array]:
+    """Return the numbers of columns that end with one; missing ones are NaN.
 
     Parameters
     ----------
@@ -84,11 +88,7 @@ def _numbers(frame: pd.DataFrame, cells: Cells) -> dict[str, tuple[float, Array]
         if (reading.read_as if reading else kind_of(column)) == "number":
             read = parse_cells(column, reading)[0] if reading else column
             numbers[name] = read.to_numpy(dtype=float, na_value=np.nan)
-    return {
-        name: (float(values[-1]), np.nan_to_num(values[:-1]))
-        for name, values in numbers.items()
-        if np.isfinite(values[-1])
-    }
+    return {name: values for name, values in numbers.items() if isfinite(values[-1])}
 
 
 def _is_total(total: float, above: Array) -> bool:

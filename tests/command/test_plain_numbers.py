@@ -41,15 +41,17 @@ def nothing(frame: pd.DataFrame, names: object) -> PlainNumbers:
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("separator", [",", ";", ""])
+@pytest.mark.parametrize("with_codes", [True, False])
 def test_plain_numbers_are_read_like_others(
-    seed: int, separator: str, monkeypatch: pytest.MonkeyPatch
+    seed: int, separator: str, with_codes: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = np.random.default_rng(seed).permutation(list(DRAWS))[: 3 * seed + 4]
     frame = pd.DataFrame({name: DRAWS[name].astype(object) for name in names}, dtype=str)
     choices = {names[0]: columns.Choice("number", "point")} if names[0] == "measured" else {}
-    codes = {name: ["-999", "7"] for name in names[::2]}
+    codes = {name: ["-999", "7"] for name in names[::2]} if with_codes else {}
     given: Any = {"separator": separator, "missing": codes}
-    typed, found = columns.recognize_columns(frame, choices, **given)
+    known = None if with_codes else plain_numbers.plain_numbers(frame, frame.columns)
+    typed, found = columns.recognize_columns(frame, choices, **given, plain=known)
     monkeypatch.setattr(columns, "plain_numbers", nothing)
     monkeypatch.setattr(columns, "are_usual", lambda numbers: np.zeros(numbers.shape[1], bool))
     as_others, expected = columns.recognize_columns(frame, choices, **given)

@@ -24,7 +24,7 @@ from mercer._gram.tiles import (
     tile_plan,
 )
 from mercer.kernels._distances import LARGEST_SQUARE, inner
-from mercer.kernels._kernel import Kernel, gram_tile
+from mercer.kernels._kernel import Kernel
 
 _CANCELLED = 1e-4
 """Least ratio of the squared norms of a centered matrix and the matrix for which the former is
@@ -145,10 +145,7 @@ def to_unit_scale(
     unit : UnitScale
         Applies the same centering and scaling to rows of new samples.
     """
-    given = as_weights(weights, len(gram))
-    means = given.mean(gram)
-    overall = float(given.mean(means))
-    scale = float(given.mean(np.diag(gram) - 2.0 * means + overall))
+    means, overall, scale = _centering(gram, as_weights(weights, len(gram)))
     centered = gram if overwrite else np.empty(gram.shape)
     if scale <= rounding(len(gram)) * max(float(gram.max()), -float(gram.min())):
         centered[:] = 0.0
@@ -158,6 +155,18 @@ def to_unit_scale(
         block -= (means[rows] - overall)[:, None]
         block *= 1.0 / scale
     return centered, UnitScale(means, scale, weights)
+
+
+def mean_centered_diagonal(gram: Array, weights: SampleWeights) -> float:
+    """Return the mean diagonal entry of a Gram matrix, once it is centered by weighted means."""
+    return _centering(gram, weights)[2]
+
+
+def _centering(gram: Array, weights: SampleWeights) -> tuple[Array, float, float]:
+    """Return the means of columns, their mean, and the mean diagonal entry after centering."""
+    means = weights.mean(gram)
+    overall = float(weights.mean(means))
+    return means, overall, float(weights.mean(np.diag(gram) - 2.0 * means + overall))
 
 
 def unit_gram(kernel: Kernel, X: Features, weights: Array | None = None) -> tuple[Array, UnitScale]:
@@ -199,12 +208,16 @@ def gram_less_offset(kernel: Kernel, X: Features) -> Array:
     ValueError
         If the kernel has values that are not finite.
     """
-    n, (same, table) = X.shape[0], kernel._evaluated_on(X)
-    gram = assembled(tile_plan(n), n, lambda t: gram_tile(same, table, t.rows, t.columns))
-    # A sum of finite values may overflow.
-    if not np.isfinite(gram.sum()) and not np.isfinite(gram).all():
-        raise ValueError("its Gram matrix holds NaN or infinities")
-    return gram
+    n, values = X.shape[0], kernel._value_tiles(X, np.float64)
+
+    def finite(tile: Tile) -> Array:
+        block = values(tile.rows, tile.columns)
+        # A sum of finite values may overflow.
+        if not np.isfinite(block.sum()) and not np.isfinite(block).all():
+            raise ValueError("its Gram matrix holds NaN or infinities")
+        return block
+
+    return assembled(tile_plan(n), n, finite)
 
 
 def unit_rows(kernel: Kernel, unit: UnitScale, X: Features, Z: Features) -> Array:

@@ -61,7 +61,7 @@ class KernelSum:
         """
         if self.kernel.accepts_missing:
             check_takes([self.kernel], X)
-        found = np.tile(self.constant, (X.shape[0], 1))
+        found = np.broadcast_to(self.constant, (X.shape[0], len(self.constant))).copy()
         if not len(self.coefficients):
             return found
         X, values = X.astype(np.float64, copy=False), self._values()

@@ -36,8 +36,9 @@ would take longer to start than they save (benchmarks/cores.py, 400 rows)."""
 _TASK_VALUES = 200_000
 """Tasks have about this many values of one kernel or more, which take milliseconds."""
 
-_ROWS = 64
-"""The number of rows of a tile is a multiple of this."""
+_ROWS = 60
+"""The number of rows of a tile is a multiple of this. It is no power of two, because the values of
+a column would then share few lines of the cache, and transposes take six times as long."""
 
 _MANY_SAMPLES = 4096
 """From this number of samples on, tiles may have twice as many rows."""

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,12 +131,16 @@ def pair_votes(values: Array, n_classes: int) -> Array:
     ndarray of shape (n_rows, n_classes)
         Numbers of votes plus confidences, which are less than a third of a vote.
     """
-    pairs = np.arange(values.shape[1])
-    first, second = np.zeros((2, len(pairs), n_classes))
-    for side, members in zip((first, second), np.triu_indices(n_classes, 1), strict=True):
-        side[pairs, members] = 1.0
+    first, second = _members_of_pairs(n_classes)
     sums, lost = values @ (first - second), values < 0.0
     return ~lost @ first + lost @ second + sums / (3.0 * (np.abs(sums) + 1.0))
+
+
+@cache
+def _members_of_pairs(n_classes: int) -> Array:
+    """Return indicators of the first and the second class of each pair, (2, n_pairs, n_classes)."""
+    pairs = np.array(np.triu_indices(n_classes, 1))
+    return np.asarray(pairs[:, :, None] == np.arange(n_classes), dtype=float)
 
 
 def machine_coefficients(machine: SVC, n_fitted: int) -> tuple[Array, Array]:

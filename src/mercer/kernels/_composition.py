@@ -8,6 +8,7 @@ from itertools import accumulate
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from mercer._data.arrays import is_foreign, namespace
@@ -177,12 +178,12 @@ class WeightedSum(Composite):
         blocks = shifted_blocks([part for _, part in dense], X, Z)
         return _weighted_sum(X, X if Z is None else Z, scales, dense, blocks)
 
-    def _value_tiles(self, X: Features) -> ValueTiles:
+    def _value_tiles(self, X: Features, precision: npt.DTypeLike = np.float32) -> ValueTiles:
         terms = [(w, part) for w, part in self._terms() if w != 0.0]
         groups = radial_groups([part for _, part in terms]).values()
         if not terms or any(len(group) > 1 for group in groups):
-            return super()._value_tiles(X)
-        parts = [(w, part._value_tiles(X)) for w, part in terms]
+            return super()._value_tiles(X, precision)
+        parts = [(w, part._value_tiles(X, precision)) for w, part in terms]
 
         def tile(rows: slice, columns: slice) -> Array:
             first, *others = (w * values(rows, columns) for w, values in parts)

@@ -7,6 +7,7 @@ from functools import singledispatch
 from typing import Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import check_array, gen_batches
 
@@ -332,14 +333,20 @@ class Kernel(OwnFormula):
         """
         return self, X
 
-    def _value_tiles(self, X: Features) -> ValueTiles:
+    def _value_tiles(self, X: Features, precision: npt.DTypeLike = np.float32) -> ValueTiles:
         """Return a function from slices of rows and columns to the kernel's values on a table.
 
         The values are less the offset, and may be in single precision, as the results of distances
         in double precision. Terms in single rows are computed once.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sparse matrix
+        precision : dtype, default=float32
+            The least precision of the values.
         """
         same, table = self._evaluated_on(X)
-        return lambda rows, columns: same._shifted(table[rows], table[columns])
+        return lambda rows, columns: gram_tile(same, table, rows, columns)
 
     def _pairs(self, X: Features) -> Pairs | None:
         """Return the pairs of rows that `_gram_tiles` takes, for any widths; None if it does not.

@@ -183,17 +183,19 @@ class DifferencePowers:
     """
 
     def __init__(self, X: Array, Z: Array, norm: float) -> None:
-        self.norm = norm
-        low, high = np.minimum(X.min(axis=0), Z.min(axis=0)), X.max(axis=0)
-        high = np.maximum(high, Z.max(axis=0))
-        two = _are_at_ends(X, low, high)
-        two[two] = _are_at_ends(Z[:, two], low[two], high[two])
-        if np.count_nonzero(two) < _LEAST_INDICATORS or min(len(X), len(Z)) < 2:
-            two[:] = False
-        self.two, self.gaps = two, (high - low)[two]
-        self.ones = [np.asarray(T[:, two] > low[two], X.dtype) for T in (X, Z)]
+        self.norm, self.two = norm, np.zeros(X.shape[1], dtype=bool)
+        self.gaps, self.ones = np.empty(0, X.dtype), list[Array]()
+        if min(len(X), len(Z)) > 1:
+            low, high = np.minimum(X.min(axis=0), Z.min(axis=0)), X.max(axis=0)
+            high = np.maximum(high, Z.max(axis=0))
+            two = _are_at_ends(X, low, high)
+            two[two] = _are_at_ends(Z[:, two], low[two], high[two])
+            if np.count_nonzero(two) >= _LEAST_INDICATORS:
+                self.two, self.gaps = two, (high - low)[two]
+                self.ones = [np.asarray(T[:, two] > low[two], X.dtype) for T in (X, Z)]
+                X, Z = X[:, ~two], Z[:, ~two]
         # SciPy takes three times as long for tables that are stored by columns.
-        self.tables = [np.ascontiguousarray(T[:, ~two]) for T in (X, Z)]
+        self.tables = [np.ascontiguousarray(T) for T in (X, Z)]
 
     def scaled(self, lengths: Array, norm: float) -> DifferencePowers:
         """Return the powers, with another exponent, after features are divided by lengths."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from mercer._data.arrays import indices_like, is_foreign, like, namespace
@@ -66,8 +67,8 @@ class OnMapped(Composite):
     ) -> tuple[float, Array]:
         return self.kernel._contract(self._mapped(X), P, self._mapped(Z), start)
 
-    def _value_tiles(self, X: Features) -> ValueTiles:
-        return self.kernel._value_tiles(self._mapped(X))
+    def _value_tiles(self, X: Features, precision: npt.DTypeLike = np.float32) -> ValueTiles:
+        return self.kernel._value_tiles(self._mapped(X), precision)
 
     def _pairs(self, X: Features) -> Pairs | None:
         return self.kernel._pairs(self._mapped(X))

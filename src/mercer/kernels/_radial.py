@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from mercer._data.arrays import copied, overwritten, to_numpy
@@ -138,14 +139,15 @@ class Radial(Kernel):
             squares = self._by_width(weighted_squares(X, weighted, Z, u, self.norm))
         return value, np.append(-2.0 * squares, self._shape_gradient(P, u, X, Z))
 
-    def _value_tiles(self, X: Features) -> ValueTiles:
+    def _value_tiles(self, X: Features, precision: npt.DTypeLike = np.float32) -> ValueTiles:
         if sp.issparse(X):
-            return super()._value_tiles(X)
+            return super()._value_tiles(X, precision)
         X = self._scaled(X)
         distances = Pairs(X).scaled(np.ones(X.shape[1]), self.norm)
 
         def tile(rows: slice, columns: slice) -> Array:
-            return self._from_scaled(distances.squared(rows, columns).astype(np.float32))
+            u = distances.squared(rows, columns)
+            return self._from_scaled(u.astype(precision, copy=False))
 
         return tile
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils import Tags, get_tags
 
-from mercer._data.types import Array, Features, PerSample, Table
+from mercer._data.types import Array, Features, PerSample, Table, own_fields
 from mercer.kernels._minkowski import slices
 
 
@@ -209,20 +210,36 @@ class TreeArrays(BaseEstimator):
 
     def _leaves(self, X: Array) -> Array:
         """Find the leaves of all trees at once, in as many steps as the deepest tree has levels."""
-        first = np.tile(self.starts[:-1], len(X))
-        row = np.repeat(np.arange(len(X)), self._n_trees)
-        at, moving = first.copy(), np.arange(len(first))
+        first = at = np.tile(self.starts[:-1], len(X))
+        feature, following = self._steps
+        if feature.max(initial=0) >= X.shape[1]:
+            raise IndexError(f"Trees split by more features than the {X.shape[1]} of the table.")
+        row, flat = np.repeat(np.arange(len(X)) * X.shape[1], self._n_trees), X.ravel()
+        some_missing = self.allow_nan and np.isnan(flat).any()
         for _ in range(int(np.diff(self.starts).max(initial=0))):
-            moving = moving[self.children[at[moving], 0] >= 0]
-            if not moving.size:
+            values = flat.take(row + feature.take(at))
+            right = ~(values <= self.threshold.take(at))
+            if some_missing:
+                right &= ~(np.isnan(values) & self.missing_left.take(at))
+            before, at = at, following.take(2 * at + right)
+            if (at == before).all():
                 break
-            here = at[moving]
-            values = X[row[moving], self.feature[here]]
-            left = values <= self.threshold[here]
-            if self.allow_nan:
-                left |= np.isnan(values) & self.missing_left[here]
-            at[moving] = first[moving] + self.children[here, np.where(left, 0, 1)]
         return (at - first).reshape(len(X), self._n_trees)
+
+    @cached_property
+    def _steps(self) -> tuple[Array, Array]:
+        """The feature of each node, and the nodes to its left and right, one after the other.
+
+        Leaves follow themselves: steps from them take less time than telling them from other nodes.
+        """
+        is_leaf = self.children[:, 0] < 0
+        first = np.repeat(self.starts[:-1], np.diff(self.starts))
+        following = first[:, None] + self.children
+        following[is_leaf] = np.flatnonzero(is_leaf)[:, None]
+        return np.where(is_leaf, 0, self.feature).astype(np.intp), following.ravel()
+
+    def __getstate__(self) -> dict[str, object]:
+        return own_fields(self)
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

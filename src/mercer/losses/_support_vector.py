@@ -327,7 +327,8 @@ def _most_violating(slope: Array, rising: Array, falling: Array, intercept: bool
 def _fitted(machine: SVC | SVR, X: Array, target: Array, weights: Array | None) -> Machine:
     """Fit by LIBSVM; see :meth:`SupportVector.fitted`."""
     machine.set_params(max_iter=1000 * max(len(X), 100))
-    with config_context(skip_parameter_validation=True), warnings.catch_warnings():
+    known = config_context(assume_finite=True, skip_parameter_validation=True)
+    with known, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         machine.fit(X, target, sample_weight=weights)
     c = np.zeros(len(target))

@@ -11,7 +11,6 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
-from scipy.sparse import issparse
 
 from mercer._data.types import Array, Features
 from mercer.preprocessing._notation import are_codes
@@ -170,13 +169,15 @@ def named_columns(X: Features) -> Iterator[tuple[str | int, Features]]:
     TypeError
         If X is sparse.
     """
-    if issparse(X):
-        raise TypeError("Sparse tables hold numbers only; convert X to a dense array.")
     if hasattr(X, "columns"):
         frame = pandas_frame(X)
         yield from ((name, plain_column(frame.iloc[:, j])) for j, name in enumerate(frame.columns))
-    else:
-        yield from enumerate(np.asarray(X).T)
+        return
+    from scipy.sparse import issparse  # It takes longer to import than a small file to read.
+
+    if issparse(X):
+        raise TypeError("Sparse tables hold numbers only; convert X to a dense array.")
+    yield from enumerate(np.asarray(X).T)
 
 
 def pandas_frame(X: Features) -> pd.DataFrame:

@@ -218,8 +218,9 @@ class KernelMachines(RecalledSumMixin, OneStage):
         self._recalled = RecalledSum()
         dual, values = learned.machines.dual, learned.machines.values
         self.support_ = np.flatnonzero(self.dual_coef_.any(axis=1))
-        self.intercept_ = np.zeros(dual.shape[1])
-        if learned.problems.intercept:
+        known = learned.machines.intercepts
+        self.intercept_ = np.zeros(dual.shape[1]) if known is None else known
+        if learned.problems.intercept and known is None:
             # The machines were fitted to the centered kernel. Their values differ from those of the
             # uncentered kernel by the intercept, which is averaged to reduce rounding errors.
             rows = evenly_spaced(len(values), 64)

@@ -64,11 +64,14 @@ class FiniteMKL(KernelMachines):
                 "norm=1."
             )
         samples = data.samples(len(kernels), keep=len(kernels) > 1)
-        if len(kernels) == 1 and self.normalize is None:
-            alone = single_kernel_machine(problems, samples, kernels[0], tol=float(self.tol))
+        if len(kernels) == 1:
+            scaled = self.normalize is not None
+            alone = single_kernel_machine(
+                problems, samples, kernels[0], tol=float(self.tol), unit_trace=scaled
+            )
             if alone is not None:
                 report(alone.history[0])
-                return FittedMachines(kernels, np.ones(1), np.ones(1), alone, problems)
+                return FittedMachines(kernels, alone.weights, np.ones(1), alone, problems)
         options: dict[str, Any] = {"solver": self.solver, "tol": float(self.tol)}
         options |= {"max_iter": self.max_iter, "on_step": report}
         features = linear_features(problems, samples, kernels)
@@ -196,9 +199,10 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
     program over the simplex; for larger norms, it is taken in the logarithms of the weights. If a
     Newton step fails, it is replaced by the closed form of [1]_. Support vector machines are fitted
     by scikit-learn's SVC and SVR, and refined by an active-set method if the gap requires it, or if
-    there are at most 400 samples. With ``normalize=None``, an intercept and a single Gaussian or
-    polynomial kernel, one machine of more samples takes no Gram matrix, and `alignment_` is
-    computed when it is first read.
+    there are at most 400 samples. One machine of more samples, with an intercept and a single
+    kernel that is not linear, is fitted once, and `alignment_` is computed when it is first read.
+    With ``normalize=None``, more than 2,000 samples and fewer than 30 features, the machine of a
+    Gaussian or polynomial kernel takes no Gram matrix.
     Machines with the squared loss are fitted by a Cholesky factor, and machines with the logistic
     loss by Newton's method. For norm 1 and many kernels of low rank, the objective has kinks. In
     that case, the gap is proven by a convex combination of the dual variables of several steps.

@@ -426,14 +426,10 @@ class KernelStacking(
 
     def _deviations(self, views: dict[ViewName, Features]) -> list[Array]:
         """Return the predictions of each member minus the mean, shape (n_rows, n_outputs)."""
+        blocks, training = self._blocks(views), self._training
         return [
-            np.concatenate(
-                [
-                    member.deviations(views[member.view][rows], self._training[member.view])
-                    for rows in self._blocks(views)
-                ]
-            )
-            for member in self._members
+            np.concatenate([m.deviations(views[m.view][rows], training[m.view]) for rows in blocks])
+            for m in self._members
         ]
 
     def _blocks(self, views: dict[ViewName, Features], n_values: int = 0) -> list[slice]:

@@ -295,7 +295,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
 
     def _probabilities_of(self, views: dict[ViewName, Features]) -> Array:
         deviations, frequencies = self._deviations(views), self._fall_back.level
-        means = np.tile(frequencies, (next(iter(views.values())).shape[0], 1))
+        n_rows = next(iter(views.values())).shape[0]
+        means = np.broadcast_to(frequencies, (n_rows, len(frequencies)))
         probabilities = self._combination.combine(deviations, means)
         closeness = self._fall_back.closeness(views)
         return np.asarray(closeness * probabilities + (1.0 - closeness) * frequencies)

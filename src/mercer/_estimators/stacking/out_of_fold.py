@@ -22,7 +22,7 @@ from mercer._solvers.svm import class_decisions, machine_coefficients, pair_vote
 from mercer.kernels._leaves import openmp_threads
 from mercer.kernels._tree_arrays import TreeArrays, as_tree_arrays
 
-_FEW_ROWS = 500
+_FEW_ROWS = 100
 """scikit-learn's trees take milliseconds for one row, and half the time of arrays for many rows."""
 
 

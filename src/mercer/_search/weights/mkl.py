@@ -67,6 +67,8 @@ class LearnedWeights(Machines):
         convex combination of the dual variables of recent steps.
     quadratics : ndarray of shape (n_kernels,)
         c'K_k c of the dual certificate, summed over the problems.
+    intercepts : ndarray of shape (n_problems,), default=None
+        Intercepts of machines that were fitted to kernels which are not centered.
     """
 
     weights: Array
@@ -74,6 +76,7 @@ class LearnedWeights(Machines):
     dual_certificate: Array
     quadratics: Array
     gap: float
+    intercepts: Array | None = None
 
 
 @serial_algebra()

@@ -1,30 +1,61 @@
-"""Support vector machines of a single kernel that LIBSVM evaluates itself, row by row."""
+"""Support vector machines of a single kernel, whose weight is known."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mercer._data.types import Array
+from mercer._data.types import Array, Features
+from mercer._gram.dense import gram_less_offset, mean_centered_diagonal
 from mercer._gram.kernel_sums import KernelSum
 from mercer._gram.samples import Samples, centered_features
 from mercer._search.records import WeightStep
 from mercer._search.weights.mkl import LearnedWeights
 from mercer.kernels import Gaussian, Polynomial
 from mercer.kernels._kernel import Kernel
+from mercer.kernels._structure import InnerProduct
 from mercer.losses._loss import Machine, Problems
 from mercer.losses._support_vector import EXACT_SAMPLES, SupportVector
 
 _LIBSVM_TOL, _LEAST_TOL = 1e-3, 1e-4
 """LIBSVM's tolerance, the default of scikit-learn's SVC, and the least gap that is asked of it."""
 
+FEW_SAMPLES, MANY_FEATURES = 2000, 30
+"""A Gram matrix of at most so many samples, or of at least so many features, usually takes less
+time than those of its rows that LIBSVM would compute one by one."""
+
+
+@dataclass(frozen=True)
+class _Posed:
+    """What LIBSVM is given.
+
+    Attributes
+    ----------
+    table : ndarray
+        Samples, or their Gram matrix.
+    options : dict
+        The kernel, under scikit-learn's names.
+    values : callable
+        Returns the values of a machine with given coefficients on the samples, less the intercept.
+    scale : float, default=1.0
+        Factor of the kernel.
+    """
+
+    table: Array
+    options: dict[str, Any]
+    values: Callable[[Array], Array]
+    scale: float = 1.0
+
 
 @np.errstate(over="ignore", invalid="ignore")  # The gap is then NaN.
 def single_kernel_machine(
-    problems: Problems, samples: Samples, kernel: Kernel, *, tol: float
+    problems: Problems, samples: Samples, kernel: Kernel, *, tol: float, unit_trace: bool = False
 ) -> LearnedWeights | None:
-    """Fit one support vector machine without a Gram matrix.
+    """Fit one support vector machine by LIBSVM.
 
     Parameters
     ----------
@@ -34,52 +65,91 @@ def single_kernel_machine(
         Bound to the samples.
     tol : float
         Duality gap to reach, relative to the objective.
+    unit_trace : bool, default=False
+        Whether to divide the kernel by the mean diagonal of its centered Gram matrix.
 
     Returns
     -------
     LearnedWeights or None
-        The Gram matrix is left out. None if LIBSVM does not have the kernel, or if the machine does
-        not reach `tol`. Also None for several machines, because they share a Gram matrix, and for
-        few samples, whose machine is exact.
+        The weight is the scale of the kernel; the Gram matrix is left out. None if the machine does
+        not reach `tol`. Also None for several machines, for few samples, whose machine is exact,
+        and for inner products.
 
     Notes
     -----
-    LIBSVM computes those rows of the Gram matrix that it needs. The gap takes the kernel between
-    the samples and the support vectors, in double precision.
+    The gap is about proportional to LIBSVM's tolerance, by which a second attempt is made.
     """
-    loss, X = problems.loss, samples.X
-    options = None if samples.stacked else libsvm_kernel(kernel)
-    if options is None or not isinstance(X, np.ndarray) or problems.Y.shape[1] > 1:
+    loss, n_samples = problems.loss, samples.n_samples
+    if not isinstance(loss, SupportVector) or not problems.intercept or problems.Y.shape[1] > 1:
         return None
-    if not isinstance(loss, SupportVector) or not problems.intercept:
+    if samples.stacked or tol < _LEAST_TOL or n_samples <= EXACT_SAMPLES:
         return None
-    if tol < _LEAST_TOL or len(X) <= EXACT_SAMPLES:
+    posed = None
+    if n_samples > FEW_SAMPLES and samples.X.shape[1] < MANY_FEATURES and not unit_trace:
+        posed = _by_libsvm(samples.X, kernel)
+    posed = posed or _by_gram_matrix(samples, kernel, unit_trace)
+    if posed is None:
+        return None
+    y, finer = problems.Y[:, 0], _LIBSVM_TOL
+    for _ in range(2):
+        machine = loss.fitted(posed.table, y, tol=finer, **posed.options)
+        found = _with_gap(loss, y, machine, posed)
+        if found.gap <= tol:
+            return found
+        finer *= 0.5 * tol / found.gap
+        if not finer > 0.0:
+            break
+    return None
+
+
+def _by_gram_matrix(samples: Samples, kernel: Kernel, unit_trace: bool) -> _Posed | None:
+    """Compute a Gram matrix; None for inner products, with which LIBSVM takes many iterations."""
+    if isinstance(kernel.structure, InnerProduct):
+        return None
+    try:
+        gram, scale = gram_less_offset(kernel, samples.X), 1.0
+    except ValueError:  # Values that are not finite are reported where kernels are summed.
+        return None
+    if not np.ptp(gram[0]):
+        return None
+    if unit_trace:
+        scale = 1.0 / mean_centered_diagonal(gram, samples.weights)
+        gram *= scale
+    return _Posed(gram, {"kernel": "precomputed"}, partial(np.matmul, gram), scale)
+
+
+def _by_libsvm(X: Features, kernel: Kernel) -> _Posed | None:
+    """Let LIBSVM compute the rows of the Gram matrix that it needs; None if it lacks the kernel.
+
+    The gap takes the kernel between the samples and the support vectors, in double precision.
+    """
+    options = libsvm_kernel(kernel)
+    if options is None or not isinstance(X, np.ndarray):
         return None
     if options["kernel"] == "poly" and not np.isfinite(kernel.diag(X)).all():
         return None
     centered = centered_features(X)
     if not centered.any():
         return None
-    table, y = centered if options["kernel"] == "rbf" else X, problems.Y[:, 0]
-    machine = loss.fitted(table, y, tol=_LIBSVM_TOL, **options)
-    found = _with_gap(loss, y, machine, kernel, X)
-    return found if found.gap <= tol else None
+
+    def values(c: Array) -> Array:
+        used = np.flatnonzero(c)
+        return KernelSum(kernel, X[used], c[used, None], np.zeros(1))(X)[:, 0]
+
+    return _Posed(centered if options["kernel"] == "rbf" else X, options, values)
 
 
-def _with_gap(
-    loss: SupportVector, y: Array, machine: Machine, kernel: Kernel, X: Array
-) -> LearnedWeights:
+def _with_gap(loss: SupportVector, y: Array, machine: Machine, posed: _Posed) -> LearnedWeights:
     """Return a machine with its objective and duality gap."""
-    used = np.flatnonzero(machine.c)
-    values = KernelSum(kernel, X[used], machine.c[used, None], np.zeros(1))(X)[:, 0]
-    square, dual = float(machine.c @ values), machine.c[:, None]
+    values, dual = posed.values(machine.c), machine.c[:, None]
+    square = float(machine.c @ values)
     primal = 0.5 * square + loss.value(y, values + machine.intercept)
     apart = abs(primal + loss.conjugate(y, machine.c) + 0.5 * square)
     # If the dual variables do not sum to zero, the dual objective is off by this.
     rest = abs(machine.intercept * float(machine.c.sum()))
     gap = max(apart, rest) / max(primal, float(np.finfo(float).tiny))
     return LearnedWeights(
-        weights=np.ones(1),
+        weights=np.array([posed.scale]),
         dual=dual,
         values=(values + machine.intercept)[:, None],
         dual_certificate=dual,
@@ -88,6 +158,7 @@ def _with_gap(
         gap=gap,
         gram=np.empty((0, 0)),
         history=[WeightStep(primal, gap, 1)],
+        intercepts=np.array([machine.intercept]),
     )
 
 
