@@ -126,7 +126,7 @@ def steps_from(kernel: Kernel) -> Callable[[int], Kernel]:
 @pytest.mark.parametrize("y", [Y, LABELS], ids=["responses", "labels"])
 def test_widths_are_divided_as_long_as_predictions_improve(y: Array) -> None:
     data, encoding = drawn(y)
-    step, alpha, _ = suitable_width(steps_from(Gaussian(12.0)), data, encoding, 0)
+    step, alpha, *_ = suitable_width(steps_from(Gaussian(12.0)), data, encoding, 0)
     width = 12.0 * 2.0 ** (-step / 2.0)
     assert abs(np.log(width / 1.5)) < abs(np.log(12.0 / 1.5)) - np.log(2.0)
     assert alpha > 0.0
@@ -150,7 +150,17 @@ def test_kernels_without_a_width_keep_their_penalty() -> None:
     kernel = Linear()
     step, *found = suitable_width(lambda step: kernel, data, encoding, 0)
     assert step == 0
-    assert tuple(found) == AllRows(kernel, data, encoding, 0).best_alpha()
+    assert tuple(found[:2]) == AllRows(kernel, data, encoding, 0).best_alpha()
+
+
+def test_penalties_of_another_kernel_change_by_the_same_factor() -> None:
+    """Its penalty on fewer rows is known, so that no fit is compared."""
+    data, encoding = drawn(Y)
+    first = suitable_width(steps_from(Gaussian(12.0)), data, encoding, 0, alpha=0.1)
+    assert_allclose(first.change, first.alpha / 0.1)
+    other = suitable_width(steps_from(Laplacian(24.0)), data, encoding, 0, first, alpha=0.3)
+    assert (other.step, other.change) == (first.step, first.change)
+    assert_allclose(other.alpha, 3.0 * first.alpha)
 
 
 def test_penalties_of_classes_have_the_least_logarithmic_loss() -> None:

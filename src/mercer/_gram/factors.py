@@ -7,6 +7,7 @@ import numpy as np
 from mercer._data.arrays import is_out_of_memory, to_numpy, triangular_inverse
 from mercer._data.types import Array
 from mercer._gram.block_factors import (
+    BLOCKED_ROWS,
     inverse_from,
     lapack_function,
     upper_factor,
@@ -14,14 +15,11 @@ from mercer._gram.block_factors import (
 )
 from mercer._gram.devices import LEAST_ROWS, Device, device_with_room
 from mercer._gram.low_rank import why_indefinite
-from mercer._gram.tiles import runs_beside_others, spare_threads
+from mercer._gram.tiles import n_threads, runs_beside_others, spare_threads
 
-_THREADED_ROWS = 500
-"""Several threads factorize smaller matrices hardly faster than one."""
-
-_BLOCKED_ROWS = 1000
-"""Up to this many rows, products of blocks take about the time of LAPACK. Searches of widths have
-at most as many rows in most fits, and their rounding errors then do not depend on the threads."""
+_THREADED_ROWS = 1000
+"""Several threads of the linear-algebra library decompose smaller matrices hardly faster than one,
+and wait for each other with all cores."""
 
 
 def with_diagonal(K: Array, value: float | Array) -> Array:
@@ -53,14 +51,13 @@ def definite_factor(system: Array) -> Array:
     columns = system.T if system.flags.c_contiguous else system
     largest = np.abs(np.diag(columns)).max(initial=0.0)
     columns = np.require(columns, requirements=("F", "W"))
-    with _threads_for(columns):
-        if _by_blocks(columns):
-            upper, n_done = upper_factor(columns.T)
-            factor = upper.T
-        else:
-            # NumPy's function takes twice the time.
-            potrf = lapack_function("potrf", columns)
-            factor, n_done = potrf(columns, lower=1, clean=1, overwrite_a=1)
+    if _by_blocks(columns):
+        upper, n_done = upper_factor(columns.T)
+        factor = upper.T
+    else:
+        # NumPy's function takes twice the time.
+        potrf = lapack_function("potrf", columns)
+        factor, n_done = potrf(columns, lower=1, clean=1, overwrite_a=1)
     if n_done == 0:
         return np.asarray(factor)
     # A diagonal entry minus the part that previous columns explain is not positive.
@@ -92,24 +89,23 @@ def inverse_factor(factor: Array) -> Array:
         It may be overwritten.
     """
     if _by_blocks(factor):
-        with _threads_for(factor):
-            return upper_inverse(factor.T).T
+        return upper_inverse(factor.T).T
     columns = np.require(factor, requirements=("F", "W"))
-    with _threads_for(factor):
-        inverse, _ = lapack_function("trtri", columns)(columns, lower=1, overwrite_c=1)
+    inverse, _ = lapack_function("trtri", columns)(columns, lower=1, overwrite_c=1)
     return np.asarray(inverse)
 
 
 def _by_blocks(matrix: Array) -> bool:
     """Return whether products of blocks replace LAPACK.
 
-    They do for small matrices, and beside other tasks, which would wait for LAPACK.
+    They do for small matrices, whose rounding errors then do not depend on the threads, beside
+    other tasks, which would wait for LAPACK, and if there are several threads for the products.
     """
-    return len(matrix) <= _BLOCKED_ROWS or runs_beside_others()
+    return len(matrix) <= BLOCKED_ROWS or runs_beside_others() or n_threads() > 1
 
 
 def _threads_for(matrix: Array) -> AbstractContextManager[None]:
-    """Return a context in which a large matrix is factorized by all spare threads."""
+    """Return a context in which a large matrix is decomposed by all spare threads."""
     return spare_threads() if len(matrix) >= _THREADED_ROWS else nullcontext()
 
 
@@ -148,12 +144,10 @@ def inverted(factor: Array, *, overwrite: bool = False) -> Array:
         root = triangular_inverse(device.put(factor))
         return to_numpy(root.T @ root)
     if _by_blocks(factor):
-        with _threads_for(factor):
-            return inverse_from(factor.T)
+        return inverse_from(factor.T)
     block = 64  # The triangle is mirrored in blocks of this many rows, which stay in cache.
     columns = np.asfortranarray(factor)
-    with _threads_for(factor):
-        inverse, _ = lapack_function("potri", factor)(columns, lower=1, overwrite_c=overwrite)
+    inverse, _ = lapack_function("potri", factor)(columns, lower=1, overwrite_c=overwrite)
     above = np.triu(np.ones((block, block), dtype=bool), 1)
     for start in range(0, len(inverse), block):
         stop = start + block

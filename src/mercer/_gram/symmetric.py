@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
 from mercer._data.arrays import indices_like, namespace, to_numpy
 from mercer._data.types import AnyArray, Array
-from mercer._gram.tiles import map_tiles
+from mercer._gram.tiles import map_tiles, n_threads
 
 _ROWS, _COLUMNS = 64, 1024
 """Numbers of rows of a block, and of columns of a tile. A tile stays in the cache for its two
@@ -79,18 +80,24 @@ class UpperTriangle:
         self._starts = range(0, n, _ROWS)
         self._blocks = [np.empty((min(_ROWS, n - k), n - k), np.float32) for k in self._starts]
 
-        def fill(k: int) -> None:
-            rows, block = self._rows_of(k), self._blocks[k]
-            for first in range(rows.start, n, _COLUMNS):
-                columns = slice(first, min(first + _COLUMNS, n))
-                tile = slice(first - rows.start, columns.stop - rows.start)
-                block[:, tile] = values(rows, columns)
+        def fill(part: range) -> None:
+            for k in part:
+                rows, block = self._rows_of(k), self._blocks[k]
+                for first in range(rows.start, n, _COLUMNS):
+                    columns = slice(first, min(first + _COLUMNS, n))
+                    tile = slice(first - rows.start, columns.stop - rows.start)
+                    block[:, tile] = values(rows, columns)
 
-        for _ in map_tiles(fill, range(len(self._blocks))):
+        for _ in map_tiles(fill, self._parts):
             pass
 
     def __len__(self) -> int:
         return self._n
+
+    @property
+    def _parts(self) -> list[range]:
+        """Numbers of blocks in parts of equal size: there are blocks of all lengths in each."""
+        return [range(first, len(self._blocks), _PARTS) for first in range(_PARTS)]
 
     def _rows_of(self, k: int) -> slice:
         return slice(self._starts[k], min(self._starts[k] + _ROWS, self._n))
@@ -117,11 +124,11 @@ class UpperTriangle:
         -------
         ndarray of float32 of shape (n_vectors, n)
         """
-        # The numbers of values in blocks fall linearly, so that every part has blocks of all sizes.
-        parts = [range(first, len(self._blocks), _PARTS) for first in range(_PARTS)]
-        sums = map_tiles(lambda part: self._product_of(part, vectors), parts)
-        total = np.zeros(vectors.shape, np.float32)
-        for found in sums:
+        total, parts = np.zeros(vectors.shape, np.float32), self._parts
+        n_tasks = min(n_threads(), _PARTS)
+        tasks = [parts[k * _PARTS // n_tasks : (k + 1) * _PARTS // n_tasks] for k in range(n_tasks)]
+        sums = map_tiles(lambda some: [self._product_of(part, vectors) for part in some], tasks)
+        for found in chain.from_iterable(sums):
             total += found
         return total
 
@@ -149,6 +156,11 @@ class UpperTriangle:
         for k, block in enumerate(self._blocks):
             rows = self._rows_of(k)
             yield rows, slice(rows.start, self._n), block
+
+    def in_parts(self) -> list[list[tuple[slice, slice, Array]]]:
+        """Return what :meth:`blocks` yields in parts of equal size."""
+        blocks = list(self.blocks())
+        return [[blocks[k] for k in part] for part in self._parts]
 
 
 Symmetric = WholeMatrix | UpperTriangle

@@ -33,6 +33,9 @@ _FEW_VALUES, _FEW_TILES = 300_000, 8
 """Tiles with fewer values together, and fewer tiles, are computed one after the other: threads
 would take longer to start than they save (benchmarks/cores.py, 400 rows)."""
 
+_TASK_VALUES = 200_000
+"""Tasks have about this many values of one kernel or more, which take milliseconds."""
+
 _ROWS = 60
 """The number of rows of a tile is a multiple of this. It is no power of two, because the values of
 a column would then share few lines of the cache, and transposes take six times as long."""
@@ -206,20 +209,33 @@ def map_tiles(function: Callable[[Item], Result], plan: Sequence[Item]) -> Itera
     if threads == 1 or _is_small(plan):
         yield from map(function, plan)
         return
-    waiting: deque[Future[Result]] = deque()
-    shared = _Shared(threads, len(plan))
+    waiting: deque[Future[list[Result]]] = deque()
+    tasks = _grouped(plan)
+    shared = _Shared(threads, len(tasks))
+
+    def each(items: Sequence[Item]) -> list[Result]:
+        return [function(item) for item in items]
 
     with serial_algebra(), ThreadPoolExecutor(threads) as pool:
         try:
-            for item in plan:
-                waiting.append(pool.submit(copy_context().run, shared.call, function, item))
+            for items in tasks:
+                waiting.append(pool.submit(copy_context().run, shared.call, each, items))
                 if len(waiting) > 2 * threads:
-                    yield waiting.popleft().result()
+                    yield from waiting.popleft().result()
             while waiting:
-                yield waiting.popleft().result()
+                yield from waiting.popleft().result()
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def _grouped(plan: Sequence[Item]) -> list[Sequence[Item]]:
+    """Return the items of each task: several tiles if they have few values."""
+    size, first = 1, plan[0]
+    if isinstance(first, Tile):
+        rows, columns = first.shape
+        size = max(_TASK_VALUES // max(rows * columns, 1), 1)
+    return [plan[start : start + size] for start in range(0, len(plan), size)]
 
 
 def _is_small(plan: Sequence[Item]) -> bool:

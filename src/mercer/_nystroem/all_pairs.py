@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -453,12 +453,14 @@ def _center(gram: Symmetric, means: Array, overall: float, scale: float) -> None
     """
     rest = np.float32(overall) - means + np.float32(scale)
 
-    def fill(block: tuple[slice, slice, AnyArray]) -> None:
-        rows, columns, values = block
-        values -= like(means[columns], values)
-        values += like(rest[rows, None], values)
-        values /= float(np.float32(scale))
+    def fill(part: Iterable[tuple[slice, slice, AnyArray]]) -> None:
+        for rows, columns, values in part:
+            values[:, :] -= like(means[columns], values)
+            values[:, :] += like(rest[rows, None], values)
+            values[:, :] /= float(np.float32(scale))
 
-    in_threads = isinstance(gram, UpperTriangle)
-    for _ in (map_tiles if in_threads else map)(fill, list(gram.blocks())):
+    if not isinstance(gram, UpperTriangle):
+        fill(gram.blocks())
+        return
+    for _ in map_tiles(fill, gram.in_parts()):
         pass

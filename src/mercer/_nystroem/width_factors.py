@@ -72,12 +72,15 @@ class WidthChoice(NamedTuple):
     alpha : float
         The penalty for rows of weight one.
     cost : float
-        See :meth:`AllRows.best_alpha`.
+        See :meth:`AllRows.best_alpha`; for a kernel that is not compared, that of the other.
+    change : float, default=None
+        The penalty divided by the best one on fewer rows; None if the latter is unknown.
     """
 
     step: int
     alpha: float
     cost: float
+    change: float | None = None
 
 
 class SuitableKernel(NamedTuple):
@@ -167,8 +170,9 @@ def suitable_width(
     encoding : TargetEncoding
     random_state : int, RandomState instance or None
     like : WidthChoice, default=None
-        The choice for another kernel of the same rows. Its step is used, and only penalties near
-        its own are tried: the suitable factor depends on the numbers of rows above all.
+        The choice for another kernel of the same rows. Its step is used, because the suitable
+        factor depends on the numbers of rows above all. So does the change of the penalty; if it is
+        unknown, only penalties near that of the other kernel are tried.
     alpha : float, default=None
         The best penalty on fewer rows, for a kernel of unit scale, around which penalties are tried
         first.
@@ -179,6 +183,9 @@ def suitable_width(
         Smaller widths are tried as long as costs fall, because widths learned from few rows are too
         large for many.
     """
+    first = None if alpha is None else float(np.clip(alpha, *_FIRST_PENALTIES))
+    if like is not None and like.change is not None and first is not None:
+        return like._replace(alpha=first * like.change)
     part = part_of(data, encoding, random_state)
 
     def compared(step: int, alpha: float | None) -> WidthChoice:
@@ -188,13 +195,13 @@ def suitable_width(
 
     if like is not None:
         return compared(like.step, like.alpha)
-    best = compared(0, None if alpha is None else float(np.clip(alpha, *_FIRST_PENALTIES)))
+    best = compared(0, first)
     can_step = widened(0) != widened(-1)
     while can_step and best.step < _MOST_STEPS:
         narrower = compared(best.step + 1, best.alpha)
         can_step = narrower.cost < (1.0 - _LEAST_GAIN) * best.cost
         best = min(best, narrower, key=lambda choice: choice.cost)
-    return best
+    return best if first is None else best._replace(change=best.alpha / first)
 
 
 def rescaled_kernel(

@@ -32,6 +32,10 @@ TOLERANCE = 1e-4
 """A search ends when the objective per observation decreases by less than this, on average over
 three iterations; on subsamples, the threshold is ten times as large."""
 
+_HALF = 500
+"""With twice as many samples or more, a search from the widths of another kernel begins on this
+many. Fewer than half of its iterations are then on all samples."""
+
 LITTLE = 10.0
 """If the log marginal likelihood exceeds the log marginal likelihood of pure noise by less than
 this, it has several maxima of about the same height, and further searches are made."""
@@ -171,6 +175,8 @@ def marginal_likelihood_widths(
         first = whole.best_noise([first[:-1], *map(whole.point_of, starts)])
     elif like is None and few is not whole:
         first = _searched(few, first, few.bounds, tol=10.0 * TOLERANCE, max_iter=max_iter).theta
+    elif like is not None and (half := whole.subsampled(_HALF)) is not whole:
+        first = _searched(half, first, half.bounds, tol=tol, max_iter=max_iter).theta
     options: Any = {"tol": tol, "max_iter": max_iter, "on_step": on_step}
     found = _searched(whole, first, whole.bounds, **options)
     # The objective of pure noise is zero.

@@ -61,6 +61,7 @@ from mercer._gram.dense import unit_gram
 from mercer._gram.expansion import KernelExpansion, Scale, Views
 from mercer._gram.fall_back import FallBack
 from mercer._gram.new_rows import fitting_rows
+from mercer._gram.tiles import serial_algebra
 from mercer._model_selection.deferred import Deferred
 from mercer._model_selection.scoring import checked_scorer
 from mercer._model_selection.updates import NOT_SUMS, UpdatesMixin
@@ -235,6 +236,7 @@ class KernelStacking(
             found = data.all_resampling.take(data.positions)
         return replace(target, resampling=found)
 
+    @serial_algebra()
     def _fit_stack(
         self,
         data: TableSample,

@@ -65,6 +65,7 @@ from mercer._gram.expansion import (
 )
 from mercer._gram.kernel_sums import KernelSum, RecalledSum, RecalledSumMixin, used_rows
 from mercer._gram.sample_expansion import expansion_at_samples, expansion_of_votes
+from mercer._gram.tiles import serial_algebra
 from mercer._model_selection.calibration import calibrated_expansion
 from mercer._model_selection.scoring import checked_scorer
 from mercer._model_selection.updates import NOT_SUMS, UpdatesMixin
@@ -247,6 +248,7 @@ class TwoStage(
         check_encoder(self.encoder)
         check_approximation(self.approximation, n_components=self.n_components)
 
+    @serial_algebra()
     def _fit_stages(
         self, X: Table, y: PerSample, sample_weight: PerSample, groups: PerSample
     ) -> Self:
