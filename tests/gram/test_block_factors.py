@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer._data.types import Array
-from mercer._gram import block_factors, factors
+from mercer._gram import factors
 from mercer._gram.block_factors import inverse_from, upper_factor, upper_inverse
 from mercer._gram.tiles import map_tiles
 
@@ -42,7 +42,7 @@ def test_the_first_row_that_is_not_definite_is_reported(row: int) -> None:
 
 def test_tasks_side_by_side_have_the_factors_of_one_task(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mercer._gram.tiles.n_threads", lambda: 2)
-    monkeypatch.setattr(factors, "BLOCKED_ROWS", 50)
+    monkeypatch.setattr(factors, "_BLOCKED_ROWS", 50)
     matrix = definite(120, np.float64)
 
     def solved(scale: float) -> list[Array]:
@@ -53,22 +53,3 @@ def test_tasks_side_by_side_have_the_factors_of_one_task(monkeypatch: pytest.Mon
     for scale, found in zip((1.0, 2.0, 3.0), map_tiles(solved, (1.0, 2.0, 3.0)), strict=True):
         for one, other in zip(found, solved(scale), strict=True):
             assert_allclose(one, other, rtol=0.0, atol=1e-13)
-
-
-@pytest.mark.parametrize("n", [120, 300])
-def test_threads_divide_the_columns_of_products(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
-    """Whether blocks are small or large, and whatever the number of threads."""
-    matrix = definite(n, np.float64)
-    expected = upper_factor(matrix.copy())[0]
-    monkeypatch.setattr(block_factors, "BLOCKED_ROWS", 200)
-    monkeypatch.setattr(block_factors, "_LARGE_BLOCK", 96)
-    monkeypatch.setattr(block_factors, "_LEAST_WORK", 1000.0)
-    for module in ("tiles", "block_factors"):
-        monkeypatch.setattr(f"mercer._gram.{module}.n_threads", lambda: 3)
-    factor, n_done = upper_factor(matrix.copy())
-    assert n_done == 0
-    assert_allclose(factor, expected, rtol=0.0, atol=1e-13)
-    assert_allclose(upper_inverse(factor) @ factor, np.eye(n), rtol=0.0, atol=1e-13)
-    assert_allclose(inverse_from(factor) @ matrix, np.eye(n), rtol=0.0, atol=1e-12)
-    matrix[n - 2, n - 2] = -1.0
-    assert upper_factor(matrix)[1] == n - 1

@@ -7,7 +7,6 @@ import numpy as np
 from mercer._data.arrays import is_out_of_memory, to_numpy, triangular_inverse
 from mercer._data.types import Array
 from mercer._gram.block_factors import (
-    BLOCKED_ROWS,
     inverse_from,
     lapack_function,
     upper_factor,
@@ -15,11 +14,14 @@ from mercer._gram.block_factors import (
 )
 from mercer._gram.devices import LEAST_ROWS, Device, device_with_room
 from mercer._gram.low_rank import why_indefinite
-from mercer._gram.tiles import n_threads, runs_beside_others, spare_threads
+from mercer._gram.tiles import runs_beside_others, spare_threads
 
-_THREADED_ROWS = 1000
-"""Several threads of the linear-algebra library decompose smaller matrices hardly faster than one,
-and wait for each other with all cores."""
+_THREADED_ROWS = 500
+"""Several threads decompose smaller matrices hardly faster than one."""
+
+_BLOCKED_ROWS = 1000
+"""Up to this many rows, products of blocks take about the time of LAPACK. Searches of widths have
+at most as many rows in most fits, and their rounding errors then do not depend on the threads."""
 
 
 def with_diagonal(K: Array, value: float | Array) -> Array:
@@ -57,7 +59,8 @@ def definite_factor(system: Array) -> Array:
     else:
         # NumPy's function takes twice the time.
         potrf = lapack_function("potrf", columns)
-        factor, n_done = potrf(columns, lower=1, clean=1, overwrite_a=1)
+        with _threads_for(columns):
+            factor, n_done = potrf(columns, lower=1, clean=1, overwrite_a=1)
     if n_done == 0:
         return np.asarray(factor)
     # A diagonal entry minus the part that previous columns explain is not positive.
@@ -91,21 +94,21 @@ def inverse_factor(factor: Array) -> Array:
     if _by_blocks(factor):
         return upper_inverse(factor.T).T
     columns = np.require(factor, requirements=("F", "W"))
-    inverse, _ = lapack_function("trtri", columns)(columns, lower=1, overwrite_c=1)
+    with _threads_for(factor):
+        inverse, _ = lapack_function("trtri", columns)(columns, lower=1, overwrite_c=1)
     return np.asarray(inverse)
 
 
 def _by_blocks(matrix: Array) -> bool:
     """Return whether products of blocks replace LAPACK.
 
-    They do for small matrices, whose rounding errors then do not depend on the threads, beside
-    other tasks, which would wait for LAPACK, and if there are several threads for the products.
+    They do for small matrices, and beside other tasks, which would wait for LAPACK.
     """
-    return len(matrix) <= BLOCKED_ROWS or runs_beside_others() or n_threads() > 1
+    return len(matrix) <= _BLOCKED_ROWS or runs_beside_others()
 
 
 def _threads_for(matrix: Array) -> AbstractContextManager[None]:
-    """Return a context in which a large matrix is decomposed by all spare threads."""
+    """Return a context in which a large matrix is factorized by all spare threads."""
     return spare_threads() if len(matrix) >= _THREADED_ROWS else nullcontext()
 
 
@@ -147,7 +150,8 @@ def inverted(factor: Array, *, overwrite: bool = False) -> Array:
         return inverse_from(factor.T)
     block = 64  # The triangle is mirrored in blocks of this many rows, which stay in cache.
     columns = np.asfortranarray(factor)
-    inverse, _ = lapack_function("potri", factor)(columns, lower=1, overwrite_c=overwrite)
+    with _threads_for(factor):
+        inverse, _ = lapack_function("potri", factor)(columns, lower=1, overwrite_c=overwrite)
     above = np.triu(np.ones((block, block), dtype=bool), 1)
     for start in range(0, len(inverse), block):
         stop = start + block
