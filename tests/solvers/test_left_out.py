@@ -13,11 +13,11 @@ from mercer._data.resampling import as_resampling
 from mercer._data.weights import as_weights
 from mercer._gram.dense import to_unit_scale, unit_gram
 from mercer._solvers.left_out import (
-    GAIN,
     MOST_ALPHA,
     LeaveOneOut,
     first_alpha,
     leave_one_out,
+    losses_downhill,
     losses_from,
 )
 from mercer._solvers.left_out_fits import left_out_residuals
@@ -100,25 +100,10 @@ def problem(noise: float, n: int = 120) -> tuple[np.ndarray, np.ndarray]:
     return to_unit_scale(Gaussian(1.0)(X))[0], targets / targets.std(axis=0)
 
 
-def downhill(gram: np.ndarray, targets: np.ndarray, rows: np.ndarray, gain: float) -> LeaveOneOut:
-    """Return errors at penalties downhill from the best one for some of the samples."""
-    known = as_weights(None, len(gram)), as_resampling(None, len(gram))
-    start = first_alpha(gram, targets, rows, *known, alphas=GRID, gain=gain)
-    limits = float(GRID[0]), float(GRID[-1])
-    return losses_from(
-        lambda alpha: left_out_residuals(gram, targets, alpha),
-        targets,
-        start,
-        *known,
-        limits=limits,
-        gain=gain,
-    )
-
-
 @pytest.mark.parametrize(("noise", "sample"), [(0.1, 1000), (0.5, 40)])
 def test_the_best_penalty_of_the_whole_path_is_found(noise: float, sample: int) -> None:
     gram, targets = problem(noise)
-    found = downhill(gram, targets, np.arange(len(gram))[-sample:], gain=0.0)
+    found = losses_downhill(gram, targets, GRID, n_first=sample, gain=0.0)
     whole = leave_one_out(gram, targets, GRID)
     assert_allclose(found.alphas[found.losses.argmin()], whole.alpha, rtol=1e-9)
     assert len(found.alphas) < len(GRID)
@@ -128,7 +113,7 @@ def test_the_best_penalty_of_the_whole_path_is_found(noise: float, sample: int) 
 @pytest.mark.parametrize("noise", [0.01, 3.0])
 def test_errors_are_those_of_the_whole_path_and_small_gains_are_left(noise: float) -> None:
     gram, targets = problem(noise)
-    found = downhill(gram, targets, np.arange(len(gram)), gain=GAIN)
+    found = losses_downhill(gram, targets, GRID)
     whole = leave_one_out(gram, targets, found.alphas, extend=False)
     assert_allclose(found.losses, whole.losses, rtol=1e-8)
     assert_allclose(found.predictions, whole.predictions, atol=1e-8)

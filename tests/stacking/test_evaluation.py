@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 from stacking_cases import labels, problem, ridge_evaluation, values_target, viewed
 
 from mercer._data.encoded_targets import EncodedTarget, encode_target
-from mercer._data.folds import sample_rows, shuffled_folds
+from mercer._data.folds import shuffled_folds
 from mercer._data.resampling import Together, resampled
 from mercer._estimators.stacking.candidates import Candidate
 from mercer._estimators.stacking.combination import logistic_combination
@@ -21,7 +21,7 @@ from mercer._estimators.stacking.evaluation import Evaluation
 from mercer._estimators.stacking.out_of_fold import OutOfFold
 from mercer._estimators.stacking.ridges import evaluate, mean_kernel
 from mercer._gram.dense import unit_gram
-from mercer._solvers.left_out import GAIN, leave_one_out
+from mercer._solvers.left_out import leave_one_out
 from mercer._solvers.left_out_fits import left_out_fits
 from mercer.kernels import Gaussian, Kernel, Linear, WeightedSum, as_kernel
 
@@ -298,30 +298,3 @@ def test_penalties_are_the_same_whether_all_or_those_downhill_are_tried(
     for one, other in zip(every, downhill, strict=True):
         assert_allclose(other.solver.alpha, one.solver.alpha, rtol=1e-12)
         assert_allclose(other.deviations, one.deviations, rtol=1e-6, atol=1e-8)
-
-
-def test_penalties_are_tried_on_all_rows_for_kernels_that_are_close_to_the_best() -> None:
-    """Poor kernels have the best penalty of a quarter of the rows."""
-    generator = np.random.default_rng(0)
-    X = generator.uniform(-2.0, 2.0, size=(320, 2))
-    Y = (np.sin(2.0 * X[:, 0]) + 0.3 * generator.normal(size=320))[:, None]
-    target = values_target(Y)
-    table = replace(viewed(X, Y, target), X={"scaled": X})
-    quarter = table.take(sample_rows(320, 80, None, 0))
-
-    def first(kernel: Kernel) -> float:
-        known = leave_one_out(quarter.gram(kernel, "scaled")[0], quarter.target.values)
-        return known.largest_alpha(GAIN)
-
-    def candidate(kernel: Kernel) -> Candidate:
-        return Candidate([repr(kernel)], "scaled", lambda X, y, target: [kernel])
-
-    kernels = [Gaussian(1.0), Gaussian(0.03)]
-    both = evaluate([candidate(kernel) for kernel in kernels], table, random_state=0)
-    [alone] = evaluate([candidate(kernels[1])], table, random_state=0)
-    assert both[0].loo_error < 0.5 * both[1].loo_error
-    assert_allclose(both[1].solver.alpha, first(kernels[1]))
-    assert alone.loo_error <= both[1].loo_error
-    gram, _ = table.gram(kernels[1], "scaled")
-    exact = leave_one_out(gram, Y, np.array([both[1].solver.alpha]), extend=False)
-    assert_allclose(both[1].deviations + target.left_out_means, exact.best_predictions)

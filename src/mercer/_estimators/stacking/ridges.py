@@ -1,7 +1,7 @@
 """Ridge regressions on the kernels of candidates, compared by their leave-one-out predictions."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -14,15 +14,15 @@ from mercer._data.types import Array, RandomState
 from mercer._data.validation import warn
 from mercer._estimators.stacking.candidates import Candidate, left_out_message
 from mercer._estimators.stacking.evaluation import Evaluation, RidgeSolver, Score, ViewedSample
-from mercer._estimators.stacking.table_views import ViewName
 from mercer._gram.tiles import map_tiles, serial_algebra
 from mercer._solvers.left_out import (
     ALPHA_GRID,
+    ALPHAS,
     GAIN,
     MOST_ALPHA,
-    PenaltyLosses,
     first_alpha,
     leave_one_out,
+    losses_downhill,
     losses_from,
     relative_loss,
 )
@@ -47,17 +47,6 @@ _NOT_FINITE = "its predictions are not finite"
 
 _ROWS_DOWNHILL = 300
 """With fewer rows, an eigendecomposition takes at most as long as fits at a few penalties."""
-
-_LEAST = 0.9e-8
-"""With a penalty below 1e-8, apart from rounding, the Gram matrix of all samples may not be
-definite."""
-
-_FIRST_PART = 4
-"""Penalties are first compared on this part of the rows."""
-
-_CLOSE = 0.03
-"""If the error on this part exceeds the lowest error of all kernels by a larger fraction, the best
-penalty for the part is used. Beside much better kernels, such a kernel has little weight."""
 
 
 @serial_algebra()
@@ -94,16 +83,16 @@ def evaluate(
         Called with a message if a candidate fails.
     """
 
-    def tried(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        return partial(_or_error, function)
+    def attempt(candidate: Candidate) -> list[Evaluation] | Exception:
+        try:
+            return _evaluated(candidate, table, others, known, random_state)
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise
+            return error
 
-    learn = partial(_learned, table=table, others=others, known=known, random_state=random_state)
-    learned = list(map_tiles(tried(learn), candidates))
-    firsts = [first for one in learned if isinstance(one, _Learned) for first in one.firsts]
-    least = np.inf if score is not None else min((one.loss for one in firsts), default=np.inf)
-    outcomes = map_tiles(tried(partial(_evaluated, table=table, least=least)), learned)
     found: list[Evaluation] = []
-    for candidate, outcome in zip(candidates, outcomes, strict=True):
+    for candidate, outcome in zip(candidates, map_tiles(attempt, candidates), strict=True):
         if isinstance(outcome, Exception):
             on_failure(left_out_message(candidate.descriptions, outcome))
         else:
@@ -162,50 +151,14 @@ def kernels_learned_from(
     return found
 
 
-def _or_error(function: Callable[[Any], Any], item: Any) -> Any:
-    """Return what a function returns or raises; an item that is an error is returned as it is."""
-    if isinstance(item, Exception):
-        return item
-    try:
-        return function(item)
-    except Exception as error:
-        if is_out_of_memory(error):
-            raise
-        return error
-
-
-@dataclass(frozen=True)
-class _Learned:
-    """The kernels that a candidate has learned.
-
-    Attributes
-    ----------
-    candidate : Candidate
-    kernels : sequence of Kernel
-    unseen : sequence
-        For each kernel, those that were learned without a part of the rows; see
-        :class:`Evaluation`.
-    refined : callable, default=None
-        Function to kernels that are learned from all rows, for which the given ones are starts.
-    firsts : sequence of PenaltyLosses, default=()
-        For each kernel, errors on a part of the rows, if penalties are first compared on a part.
-    """
-
-    candidate: Candidate
-    kernels: Sequence[Kernel]
-    unseen: Sequence[Sequence[tuple[Split, Kernel]]]
-    refined: Callable[[], Sequence[Kernel]] | None = None
-    firsts: Sequence[PenaltyLosses] = ()
-
-
-def _learned(
+def _evaluated(
     candidate: Candidate,
     table: ViewedSample,
     others: ViewedSample | None,
     known: KnownKernels,
     random_state: RandomState,
-) -> _Learned:
-    """Learn the kernels of a candidate."""
+) -> list[Evaluation]:
+    """Compute leave-one-out predictions with each kernel of a candidate."""
     target, keys = table.target, candidate.keys
     divided: list[Split] = []
     if candidate.uses_labels and others is None:
@@ -217,63 +170,24 @@ def _learned(
     learned = list(map_tiles(lambda call: call(), [*first, *parts]))
     of_parts = list(zip(*learned[len(first) :], strict=True))
     unseen = [list(zip(divided, own, strict=True)) for own in of_parts] or [[] for _ in keys]
-    if is_known:
-        learned = [[known[key] for key in keys]]
-    elif refines:
-        means = [mean_kernel(*pair) for pair in of_parts]
-        starts = [[mean, *pair] for mean, pair in zip(means, of_parts, strict=True)]
-        return _Learned(candidate, means, unseen, partial(learn, starts=starts))
-    kernels, firsts = learned[0], list[PenaltyLosses]()
-    if not divided and len(target) >= _ROWS_DOWNHILL:
-        firsts = [_first_losses(table, kernel, candidate.view) for kernel in kernels]
-    return _Learned(candidate, kernels, unseen, firsts=firsts)
-
-
-def _first_losses(table: ViewedSample, kernel: Kernel, view: ViewName) -> PenaltyLosses:
-    """Return left-out errors of ridge regressions on a part of the rows, by penalty."""
-    n, ranks = len(table), table.target.resampling.ranks
-    some = table.take(sample_rows(n, n // _FIRST_PART, None, 0, ranks))
-    target, (gram, _) = some.target, some.gram(kernel, view)
-    known: Any = {"weights": some.weights, "resampling": target.resampling}
-    return leave_one_out(gram, target.values, least=_LEAST, **known)
-
-
-def _evaluated(learned: _Learned, table: ViewedSample, least: float) -> list[Evaluation]:
-    """Compute left-out predictions with each kernel of a candidate.
-
-    Parameters
-    ----------
-    learned : _Learned
-    table : ViewedSample
-    least : float
-        The lowest error of all kernels on a part of the rows.
-    """
-    candidate, target = learned.candidate, table.target
-    firsts: Sequence[PenaltyLosses | None] = learned.firsts or [None] * len(learned.kernels)
-    is_usual = candidate.view != "given"
+    means = [mean_kernel(*pair) for pair in of_parts] if refines else []
+    starts = [[mean, *pair] for mean, pair in zip(means, of_parts, strict=bool(means))]
 
     def evaluate_all(kernels: Sequence[Kernel]) -> list[Evaluation]:
-        parts = zip(candidate.descriptions, kernels, learned.unseen, firsts, strict=True)
         return [
-            evaluated_kernel(
-                candidate,
-                name,
-                table,
-                kernel,
-                unseen,
-                first=first,
-                is_poor=first is not None and is_usual and first.loss > (1.0 + _CLOSE) * least,
-            )
-            for name, kernel, unseen, first in parts
+            evaluated_kernel(candidate, name, table, kernel, parts)
+            for name, kernel, parts in zip(candidate.descriptions, kernels, unseen, strict=True)
         ]
 
-    if learned.refined is None:
-        return evaluate_all(learned.kernels)
+    if is_known:
+        return evaluate_all([known[key] for key in keys])
+    if not refines:
+        return evaluate_all(learned[0])
     if target.classes is not None and len(target) > _MOST_ALWAYS:
-        found = evaluate_all(learned.kernels)
+        found = evaluate_all(means)
         if min(e.loo_error for e in found) >= _SHARP:
             return found
-    return evaluate_all(learned.refined())
+    return evaluate_all(learn(starts=starts))
 
 
 def mean_kernel(one: Kernel, other: Kernel) -> Kernel:
@@ -297,9 +211,6 @@ def evaluated_kernel(
     table: ViewedSample,
     kernel: Kernel,
     unseen: Sequence[tuple[Split, Kernel]] = (),
-    *,
-    first: PenaltyLosses | None = None,
-    is_poor: bool = False,
 ) -> Evaluation:
     """Compute leave-one-out predictions with one kernel of a candidate.
 
@@ -312,11 +223,6 @@ def evaluated_kernel(
     unseen : sequence of ((ndarray, ndarray), Kernel), default=()
         Training rows and held-out parts of the samples, each with the kernel learned without the
         labels of the part.
-    first : PenaltyLosses, default=None
-        Errors on a part of the samples, if they are known.
-    is_poor : bool, default=False
-        Whether the best penalty on a part of the samples is used, because other kernels have much
-        smaller errors there.
 
     Raises
     ------
@@ -327,8 +233,7 @@ def evaluated_kernel(
     if candidate.memorizes_labels and unseen:
         alpha, predictions = _held_out(candidate, table, unseen)
     else:
-        known: Any = {"first": first, "is_poor": is_poor}
-        alpha, predictions = _left_out_alone(candidate, table, kernel, unseen, **known)
+        alpha, predictions = _left_out_alone(candidate, table, kernel, unseen)
     residuals = target.values - predictions
     error = relative_loss(residuals, target.values, table.weights, target.resampling)
     if not np.isfinite(error):
@@ -343,14 +248,13 @@ def _left_out_alone(
     table: ViewedSample,
     kernel: Kernel,
     unseen: Sequence[tuple[Split, Kernel]],
-    *,
-    first: PenaltyLosses | None,
-    is_poor: bool,
+    least: float = 0.9e-8,
 ) -> tuple[float, Array]:
     """Return the penalty and predictions of regressions on all samples but those left out together.
 
     `unseen` has the kernels that were learned without the labels of a part. If the kernel of all
-    samples is refined from these, they determine the penalty: it suits them all.
+    samples is refined from these, they determine the penalty: it suits them all. With a penalty
+    below 1e-8, apart from rounding, the Gram matrix of all samples may not be definite.
     """
     Y, weights, resampling = table.target.values, table.weights, table.target.resampling
     # Unlike its kernel, each ridge regression is fitted to all samples but those left out.
@@ -364,23 +268,19 @@ def _left_out_alone(
             found[part] = left_out_residuals(gram, Y, alpha, weights, resampling)[part]
         return found
 
-    limits: Any = {"limits": (_LEAST, MOST_ALPHA * len(Y)), "gain": GAIN}
     if grams and candidate.refine is not None:
         part, gram = grams[0]
         some = part[sample_rows(len(part), max(len(Y) // 4, 2), None, 0)]
-        start = first_alpha(gram, Y, some, weights, resampling, least=_LEAST)
-        fit = losses_from(residuals, Y, start, weights, resampling, **limits)
+        first = first_alpha(gram, Y, some, weights, resampling, least=least)
+        limits = least, MOST_ALPHA * len(Y)
+        fit = losses_from(residuals, Y, first, weights, resampling, limits=limits, gain=GAIN)
         return fit.alpha, np.array(fit.best_predictions)
     gram, _ = table.gram(kernel, candidate.view)
+    settings: Any = {"least": least, "weights": weights, "resampling": resampling}
     if len(Y) >= _ROWS_DOWNHILL:
-        start = (first or _first_losses(table, kernel, candidate.view)).largest_alpha(GAIN)
-        of_all = partial(left_out_residuals, gram, Y, weights=weights, resampling=resampling)
-        if is_poor:
-            return start, Y - of_all(start)
-        fit = losses_from(of_all, Y, start, weights, resampling, **limits)
+        fit = losses_downhill(gram, Y, ALPHAS, n_first=len(gram) // 4, **settings)
     else:
-        settings: Any = {"weights": weights, "resampling": resampling}
-        fit = leave_one_out(gram, Y, least=_LEAST, **settings)
+        fit = leave_one_out(gram, Y, **settings)
     return fit.alpha, Y - residuals(fit.alpha) if grams else np.array(fit.best_predictions)
 
 
