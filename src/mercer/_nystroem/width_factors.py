@@ -72,7 +72,7 @@ class WidthChoice(NamedTuple):
     alpha : float
         The penalty for rows of weight one.
     cost : float
-        See :meth:`AllRows.best_alpha`; for a kernel that is not compared, that of the other.
+        See :meth:`AllRows.best_alpha`. A kernel that is not compared has the cost of the other one.
     change : float, default=None
         The penalty divided by the best one on fewer rows; None if the latter is unknown.
     """
@@ -170,9 +170,9 @@ def suitable_width(
     encoding : TargetEncoding
     random_state : int, RandomState instance or None
     like : WidthChoice, default=None
-        The choice for another kernel of the same rows. Its step is used, because the suitable
-        factor depends on the numbers of rows above all. So does the change of the penalty; if it is
-        unknown, only penalties near that of the other kernel are tried.
+        The choice for another kernel of the same rows. Its step and its change of the penalty are
+        used, because both depend on the numbers of rows above all. If the change is unknown,
+        penalties near that of the other kernel are tried, and no others.
     alpha : float, default=None
         The best penalty on fewer rows, for a kernel of unit scale, around which penalties are tried
         first.
