@@ -27,8 +27,8 @@ _OWN_PENALTY = 0.1
 _PENALTIES = (6.0, 16.0, 10.0)
 """Penalties of a logistic combination of members at these slopes: on the square of the sum of its
 weights, on the squares of their differences from the mean weight, and on the squares of the entries
-of the mixing matrix. On nine tables of 400 and 1,000 rows, the log-loss is within .6 % of the lowest
-for any of some fifteen settings, from a sixtieth of these to twice as much; smaller ones had a
+of the mixing matrix. On nine tables of 400 and 1,000 rows, the log-loss is within .6 % of the
+lowest of some fifteen settings, from a sixtieth of these to twice as much. Smaller ones had a
 higher log-loss on single tables with rare classes."""
 
 
