@@ -4,9 +4,10 @@ Gram matrices are centered by weighted means. With weights W, all linear systems
 W^(1/2) K W^(1/2), so that squared errors are weighted by W. The intercept is not penalized.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_solve
@@ -418,39 +419,98 @@ def solved_ridge(
     A factor in single precision takes half of the time. The solution is refined in double
     precision: each step lowers the error by the condition number times the rounding.
     """
-    right = weights.centered(targets)
-    safe = SAFE_ALPHA * len(gram) * float(gram.trace()) / len(gram)
+    factor, alpha = ridge_factor(gram, alpha, weights, constant)
+    solve, n_steps = factor_solve(factor), _REFINEMENTS if factor.dtype == np.float32 else 0
+    settings: Any = {"constant": constant, "n_steps": n_steps}
+    return refined(solve, gram, targets, alpha, weights, **settings), factor, alpha
+
+
+def factor_solve(factor: Array) -> Callable[[Array], Array]:
+    """Return a function that solves a system, given its lower Cholesky factor."""
+
+    def solve(right: Array) -> Array:
+        right = right.astype(factor.dtype, copy=False)
+        return np.asarray(cho_solve((factor, True), right, check_finite=False))
+
+    return solve
+
+
+def ridge_factor(
+    gram: Array, alpha: float, weights: SampleWeights, constant: float = 0.0
+) -> tuple[Array, float]:
+    """Return the Cholesky factor and the penalty; see :func:`solved_ridge`."""
+    safe = SAFE_ALPHA * float(gram.trace())
     in_single = len(gram) >= _SINGLE_ROWS and weights.is_unit and alpha >= safe > 0.0
-    rows = gram.astype(np.float32) if in_single else gram
-    factor, alpha = penalized_factor(rows, alpha, weights, constant)
-    solve = partial(cho_solve, (factor, True), check_finite=False)
-    solution = np.asarray(solve(right.astype(factor.dtype, copy=False)), dtype=float)
-    if in_single:
-        for _ in range(_REFINEMENTS):
-            rest = right - gram @ solution - constant * solution.mean(axis=0) - alpha * solution
-            if np.abs(rest).max() <= _REFINED * np.abs(right).max():
-                break
-            solution += solve(rest.astype(factor.dtype))
-    return solution, factor, alpha
+    precision = np.dtype(np.float32) if in_single else gram.dtype
+    return penalized_factor(gram, alpha, weights, constant, precision)
+
+
+def refined(
+    solve: Callable[[Array], Array],
+    gram: Array,
+    targets: Array,
+    alpha: float,
+    weights: SampleWeights,
+    *,
+    constant: float = 0.0,
+    n_steps: int = _REFINEMENTS,
+) -> Array:
+    """Return the solution of the system of :func:`solved_ridge`, refined in double precision.
+
+    Parameters
+    ----------
+    solve : callable
+        Function from a right side to an approximate solution.
+    gram, targets, alpha, weights, constant : object
+        See :func:`solved_ridge`.
+    n_steps : int, default=3
+        Largest number of refinements.
+    """
+    sums = targets.sum(axis=1)
+    # Indicators of classes sum to one, so that the others determine the last column.
+    has_last = targets.shape[1] > 1 and bool((sums == sums[0]).all())
+    right = weights.centered(targets[:, :-1] if has_last else targets)
+    solution = np.asarray(solve(right), dtype=float)
+    before = np.abs(right).max(initial=0.0)
+    goal = _REFINED * before
+    for _ in range(n_steps):
+        values = weights.scaled(solution)
+        product = gram @ values + constant / weights.total * values.sum(axis=0)
+        rest = right - weights.scaled(product) - alpha * solution
+        if (size := np.abs(rest).max(initial=0.0)) <= goal:
+            break
+        solution += solve(rest)
+        # Each step divides the residual by about the same number: here, by before / size.
+        if 10.0 * size * size <= goal * before:
+            break
+        before = size
+    return np.column_stack([solution, -solution.sum(axis=1)]) if has_last else solution
 
 
 def penalized_factor(
-    gram: Array, alpha: float, weights: SampleWeights, constant: float = 0.0
+    gram: Array,
+    alpha: float,
+    weights: SampleWeights,
+    constant: float = 0.0,
+    precision: np.dtype[Any] | None = None,
 ) -> tuple[Array, float]:
     """Return the Cholesky factor of the Gram matrix plus penalties, and the penalty used.
 
-    If rounding errors exceed the penalty, it is raised to their possible size.
+    If rounding errors exceed the penalty, it is raised to their possible size. The factor has the
+    given precision, by default that of the Gram matrix.
     """
 
     def factor(penalty: float) -> Array:
-        system = weights.scaled_gram(gram + constant / weights.total)
+        system = gram.astype(precision or gram.dtype)
+        system += constant / weights.total
+        system = weights.scaled_gram(system)
         system[np.diag_indices_from(system)] += penalty
         return definite_factor(system)
 
     try:
         return factor(alpha), alpha
     except ValueError:
-        values = np.linalg.eigvalsh(weights.scaled_gram(gram))
+        values = np.linalg.eigvalsh(weights.scaled_gram(gram.astype(precision or gram.dtype)))
         # Rounding of kernels to single precision is not an error, and only raises the penalty.
         if values[0] < -10.0 * float(np.finfo(np.float32).eps) * values[-1]:
             check_definite(values)

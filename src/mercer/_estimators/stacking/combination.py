@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.optimize import lsq_linear, minimize
-from scipy.special import expit, log_softmax, logit, softmax
+from scipy.special import expit, logit, softmax
 
 from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.folds import N_FOLDS, Split, Splits
@@ -247,8 +248,8 @@ def logistic_combination(
     slopes, intercepts = np.zeros((len(deviations), n_classes, n_classes)), np.zeros(n_classes)
     present = np.flatnonzero(frequencies > 0.0)
     problem = _LogisticProblem(
-        np.array([found[:, present] for found in deviations]),
-        (codes[:, None] == present).astype(float),
+        np.array([found[:, present].T for found in deviations]),
+        (codes == present[:, None]).astype(float),
         np.log(frequencies[present]),
         as_weights(weights, len(codes)).values,
         (_OWN_PENALTY, 0.0, 0.0),
@@ -313,8 +314,8 @@ class _LogisticProblem:
 
     Attributes
     ----------
-    deviations : ndarray of shape (n_members, n_samples, n_classes)
-    indicators : ndarray of shape (n_samples, n_classes)
+    deviations : ndarray of shape (n_members, n_classes, n_samples)
+    indicators : ndarray of shape (n_classes, n_samples)
     base : ndarray of shape (n_classes,)
         Logarithms of the class frequencies.
     weights : ndarray of shape (n_samples,)
@@ -339,7 +340,7 @@ class _LogisticProblem:
 
     def solved(self, options: dict[str, Any], *, mixes: bool = False) -> list[Array]:
         """Return weights, intercepts, and the entries of the mixing matrix, if there is one."""
-        k, _, c = self.deviations.shape
+        k, c, _ = self.deviations.shape
         start = np.concatenate([np.full(k, 1.0 / k), np.zeros(c + mixes * c * c)])
         bounds = [(0.0, None)] * k + [(None, None)] * (start.size - k)
         search: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "options": options}
@@ -347,28 +348,34 @@ class _LogisticProblem:
         return np.split(found.x, (k, k + c))
 
     def __call__(self, parameters: Array) -> tuple[float, Array]:
-        k, _, c = self.deviations.shape
+        k, c, n = self.deviations.shape
         w, b, mixing = np.split(parameters, (k, k + c))
-        mean = self.deviations.mean(axis=0)
-        logits = self.base + b + np.tensordot(w, self.deviations, 1)
+        members = self.deviations.reshape(k, -1)
+        logits = (w @ members).reshape(c, n)
+        logits += (self.base + b)[:, None]
         if mixing.size:
-            logits += mean @ mixing.reshape(c, c)
-        logs = log_softmax(logits, axis=1)
-        excess = self.weights[:, None] * (np.exp(logs) - self.indicators)
+            logits += mixing.reshape(c, c).T @ self._mean
+        logits -= logits.max(axis=0)
+        ratios = np.exp(logits)
+        sums = ratios.sum(axis=0)
+        excess = self.weights * (ratios / sums - self.indicators)
         of_sum, of_differences, of_mixing = self.penalties
         differences, total = w - w.mean(), w.sum()
-        loss = -float(self.weights @ np.sum(self.indicators * logs, axis=1))
+        loss = float(self.weights @ (np.log(sums) - np.sum(self.indicators * logits, axis=0)))
         loss += 0.5 * (of_sum * total**2 + of_differences * differences @ differences)
         loss += 0.5 * of_mixing * mixing @ mixing
         gradient = [
-            np.tensordot(self.deviations, excess, 2)
-            + of_sum * total
-            + of_differences * differences,
-            excess.sum(axis=0),
-            (mean.T @ excess).ravel() + of_mixing * mixing if mixing.size else mixing,
+            members @ excess.ravel() + of_sum * total + of_differences * differences,
+            excess.sum(axis=1),
+            (self._mean @ excess.T).ravel() + of_mixing * mixing if mixing.size else mixing,
         ]
-        n = float(self.weights.sum())
-        return loss / n, np.concatenate(gradient) / n
+        n_weighted = float(self.weights.sum())
+        return loss / n_weighted, np.concatenate(gradient) / n_weighted
+
+    @cached_property
+    def _mean(self) -> Array:
+        """Mean of the members' deviations, shape (n_classes, n_samples)."""
+        return np.asarray(self.deviations.mean(axis=0))
 
 
 CombinedWithout: TypeAlias = Callable[[Array], tuple[Combination, Sequence[Array]]]

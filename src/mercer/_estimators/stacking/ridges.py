@@ -1,7 +1,9 @@
 """Ridge regressions on the kernels of candidates, compared by their leave-one-out predictions."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -9,11 +11,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mercer._data.arrays import is_out_of_memory
+from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.folds import Split, sample_rows
 from mercer._data.types import Array, RandomState
 from mercer._data.validation import warn
 from mercer._estimators.stacking.candidates import Candidate, left_out_message
 from mercer._estimators.stacking.evaluation import Evaluation, RidgeSolver, Score, ViewedSample
+from mercer._estimators.stacking.table_views import ViewName
 from mercer._gram.tiles import map_tiles, serial_algebra
 from mercer._solvers.left_out import (
     ALPHA_GRID,
@@ -187,6 +191,9 @@ def _evaluated(
         found = evaluate_all(means)
         if min(e.loo_error for e in found) >= _SHARP:
             return found
+        # Predictions are those with the kernels of the parts, whichever kernel is used later.
+        kernels = learn(starts=starts)
+        return [replace(e, kernel=kernel) for e, kernel in zip(found, kernels, strict=True)]
     return evaluate_all(learn(starts=starts))
 
 
@@ -257,21 +264,16 @@ def _left_out_alone(
     below 1e-8, apart from rounding, the Gram matrix of all samples may not be definite.
     """
     Y, weights, resampling = table.target.values, table.weights, table.target.resampling
-    # Unlike its kernel, each ridge regression is fitted to all samples but those left out.
-    grams = [(part, table.gram(other, candidate.view)[0]) for (_, part), other in unseen]
-    if not all(np.isfinite(gram.sum()) for _, gram in grams):
-        raise ValueError(_NOT_FINITE)
+    parts = [_Part.of(table, candidate.view, split, other) for split, other in unseen]
 
     def residuals(alpha: float) -> Array:
         found = np.full(Y.shape, np.nan)
-        for part, gram in grams:
-            found[part] = left_out_residuals(gram, Y, alpha, weights, resampling)[part]
+        for part in parts:
+            found[part.rows] = part.residuals(alpha)
         return found
 
-    if grams and candidate.refine is not None:
-        part, gram = grams[0]
-        some = part[sample_rows(len(part), max(len(Y) // 4, 2), None, 0)]
-        first = first_alpha(gram, Y, some, weights, resampling, least=least)
+    if parts and candidate.refine is not None:
+        first = parts[0].first_alpha(max(len(Y) // 4, 2), least)
         limits = least, MOST_ALPHA * len(Y)
         fit = losses_from(residuals, Y, first, weights, resampling, limits=limits, gain=GAIN)
         return fit.alpha, np.array(fit.best_predictions)
@@ -281,7 +283,50 @@ def _left_out_alone(
         fit = losses_downhill(gram, Y, ALPHAS, n_first=len(gram) // 4, **settings)
     else:
         fit = leave_one_out(gram, Y, **settings)
-    return fit.alpha, Y - residuals(fit.alpha) if grams else np.array(fit.best_predictions)
+    return fit.alpha, Y - residuals(fit.alpha) if parts else np.array(fit.best_predictions)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of the samples, and a kernel that was learned without their labels.
+
+    Unlike the kernel, each ridge regression is fitted to all samples but those left out.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        The samples of the part.
+    gram : ndarray of shape (n_samples, n_samples)
+        Gram matrix of all samples, those of the part last, of unit scale.
+    target : EncodedTarget
+        Their target, in this order.
+    """
+
+    rows: Array
+    gram: Array
+    target: EncodedTarget
+
+    @classmethod
+    def of(cls, table: ViewedSample, view: ViewName, split: Split, kernel: Kernel) -> _Part:
+        """Return a part with the Gram matrix of its kernel; see :func:`_left_out_alone`."""
+        rows = split[1]
+        some = table.take(np.append(np.setdiff1d(np.arange(len(table)), rows), rows))
+        gram, _ = some.gram(kernel, view)
+        if not np.isfinite(gram.sum()):
+            raise ValueError(_NOT_FINITE)
+        return cls(rows, gram, some.target)
+
+    def residuals(self, alpha: float) -> Array:
+        """Return left-out residuals of the part."""
+        target, settings = self.target, (alpha, self.target.weights, self.target.resampling)
+        return left_out_residuals(self.gram, target.values, *settings, n_last=len(self.rows))
+
+    def first_alpha(self, n_rows: int, least: float) -> float:
+        """Return the best penalty for some of the part; see :func:`first_alpha`."""
+        target, n = self.target, len(self.rows)
+        some = len(target) - n + sample_rows(n, n_rows, None, 0)
+        settings = target.weights, target.resampling
+        return first_alpha(self.gram, target.values, some, *settings, least=least)
 
 
 def _held_out(
