@@ -195,6 +195,8 @@ class FittedEstimator:
     def _scores(self, rows: Features) -> Array:
         """Return decision values, log-odds, predictions, or indicators of predicted labels."""
         n_outputs = len(self.level)
+        if self.known is not None and (values := self._machine_values(rows)) is not None:
+            return class_decisions(values, self.known, n_outputs)
         model = (self._arrays if rows.shape[0] < _FEW_ROWS else None) or self.estimator
         with openmp_threads(1):
             found = getattr(model, self.method, model.predict)(rows)
@@ -207,6 +209,18 @@ class FittedEstimator:
         probabilities = np.zeros((len(found), n_outputs))
         probabilities[:, self.known] = found
         return _log_odds(probabilities, self.n_rows)
+
+    def _machine_values(self, rows: Features) -> Array | None:
+        """Return decision values for rows of a Gram matrix; None unless this is a machine on it.
+
+        Products take less time than LIBSVM, which evaluates row by row.
+        """
+        machine = self.estimator
+        if not isinstance(machine, SVC) or machine.kernel != "precomputed":
+            return None
+        coefficients, intercepts = machine_coefficients(machine, rows.shape[1])
+        values, n_known = rows @ coefficients + intercepts, len(machine.classes_)
+        return pair_votes(values, n_known) if n_known > 2 else values
 
     @cached_property
     def _arrays(self) -> TreeArrays | None:
