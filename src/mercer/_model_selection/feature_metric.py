@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -210,26 +211,31 @@ class _MetricFit:
     metric : FeatureMetric
     mapped : ndarray of shape (n_samples, n_features)
         The mapped features of the training samples.
-    unit : UnitScale
-        Centers and scales the kernel.
-    ridge : Ridge
+    targets : ndarray of shape (n_samples, n_targets)
     """
 
     metric: FeatureMetric
     mapped: Array
-    unit: UnitScale
-    ridge: Ridge
+    targets: Array
+
+    @cached_property
+    def _solved(self) -> tuple[UnitScale, Ridge]:
+        """The centering and scale of the kernel, and the regression, which may not be needed."""
+        gram, unit = unit_gram(self.metric.kernel, self.mapped)
+        return unit, fit_ridge(gram, self.targets, self.metric.alpha)
 
     def predict(self, X: Array) -> Array:
         """Return predictions for new samples, shape (n_samples, n_outputs)."""
-        rows = unit_rows(self.metric.kernel, self.unit, self.metric.mapped(X), self.mapped)
-        return self.ridge.predict(rows)
+        unit, ridge = self._solved
+        return ridge.predict(
+            unit_rows(self.metric.kernel, unit, self.metric.mapped(X), self.mapped)
+        )
 
-    def next_map(self, targets: Array) -> Array:
+    def next_map(self) -> Array:
         """Return the square root of the average gradient outer product, at unit norm."""
-        before = self.metric.map
-        rows = spread_rows(self.mapped, targets, _GRADIENT_SAMPLES)
-        coefficients = self.ridge.dual_coef_ / self.unit.scale
+        before, (unit, ridge) = self.metric.map, self._solved
+        rows = spread_rows(self.mapped, self.targets, _GRADIENT_SAMPLES)
+        coefficients = ridge.dual_coef_ / unit.scale
         G = gradient_outer_product(
             self.metric.kernel, self.mapped, coefficients, rows=rows, diagonal=before.ndim == 1
         )
@@ -272,11 +278,10 @@ def _iterates(
             tried = WIDTH_MULTIPLES if step == 0 else (multiple,)
             multiple, alpha = _best_multiple(kernel, Z, Y, tried, resampling)
         metric = FeatureMetric(mapping, _at_multiples(kernel, Z, [multiple])[0], multiple, alpha)
-        gram, unit = unit_gram(metric.kernel, Z)
-        fit = _MetricFit(metric, Z, unit, fit_ridge(gram, Y, alpha))
+        fit = _MetricFit(metric, Z, Y)
         yield fit
         if step < n_iter:
-            mapping = fit.next_map(Y)
+            mapping = fit.next_map()
 
 
 def _at_multiples(kernel: Kernel, Z: Array, multiples: Sequence[float]) -> list[Kernel]:
