@@ -19,6 +19,10 @@ from mercer._solvers.ridge import (
     solved_ridge,
 )
 
+_IN_SINGLE = 1e-8
+"""Relative residual at which coefficients of left-out fits are refined enough, if the system was
+inverted in single precision."""
+
 
 def left_out_residuals(
     gram: Array,
@@ -89,7 +93,9 @@ def left_out_residuals(
     def solve(right: Array) -> Array:
         return np.asarray(inverse.T @ (inverse @ right.astype(inverse.dtype, copy=False)))
 
-    scaled = refined(solve, *system, constant=1.0)
+    # The diagonal of the inverse has no more digits in single precision.
+    tol = {"tol": _IN_SINGLE} if inverse.dtype == np.float32 else {}
+    scaled = refined(solve, *system, constant=1.0, **tol)
     if resampling.one_at_a_time:
         diagonal = np.einsum("ij,ij->j", inverse, inverse).astype(float)
         return _left_out(diagonal, weights.scaled(scaled), alpha, weights)

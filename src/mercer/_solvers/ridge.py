@@ -454,6 +454,7 @@ def refined(
     *,
     constant: float = 0.0,
     n_steps: int = _REFINEMENTS,
+    tol: float = _REFINED,
 ) -> Array:
     """Return the solution of the system of :func:`solved_ridge`, refined in double precision.
 
@@ -465,6 +466,8 @@ def refined(
         See :func:`solved_ridge`.
     n_steps : int, default=3
         Largest number of refinements.
+    tol : float, default=1e-12
+        Relative residual at which they end.
     """
     sums = targets.sum(axis=1)
     # Indicators of classes sum to one, so that the others determine the last column.
@@ -472,7 +475,7 @@ def refined(
     right = weights.centered(targets[:, :-1] if has_last else targets)
     solution = np.asarray(solve(right), dtype=float)
     before = np.abs(right).max(initial=0.0)
-    goal = _REFINED * before
+    goal = tol * before
     for _ in range(n_steps):
         values = weights.scaled(solution)
         product = gram @ values + constant / weights.total * values.sum(axis=0)
