@@ -30,6 +30,16 @@ def test_factors_and_inverses_agree_with_numpy(n: int, kind: type) -> None:
     assert_array_equal(inverse, inverse.T)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [300, 301, 640, 700])
+def test_inverses_by_halves_are_inverses(n: int, kind: type) -> None:
+    factor, _ = upper_factor(definite(n, kind))
+    root = upper_inverse(factor)
+    atol = 100.0 * float(np.finfo(kind).eps)
+    assert_allclose(root @ factor, np.eye(n), rtol=0.0, atol=atol)
+    assert_array_equal(root, np.triu(root))
+
+
 @pytest.mark.parametrize("row", [3, 64, 150])
 def test_the_first_row_that_is_not_definite_is_reported(row: int) -> None:
     matrix = definite(200, np.float64)

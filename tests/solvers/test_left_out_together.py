@@ -115,3 +115,25 @@ def test_penalties_downhill_are_those_of_groups() -> None:
     alphas = 10.0 ** np.arange(-3.0, 2.0)
     along = leave_one_out(gram, y, alphas, resampling=resampling)
     assert losses_downhill(gram, y, alphas, resampling=resampling).alpha == along.alpha
+
+
+@pytest.mark.parametrize("sets", ["single", "pairs", "across", "one large", "some never"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n", [60, 620])
+def test_residuals_of_the_last_samples_are_those_among_all(
+    n: int, weighted: bool, sets: str
+) -> None:
+    gram, y, weights, _ = problem(0, n, 2, weighted)
+    numbers, last = np.arange(n), n // 2
+    codes = {
+        "single": numbers,
+        "pairs": numbers // 2,
+        "across": numbers % last,
+        "one large": np.minimum(numbers, last),
+        "some never": np.where(numbers < n // 3, -1, numbers // 3),
+    }
+    resampling = left_out_together(n, None, codes[sets])
+    for alpha in ALPHAS:
+        expected = left_out_residuals(gram, y, alpha, weights, resampling)[n - last :]
+        found = left_out_residuals(gram, y, alpha, weights, resampling, n_last=last)
+        assert_allclose(found, expected, rtol=1e-5, atol=1e-6)

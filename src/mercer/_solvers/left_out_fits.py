@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -46,8 +48,9 @@ def left_out_residuals(
     resampling : Resampling, default=None
         Which samples are left out together; by default each is left out alone.
     n_last : int, default=None
-        Residuals are returned for this number of the last samples only, by default for all. If each
-        sample is left out alone, those of a half take little more than half of the time.
+        Residuals are returned for this number of the last samples only, by default for all. Those
+        of a half take little more than half of the time, unless they are left out together with
+        others.
 
     Returns
     -------
@@ -80,38 +83,51 @@ def left_out_residuals(
     """
     weights = as_weights(weights, len(gram))
     resampling = as_resampling(resampling, len(gram))
+    first = 0 if n_last is None else len(gram) - n_last
+    begin = first if _are_apart(resampling, first) else 0
     factor, alpha = ridge_factor(gram, alpha, weights, constant=1.0)
-    system = gram, targets, alpha, weights
-    if n_last is not None and resampling.one_at_a_time:
-        last = slice(len(gram) - n_last, None)
-        scaled = refined(factor_solve(factor), *system, constant=1.0)[last]
-        inverse = inverse_factor(factor[last, last])
-        diagonal = np.einsum("ij,ij->j", inverse, inverse).astype(float)
-        return _left_out(diagonal, weights.take(last).scaled(scaled), alpha, weights, last)
-    inverse = inverse_factor(factor)
-
-    def solve(right: Array) -> Array:
-        return np.asarray(inverse.T @ (inverse @ right.astype(inverse.dtype, copy=False)))
-
-    # The diagonal of the inverse has no more digits in single precision.
-    tol = {"tol": _IN_SINGLE} if inverse.dtype == np.float32 else {}
-    scaled = refined(solve, *system, constant=1.0, **tol)
+    settings: Any = {"constant": 1.0}
+    if factor.dtype == np.float32:
+        # The inverse has no more digits.
+        settings["tol"] = _IN_SINGLE
+    if begin:
+        scaled = refined(factor_solve(factor), gram, targets, alpha, weights, **settings)
+    inverse = inverse_factor(factor[begin:, begin:])
+    if not begin:
+        solve = partial(_solved_by, inverse)
+        scaled = refined(solve, gram, targets, alpha, weights, **settings)
     if resampling.one_at_a_time:
-        diagonal = np.einsum("ij,ij->j", inverse, inverse).astype(float)
-        return _left_out(diagonal, weights.scaled(scaled), alpha, weights)
+        diagonal, last = np.einsum("ij,ij->j", inverse, inverse).astype(float), slice(begin, None)
+        return _left_out(diagonal, weights.scaled(scaled)[last], alpha, weights, last)
 
     def of_batches(batches: Sequence[Indices]) -> Iterator[Array]:
-        for removed in batches:
-            if 2 * removed.shape[1] > len(gram):
+        for batch in batches:
+            found = np.full((*batch.shape, targets.shape[1]), np.nan)
+            some = batch[here := batch[:, 0] >= begin]
+            if 2 * batch.shape[1] > len(gram):
                 anew = gram, targets, np.array([alpha]), weights
-                yield np.concatenate([refitted_residuals(*anew, part) for part in removed])
-            else:
-                columns = inverse.T[removed]
+                for k in np.flatnonzero(here):
+                    found[k] = refitted_residuals(*anew, batch[k])[0]
+            elif len(some):
+                columns = inverse.T[some - begin]
                 blocks = columns @ columns.transpose(0, 2, 1)
-                yield _left_out_together(blocks, scaled[removed], removed, alpha, weights)
+                found[here] = _left_out_together(blocks, scaled[some], some, alpha, weights)
+            yield found
 
-    found = resampling.assembled(of_batches)
-    return found if n_last is None else found[len(found) - n_last :]
+    return resampling.assembled(of_batches)[first:]
+
+
+def _solved_by(inverse: Array, right: Array) -> Array:
+    """Return the solution of a system, given the inverse of its lower Cholesky factor."""
+    return np.asarray(inverse.T @ (inverse @ right.astype(inverse.dtype, copy=False)))
+
+
+def _are_apart(resampling: Resampling, first: int) -> bool:
+    """Return whether samples from `first` on are only left out together with one another."""
+    if resampling.one_at_a_time:
+        return True
+    later = [batch >= first for batch, _ in resampling.batches]
+    return all(np.array_equal(found.any(axis=1), found.all(axis=1)) for found in later)
 
 
 @dataclass(frozen=True)

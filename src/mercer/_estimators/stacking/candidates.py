@@ -235,13 +235,18 @@ def learn_widths(
     """
     n_rows = _relevance_rows(X)
     until: Any = _SEARCH if target.classes is None else _SEARCH_FOR_CLASSES
-    given: Any = {"X": X, "Y": target.values, "max_samples": n_rows}
-    learn = partial(marginal_likelihood_widths, **given, **until)
-    single = learn(Gaussian(ard=True), prior_deviation=deviations[0], starts=starts[0]).kernel
+
+    def learn(kernel: Kernel, **settings: Any) -> Kernel:
+        found = marginal_likelihood_widths(
+            kernel, X, target.values, max_samples=n_rows, **until, **settings
+        )
+        return found.kernel
+
+    single = learn(Gaussian(ard=True), prior_deviation=deviations[0], starts=starts[0])
     families = [ExponentialPower(ard=True), Laplacian(ard=True), Gaussian(ard=True)]
     several = WeightedSum(families, np.ones(len(families)))
     settings: Any = {"prior_deviation": deviations[1], "starts": starts[1]}
-    return [single, learn(several, like=single, **settings).kernel]
+    return [single, learn(several, like=single, **settings)]
 
 
 def learn_projection(
