@@ -205,7 +205,7 @@ def test_a_table_of_one_column_of_text() -> None:
     compared(model, to_onnx(model, frame), frame, 1e-9)
 
 
-def test_trees_find_the_values_missing_that_the_encoder_has_filled_in() -> None:
+def test_trees_that_find_the_values_missing_that_the_encoder_has_filled_in() -> None:
     frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"]).assign(fresh=X[:, 1] > 0.0)
     frame.loc[::4, "a"] = np.nan
     y = responses(X) + 1.0 * frame["a"].isna() + (X[:, 1] > 0.5)
@@ -216,6 +216,8 @@ def test_trees_find_the_values_missing_that_the_encoder_has_filled_in() -> None:
     numbers = model.encoder_.transform(frame)
     graph = to_onnx(on_numbers(model), numbers)
     compared(on_numbers(model), graph, numbers, 1e-9)
+    small = compress(model, frame, n_components=30).predict(frame)
+    assert np.corrcoef(small, model.predict(frame))[0, 1] > 0.95
 
 
 class TestStepsWithoutOperators:
