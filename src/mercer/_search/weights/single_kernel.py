@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -115,7 +114,12 @@ def _by_gram_matrix(samples: Samples, kernel: Kernel, unit_trace: bool) -> _Pose
     if unit_trace:
         scale = 1.0 / mean_centered_diagonal(gram, samples.weights)
         gram *= scale
-    return _Posed(gram, {"kernel": "precomputed"}, partial(np.matmul, gram), scale)
+
+    def values(c: Array) -> Array:
+        used = np.flatnonzero(c)
+        return np.asarray(c[used] @ gram[used])
+
+    return _Posed(gram, {"kernel": "precomputed"}, values, scale)
 
 
 def _by_libsvm(X: Features, kernel: Kernel) -> _Posed | None:
