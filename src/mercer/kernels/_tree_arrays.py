@@ -232,10 +232,10 @@ class TreeArrays(BaseEstimator):
         first = np.repeat(self.starts[:-1], np.diff(self.starts))
         following = first[:, None] + self.children
         following[is_leaf] = np.flatnonzero(is_leaf)[:, None]
-        # Children of unknown origin may form circles.
-        depth, most, level = 0, np.diff(self.starts).max(initial=0), self.starts[:-1]
-        while depth < most and (level := level[~is_leaf[level]]).size:
-            depth, level = depth + 1, np.unique(following[level])
+        depth, n_seen, level = 0, 0, self.starts[:-1]
+        # Children of unknown origin may form circles, in which nodes are seen again.
+        while (level := level[~is_leaf[level]]).size and n_seen < len(is_leaf):
+            depth, n_seen, level = depth + 1, n_seen + level.size, following[level].ravel()
         feature = np.where(is_leaf, 0, self.feature).astype(np.intp)
         return np.repeat(feature, 2), np.repeat(self.threshold, 2), 2 * following.ravel(), depth
 
