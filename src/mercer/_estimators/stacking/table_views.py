@@ -170,10 +170,10 @@ def _interpolated(x: Array, knots: Array, references: Array) -> Array:
     """
     found = np.empty_like(x)
     for column, own in enumerate(knots.T):
-        values = x[:, column]
-        upwards = np.interp(values, own, references)
-        downwards = np.interp(-values, -own[::-1], -references[::-1])
-        found[:, column] = 0.5 * (upwards - downwards)
+        found[:, column] = np.interp(x[:, column], own, references)
+    for tied in np.flatnonzero((knots[1:] == knots[:-1]).any(axis=0)):
+        downwards = np.interp(-x[:, tied], -knots[::-1, tied], -references[::-1])
+        found[:, tied] = 0.5 * (found[:, tied] - downwards)
     return found
 
 
