@@ -6,9 +6,9 @@
 
 The first two write a line to rivals.jsonl, or the file that `--output` names, for each fit of a
 method to a split of a table, and leave out those that are there; the last writes docs/rivals.md.
-Splits are those of every_n.py. LightGBM and CatBoost take categories as they are; stacks, and
-CatBoost as their member, take what `table_encoder` makes of them. All methods have their defaults
-and one thread. Tables with too few rows for a test are left out.
+Splits are those of every_n.py. LightGBM and CatBoost take categories as they are; stacks take what
+`table_encoder` makes of them, and so does CatBoost as their member, but for missing values. All
+methods have their defaults and one thread. Tables with too few rows for a test are left out.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from rivals_page import BOTH, page
 from threadpoolctl import threadpool_limits
 
 from experiments.tabular.table_files import MIN_TEST, load_table
+from mercer.preprocessing import table_encoder
 
 RECORDS = Path(__file__).with_suffix(".jsonl")
 PAGE = Path(__file__).parents[1] / "docs" / "rivals.md"
@@ -38,8 +39,8 @@ N_SPLITS = 3
 
 def methods(task: str, categories: list[str]) -> dict[str, Any]:
     """Unfitted estimators by name."""
-    both = stacking(task)
-    both[-1].set_params(candidates=["default", catboost(task, [], 1)])
+    candidates = ["default", catboost(task, [], 1)]
+    both = stacking(task)[-1].set_params(encoder=table_encoder(), candidates=candidates)
     return {
         LIGHTGBM: lightgbm(task, 100, 1),
         CATBOOST: catboost(task, categories, 1),
@@ -67,7 +68,7 @@ def measure(given: argparse.Namespace) -> None:
                 warnings.filterwarnings("error", ".* is left out")
                 found = measured(estimator, method, split, table.task)
             if method == BOTH:
-                weights = {c.description: c.weight for c in estimator[-1].candidates_}
+                weights = {c.description: c.weight for c in estimator.candidates_}
                 found["weight"] = sum(weights[one] for one in weights if one.startswith(CATBOOST))
             record: Record = dict(zip(keys, key, strict=True)) | {"task": table.task}
             record |= {name: round(value, 5) for name, value in found.items()}

@@ -3,6 +3,8 @@
 import pickle
 import sys
 from collections.abc import Callable
+from itertools import combinations
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import StackingRegressor, VotingRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+    StackingRegressor,
+    VotingRegressor,
+)
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import mercer
 from mercer import (
@@ -442,3 +450,78 @@ class TestUpdates:
         assert_array_equal(found.predict(NEW), expected.predict(pipeline[:-1].transform(NEW)))
         with pytest.raises(ValueError, match="yet now missing"):
             found.update(TABLE[["size"]], Y)
+
+
+SEEN: dict[str, np.ndarray] = {}
+
+
+class Seeing(DecisionTreeClassifier):  # type: ignore[misc]
+    """A tree that records the rows that it was last fitted to."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        SEEN[type(self).__name__] = X
+        return super().fit(X, y)
+
+
+class SeeingNumbers(Seeing):
+    """The same, which declares that it takes no missing values."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = False
+        return tags
+
+
+@pytest.mark.parametrize("encoder", ["auto", table_encoder()], ids=["auto", "given"])
+@pytest.mark.parametrize("settings", [{}, FEW], ids=["exact", "nystroem"])
+def test_estimators_find_the_values_missing_that_the_encoder_fills_in(
+    encoder: Any, settings: Any
+) -> None:
+    """Those that take no missing values find none."""
+    SEEN.clear()
+    candidates = ["default", Seeing(max_depth=2), SeeingNumbers(max_depth=2)]
+    model = KernelStackingClassifier(candidates, encoder=encoder, **settings).fit(TABLE, CLASSES)
+    place = list(model.encoder_.get_feature_names_out()).index("size")
+    known = model.encoder_.transform(TABLE)
+    seen, others = SEEN["Seeing"], SEEN["SeeingNumbers"]
+    assert 0 < np.isnan(seen[:, place]).sum() <= TABLE["size"].isna().sum()
+    assert np.isnan(seen).sum() == np.isnan(seen[:, place]).sum()
+    assert np.isin(others, known).all()
+
+
+@pytest.mark.parametrize("trees", [HistGradientBoostingRegressor, RandomForestRegressor])
+def test_shapley_values_of_trees_with_missing_values(trees: Any) -> None:
+    """They are those of the function that exchanges columns of the table between rows."""
+    settings = {HistGradientBoostingRegressor: {"min_samples_leaf": 3}}.get(trees, {})
+    model = KernelStackingRegressor([Gaussian(3.0), trees(random_state=0, **settings)])
+    model.fit(TABLE, Y)
+    assert len(model.weights_) == 2
+    assert min(model.weights_) > 0.1
+    new, background, names = TABLE[3:7], TABLE[:12], [*TABLE]
+    found = shapley_values(model, new, background)
+    values = {}
+    for size in range(5):
+        for known in combinations(names, size):
+            parts = [background.assign(**row[[*known]]) for _, row in new.iterrows()]
+            parts = [part.astype(TABLE.dtypes) for part in parts]
+            values[known] = np.array([model.predict(part).mean() for part in parts])
+    for place, name in enumerate(names):
+        expected = np.zeros(len(new))
+        for known, value in values.items():
+            if name not in known:
+                also = tuple(one for one in names if one in (*known, name))
+                share = 1.0 / (len(names) * comb(len(names) - 1, len(known)))
+                expected += share * (values[also] - value)
+        assert_allclose(found.values[:, place], expected, atol=1e-9)
+
+
+def test_the_default_kernels_stay_beside_an_estimator_that_takes_missing_values() -> None:
+    """A table of numbers alone is encoded as well, because they do not take missing values."""
+    gaps = NUMBERS.assign(a=NUMBERS["a"].where(np.arange(N) % 5 > 0))
+    trees = DecisionTreeRegressor(max_depth=2, random_state=0)
+    y = gaps["a"].fillna(-2.0) + NUMBERS["b"]
+    model = KernelStackingRegressor(["default", trees]).fit(gaps, y)
+    assert any(c.weight for c in model.candidates_ if c.kernel is not None)
+    assert KernelStackingRegressor([trees]).fit(gaps, y).encoder_ is None
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        KernelStackingRegressor(["default", trees]).fit(gaps.to_numpy(), y)

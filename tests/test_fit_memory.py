@@ -38,6 +38,7 @@ def test_gram_matrices_beyond_memory_are_refused(
 ) -> None:
     model, matrices = MATRICES[name]
     X, y = problem("binary")
+    monkeypatch.setattr(memory, "_UNCHECKED", 0.0)
     monkeypatch.setattr(memory, "available_memory", lambda: 8.0 * matrices * len(X) ** 2 - 1.0)
     with pytest.raises(MemoryError, match=rf"60 rows .* for {matrices} Gram .*fit fewer rows"):
         clone(model).fit(X, y)
@@ -63,6 +64,7 @@ def test_a_gram_matrix_beyond_memory_is_refused_before_the_fit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     X, y = problem("binary")
+    monkeypatch.setattr(memory, "_UNCHECKED", 0.0)
     monkeypatch.setattr(memory, "available_memory", lambda: 8.0 * len(X) ** 2 - 1.0)
     learner = UniformCombination()
     with pytest.raises(MemoryError, match=r"60 rows need about 0\.03 MiB .* for a Gram matrix"):

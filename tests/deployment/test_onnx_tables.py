@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose
 from onnx_cases import compared, run
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
@@ -35,6 +36,7 @@ from mercer import (
     TwoStageRegressor,
     UniformCombination,
     compress,
+    on_numbers,
     to_onnx,
 )
 from mercer.kernels import Gaussian
@@ -201,6 +203,21 @@ def test_a_table_of_one_column_of_text() -> None:
     model = make_pipeline(table_encoder(), TwoStageRegressor(UniformCombination([Gaussian(2.0)])))
     model.fit(frame, responses(X))
     compared(model, to_onnx(model, frame), frame, 1e-9)
+
+
+def test_trees_that_find_the_values_missing_that_the_encoder_has_filled_in() -> None:
+    frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"]).assign(fresh=X[:, 1] > 0.0)
+    frame.loc[::4, "a"] = np.nan
+    y = responses(X) + 1.0 * frame["a"].isna() + (X[:, 1] > 0.5)
+    trees = HistGradientBoostingRegressor(max_iter=20, min_samples_leaf=3, random_state=0)
+    model = KernelStackingRegressor([Gaussian(2.0), trees]).fit(frame, y)
+    assert min(model.weights_) > 0.1
+    assert len(model.weights_) == 2
+    numbers = model.encoder_.transform(frame)
+    graph = to_onnx(on_numbers(model), numbers)
+    compared(on_numbers(model), graph, numbers, 1e-9)
+    small = compress(model, frame, n_components=30).predict(frame)
+    assert np.corrcoef(small, model.predict(frame))[0, 1] > 0.95
 
 
 class TestStepsWithoutOperators:

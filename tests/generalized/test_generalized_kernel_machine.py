@@ -44,6 +44,7 @@ def test_explanations_are_those_of_a_machine_on_a_learned_kernel(
 
 @pytest.mark.parametrize("model", MACHINES)
 def test_fits_beyond_memory_are_refused(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_UNCHECKED", 0.0)
     monkeypatch.setattr(memory, "available_memory", lambda: 8.0 * 5 * 120**2 - 1.0)
     with pytest.raises(MemoryError, match=r"120 rows .* for 5 Gram"):
         model.fit(X, LABELS)

@@ -177,6 +177,7 @@ def test_the_kernel_of_many_new_rows_is_refused(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_memory_that_a_gram_matrix_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_UNCHECKED", 0.0)
     monkeypatch.setattr(memory, "available_memory", lambda: 16e6)
     memory.check_gram_memory(1000)
     message = "1,001 rows need about 8 MiB of memory for a Gram matrix, and 15 MiB are available"

@@ -118,6 +118,16 @@ class TestDataFrames:
             encoder.transform(frame.drop(columns="color"))
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"low_cardinality": OneHotEncoder(handle_unknown="ignore")}, {"n_jobs": 2}]
+)
+def test_encoders_alone_return_what_the_column_transformer_does(options: Any) -> None:
+    encoder = table_encoder().set_params(**options).fit(mixed().assign(told="good and bad"))
+    new = mixed(9).assign(told="bad", color=pd.Series([None, "red", "new"] * 3, dtype=object))
+    expected = encoder.column_transformer_.transform(encoder.reader_.transform(new))
+    np.testing.assert_array_equal(encoder.transform(new[new.columns[::-1]]), expected)
+
+
 class TestNewData:
     def test_new_categories_are_zero(self) -> None:
         X = np.array([["a"], ["b"], ["a"], ["b"]], dtype=object)

@@ -1,6 +1,5 @@
 """Support vector machines along a grid of C, the choice of its value, and grids of penalties."""
 
-import joblib
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -8,6 +7,7 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
 from two_stage_cases import centered, shuffled
 
 from mercer import TwoStageClassifier, UniformCombination
@@ -94,14 +94,14 @@ def overlapping(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     return X, np.sum(X + rng.normal(size=(n, 2)) > 0.0, axis=1)
 
 
-@pytest.mark.parametrize(("seed", "n", "n_jobs"), [(17, 300, 1), (2, 450, 2)])
-def test_a_race_chooses_what_the_full_grid_does(monkeypatch, seed, n, n_jobs):
+@pytest.mark.parametrize(("seed", "n", "n_threads"), [(17, 300, 1), (2, 450, 2)])
+def test_a_race_chooses_what_the_full_grid_does(monkeypatch, seed, n, n_threads):
     X, y = overlapping(seed, n)
     grid = 2.0 ** np.arange(-5, 12, 4)
     monkeypatch.setattr("mercer._solvers.svm.C_GRID", grid)
     monkeypatch.setattr("mercer._estimators.two_stage.exact_stages.FIRST_TRIED", grid)
     learner = UniformCombination([Gaussian(1.5)])
-    with joblib.parallel_config(n_jobs=n_jobs):
+    with threadpool_limits(n_threads):
         model = TwoStageClassifier(learner, cv=3).fit(X, y)
     gram = centered(model.kernel_(X))
     search = GridSearchCV(
@@ -113,7 +113,7 @@ def test_a_race_chooses_what_the_full_grid_does(monkeypatch, seed, n, n_jobs):
     assert given_up.any()
     np.testing.assert_allclose(mean[~given_up], search.cv_results_["mean_test_score"][~given_up])
     assert (search.cv_results_["mean_test_score"][given_up] < search.best_score_).all()
-    with joblib.parallel_config(n_jobs=n_jobs):
+    with threadpool_limits(n_threads):
         given = TwoStageClassifier(learner, C=grid, cv=3).fit(X, y)
     np.testing.assert_allclose(
         given.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"]

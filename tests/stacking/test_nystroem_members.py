@@ -278,6 +278,7 @@ def test_rescaled_widths_are_reported(
 
 
 def test_an_exact_fit_beyond_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mercer._gram.memory._UNCHECKED", 0.0)
     monkeypatch.setattr("mercer._gram.memory.available_memory", lambda: 1e5)
     with pytest.raises(MemoryError, match=r"100 rows need .* use approximation='nystroem'"):
         KernelStackingRegressor(approximation="exact").fit(*problem(100))

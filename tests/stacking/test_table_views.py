@@ -1,4 +1,4 @@
-"""Views of tables of many columns equal those of few."""
+"""Views of tables: quantiles of many columns, and of columns with equal values."""
 
 import numpy as np
 
@@ -20,4 +20,19 @@ def test_many_columns_have_the_same_quantiles_as_few() -> None:
         wide.transform(new, "quantiles")[:, :30],
         narrow.transform(new[:, :30], "quantiles"),
         atol=1e-12,
+    )
+
+
+def test_quantiles_are_those_of_scikit_learn_if_values_are_equal() -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack(
+        [rng.normal(size=400), rng.poisson(3.0, 400), rng.normal(size=400).round(1)]
+    )
+    views = TableViews(X)
+    assert views._quantiles is not None
+    scaled = views.transform(np.vstack([X, X[:200] + 0.05]), "scaled")
+    expected = views._quantiles.transform(scaled[:, views._many])
+    most = views.largest_quantile
+    np.testing.assert_allclose(
+        views._clipped_quantiles(scaled), np.clip(expected, -most, most), atol=1e-12
     )

@@ -99,6 +99,7 @@ def test_several_outputs_and_sparse_tables() -> None:
 
 
 def test_an_exact_fit_beyond_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mercer._gram.memory._UNCHECKED", 0.0)
     monkeypatch.setattr("mercer._gram.memory.available_memory", lambda: 1e5)
     with pytest.raises(MemoryError, match=r"400 rows need .* use approximation='nystroem'"):
         TwoStageRegressor(approximation="exact").fit(*problem(TwoStageRegressor))

@@ -1,6 +1,5 @@
 """The two-stage classifier, and what passes through the learner."""
 
-import joblib
 import numpy as np
 import pytest
 import sklearn
@@ -9,6 +8,7 @@ from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, LeaveOneOut, StratifiedKFold, cross_val_score
 from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
 from two_stage_cases import centered, gaussian_stack, shuffled
 
 from mercer._estimators.learners import (
@@ -27,11 +27,11 @@ from mercer._estimators.two_stage import (
 from mercer.kernels import Gaussian
 
 
-@pytest.mark.parametrize(("problem", "n_jobs"), [("binary", 1), ("three_classes", 2)])
-def test_search_agrees_with_scikit_learn(request, problem, n_jobs):
+@pytest.mark.parametrize(("problem", "n_threads"), [("binary", 1), ("three_classes", 2)])
+def test_search_agrees_with_scikit_learn(request, problem, n_threads):
     X, y = request.getfixturevalue(problem)
     learner = UniformCombination([Gaussian(2.0), Gaussian(4.0)])
-    with joblib.parallel_config(n_jobs=n_jobs):
+    with threadpool_limits(n_threads):
         model = TwoStageClassifier(learner).fit(X, y)
     gram = centered(model.kernel_(X))
     grid = model.cv_results_["param_C"]

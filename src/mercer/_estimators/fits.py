@@ -97,13 +97,10 @@ def with_callbacks(method: Method) -> Method:
 
 def _results(estimator: BaseEstimator) -> list[str]:
     """Return the names of the attributes that a fit has set on the estimator."""
-    params = estimator.get_params(deep=False)
     return [
         name
         for name in vars(estimator)
-        if name not in params
-        and (name.startswith("_") or name.endswith("_"))
-        and not name.startswith(_NO_RESULTS)
+        if (name.startswith("_") or name.endswith("_")) and not name.startswith(_NO_RESULTS)
     ]
 
 

@@ -43,6 +43,7 @@ _CLASSES = frozenset(
         "mercer._data.weights.UnitWeights",
         "mercer._estimators.stacking.table_views.TableViews",
         "mercer._model_selection.deferred.Deferred",
+        "mercer.preprocessing._filled_values.FilledValues",
         "mercer_command.logarithms.LogarithmicStack",
         "mercer_command.table_model.TableModel",
         "mercer_command.table_reader.ColumnEncoder",

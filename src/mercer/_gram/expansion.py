@@ -38,7 +38,7 @@ class Term(Protocol):
     ----------
     view : str
         Name of the view on which it is evaluated. Each column of a view is a function of the same
-        column of the table.
+        column of the table, and in the view "gaps" of the column that marks its missing values.
     """
 
     @property

@@ -61,7 +61,8 @@ class KernelSum:
         """
         if self.kernel.accepts_missing:
             check_takes([self.kernel], X)
-        found = np.broadcast_to(self.constant, (X.shape[0], len(self.constant))).copy()
+        found = np.zeros((X.shape[0], len(self.constant)))
+        found += self.constant
         if not len(self.coefficients):
             return found
         X, values = X.astype(np.float64, copy=False), self._values()

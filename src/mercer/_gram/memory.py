@@ -19,7 +19,7 @@ _VERSION_1 = ("memory.limit_in_bytes",), "memory.usage_in_bytes", "total_inactiv
 of the usage that is released on demand: pages of files that have not been read for a while.
 """
 
-_UNCHECKED = 2.0**20
+_UNCHECKED = 2.0**27
 """Arrays of at most this many bytes fit. Reading the limits would take longer than predictions."""
 
 _NO_LIMIT = 2.0**60
@@ -163,8 +163,7 @@ def check_rows_memory(n_new: int, n_fitted: int) -> None:
     """
     purpose = f"their kernel with {n_fitted:,} training samples"
     advice = "pass fewer rows at a time"
-    if 8.0 * float(n_new) * n_fitted > _UNCHECKED:
-        _check(f"{n_new:,} new rows", 8.0 * float(n_new) * n_fitted, purpose, advice)
+    _check(f"{n_new:,} new rows", 8.0 * float(n_new) * n_fitted, purpose, advice)
 
 
 def memory_size(n_bytes: float) -> str:
@@ -183,6 +182,8 @@ def memory_size(n_bytes: float) -> str:
 
 def _check(rows: str, needed: float, purpose: str, advice: str, large_part: float = 0.5) -> None:
     """Raise if the arrays do not fit into memory; warn if they take a large part of it."""
+    if needed <= _UNCHECKED:
+        return
     available = available_memory()
     if available is None or needed <= large_part * available:
         return

@@ -268,8 +268,7 @@ def assembled(
     MemoryError
         If there is not enough memory for a large matrix.
     """
-    if n_samples >= _MANY_SAMPLES:
-        check_gram_memory(n_samples)
+    check_gram_memory(n_samples)
     result = np.empty((n_samples, n_samples)) if out is None else out
 
     def fill(tile: Tile) -> None:

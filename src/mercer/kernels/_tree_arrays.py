@@ -169,7 +169,7 @@ class TreeArrays(BaseEstimator):
         ----------
         X : ndarray or sparse matrix of shape (n_samples, n_features)
         """
-        return np.asarray(self.value[self.apply(X) + self.starts[:-1]].mean(axis=1))
+        return np.asarray(self.value.take(self.apply(X) + self.starts[:-1], axis=0).mean(axis=1))
 
     def told_apart(self, X: Features) -> Iterator[tuple[Array, float]]:
         """Yield the numbers that identify the leaves of each tree, and their rounding errors.
@@ -206,33 +206,38 @@ class TreeArrays(BaseEstimator):
 
     def _leaves(self, X: Array) -> Array:
         """Find the leaves of all trees at once, in as many steps as the deepest tree has levels."""
-        first = at = np.tile(self.starts[:-1], len(X))
-        feature, following = self._steps
+        feature, threshold, following, depth = self._steps
         if feature.max(initial=0) >= X.shape[1]:
             raise IndexError(f"Trees split by more features than the {X.shape[1]} of the table.")
         row, flat = np.repeat(np.arange(len(X)) * X.shape[1], self._n_trees), X.ravel()
-        some_missing = self.allow_nan and np.isnan(flat).any()
-        for _ in range(int(np.diff(self.starts).max(initial=0))):
+        some_missing = np.isnan(flat).any()
+        at = np.tile(2 * self.starts[:-1], len(X))
+        for _ in range(depth):
             values = flat.take(row + feature.take(at))
-            right = ~(values <= self.threshold.take(at))
+            right = values > threshold.take(at)
             if some_missing:
-                right &= ~(np.isnan(values) & self.missing_left.take(at))
-            before, at = at, following.take(2 * at + right)
-            if (at == before).all():
-                break
-        return (at - first).reshape(len(X), self._n_trees)
+                right |= np.isnan(values) & ~self.missing_left.take(at // 2)
+            at = following.take(at + right)
+        return at.reshape(len(X), self._n_trees) // 2 - self.starts[:-1]
 
     @cached_property
-    def _steps(self) -> tuple[Array, Array]:
-        """The feature of each node, and the nodes to its left and right, one after the other.
+    def _steps(self) -> tuple[Array, Array, Array, int]:
+        """The feature, the threshold and the children of each node, and the number of levels.
 
-        Leaves follow themselves: steps from them take less time than telling them from other nodes.
+        Nodes are numbered by twos, so that the number of a child is at that of its parent, or at
+        the next one for the child to the right. Leaves follow themselves: steps from them take less
+        time than telling them from other nodes.
         """
         is_leaf = self.children[:, 0] < 0
         first = np.repeat(self.starts[:-1], np.diff(self.starts))
         following = first[:, None] + self.children
         following[is_leaf] = np.flatnonzero(is_leaf)[:, None]
-        return np.where(is_leaf, 0, self.feature).astype(np.intp), following.ravel()
+        depth, n_seen, level = 0, 0, self.starts[:-1]
+        # Children of unknown origin may form circles, in which nodes are seen again.
+        while (level := level[~is_leaf[level]]).size and n_seen < len(is_leaf):
+            depth, n_seen, level = depth + 1, n_seen + level.size, following[level].ravel()
+        feature = np.where(is_leaf, 0, self.feature).astype(np.intp)
+        return np.repeat(feature, 2), np.repeat(self.threshold, 2), 2 * following.ravel(), depth
 
     def __getstate__(self) -> dict[str, object]:
         return own_fields(self)

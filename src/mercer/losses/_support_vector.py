@@ -326,7 +326,7 @@ def _most_violating(slope: Array, rising: Array, falling: Array, intercept: bool
 
 def _fitted(machine: SVC | SVR, X: Array, target: Array, weights: Array | None) -> Machine:
     """Fit by LIBSVM; see :meth:`SupportVector.fitted`."""
-    machine.set_params(max_iter=1000 * max(len(X), 100))
+    machine.max_iter = 1000 * max(len(X), 100)
     known = config_context(assume_finite=True, skip_parameter_validation=True)
     with known, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

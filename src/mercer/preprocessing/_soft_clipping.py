@@ -247,14 +247,20 @@ def _medians(X: Array, n_known: Indices) -> Array:
 def _difference(X: Array | float, Z: Array | float) -> Array:
     """Return X - Z, with differences beyond the largest number replaced by it."""
     with np.errstate(over="ignore"):
-        return np.clip(np.subtract(X, Z), -_LARGEST, _LARGEST)
+        return _limited(np.subtract(X, Z))
 
 
 def _scaled(X: Array | float, center: Array | float, scale: Array | float) -> Array:
     """Return X, centered and divided by its scale, with overflows replaced by finite numbers."""
-    difference = _difference(np.asarray(X, dtype=float), center)
     with np.errstate(over="ignore"):
-        return np.clip(difference / scale, -_LARGEST, _LARGEST)
+        difference = _limited(np.subtract(X, center, dtype=float))
+        return _limited(difference / scale)
+
+
+def _limited(values: Array) -> Array:
+    """Return values with those beyond the largest number replaced by it."""
+    # For a row, np.clip takes twice as long.
+    return np.minimum(np.maximum(values, -_LARGEST), _LARGEST)
 
 
 def _soft_clipped(z: Array, threshold: Array | float) -> Array:

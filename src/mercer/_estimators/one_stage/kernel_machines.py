@@ -96,7 +96,7 @@ def _calibrated_machines(
     seen: NDArray[np.bool_] | None,
 ) -> tuple[Calibration | list[Calibration], HeldOutProbabilities | None]:
     """Fit calibrations to decision values of samples that machines are repeated without."""
-    learned = learned.with_gram(data)
+    learned, target = learned.with_gram(data), replace(target, groups=with_copies(data).groups)
     if labels is not None:
         splits = target.resampling.folds(N_FOLDS, None, 0)
         values = np.concatenate([learned.held_out(train, test) for train, test in splits])
@@ -276,7 +276,7 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         """
         self._check_parameters()
         data = self._data_of(X, y, sample_weight)
-        return self._fit_data(with_copies(data.grouped(groups)))
+        return self._fit_data(data.grouped(groups))
 
     def _store(self, data: TrainingData, target: Target, learned: FittedMachines) -> None:
         super()._store(data, target, learned)

@@ -165,7 +165,7 @@ def estimator_candidate(estimator: BaseEstimator, view: ViewName) -> Candidate:
     Parameters
     ----------
     estimator : estimator
-    view : {"given", "scaled", "quantiles"}
+    view : {"given", "gaps", "scaled", "quantiles"}
     """
     return Candidate([type(estimator).__name__], view, _no_kernel, estimator=estimator)
 
@@ -176,15 +176,17 @@ def _no_kernel(X: Features, y: Array, target: EncodedTarget) -> Sequence[Kernel]
 
 
 def takes_missing(sources: CandidateSources) -> bool:
-    """Return whether a candidate given by a user has a kernel that accepts missing values.
+    """Return whether a candidate given by a user accepts missing values.
+
+    Beside the default kernels, which do not, missing values of data frames are encoded for all.
 
     Parameters
     ----------
     sources : list of kernels, names of kernels, callables or kernel learners, or None
     """
     if isinstance(sources, list | tuple):
-        return any(map(takes_missing, sources))
-    if isinstance(sources, BaseEstimator) and hasattr(sources, "fit"):
+        return not has_default(sources) and any(map(takes_missing, sources))
+    if hasattr(sources, "fit") and hasattr(sources, "__sklearn_tags__"):
         return bool(get_tags(sources).input_tags.allow_nan)
     return bool(getattr(sources, "accepts_missing", False))
 
@@ -351,7 +353,10 @@ def views_of(sources: CandidateSources, views: TableViews) -> list[ViewName]:
     views : TableViews
     """
     usual = [*views.names()] if has_default(sources) else []
-    return [*usual, "given"] if _others(sources) or not usual else usual
+    of_estimators = [one.view for one in given_estimators(sources, views)]
+    has_others = len(_others(sources)) > len(of_estimators)
+    given: list[ViewName] = ["given"] if has_others or not (usual or of_estimators) else []
+    return [*dict.fromkeys([*usual, *given, *of_estimators])]
 
 
 def first_candidates(
@@ -380,15 +385,23 @@ def first_candidates(
     return [*isotropic_candidates(views.names(), smooth=smooth), *given]
 
 
-def given_estimators(sources: CandidateSources) -> list[Candidate]:
-    """Return the candidates of a user that are fitted out of fold, to the table as it is.
+def given_estimators(sources: CandidateSources, views: TableViews) -> list[Candidate]:
+    """Return the candidates of a user that are fitted out of fold.
+
+    Those that accept missing values are fitted to the table with the values missing that its
+    encoder has filled in, and others to the table as it is.
 
     Parameters
     ----------
     sources : sequence of kernels, learners and estimators, "default" or None
+    views : TableViews
     """
-    others = sources if _lists(sources) else []
-    return [estimator_candidate(one, "given") for one in others if _predicts(one)]
+    others = [one for one in sources if _predicts(one)] if _lists(sources) else []
+    found = list[Candidate]()
+    for one in others:
+        has_gaps = views.filled is not None and takes_missing(one)
+        found.append(estimator_candidate(one, "gaps" if has_gaps else "given"))
+    return found
 
 
 def with_own_names(candidates: Sequence[Candidate]) -> list[Candidate]:

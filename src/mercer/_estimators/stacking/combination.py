@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.optimize import lsq_linear, minimize
-from scipy.special import expit, logit, softmax
+from scipy.special import expit, logit
 
 from mercer._data.encoded_targets import EncodedTarget
 from mercer._data.folds import N_FOLDS, Split, Splits
@@ -123,9 +123,10 @@ class LogisticCombination:
         """Return the probabilities of the classes or labels; see :class:`LinearCombination`."""
         pairs = zip(deviations, self.slopes, strict=True)
         values = self.linear(means)[1] + sum((d @ s for d, s in pairs), 0.0)
-        return np.asarray(
-            softmax(values, axis=1) if self.least_frequency is None else expit(values)
-        )
+        if self.least_frequency is not None:
+            return np.asarray(expit(values))
+        found = np.exp(values - values.max(axis=1, keepdims=True))
+        return np.asarray(found / found.sum(axis=1, keepdims=True))
 
     def linear(self, means: Array) -> tuple[Sequence[Array], Array]:
         """Return the sum whose softmax, or logistic function, gives the probabilities."""

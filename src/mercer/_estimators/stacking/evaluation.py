@@ -75,7 +75,7 @@ class ViewedSample(Sample):
 
         Candidates that a user gives are combined with any weight, and so are those of few samples.
         """
-        keeps_all = found.candidate.view == "given" or len(self) < _MANY_ROWS
+        keeps_all = found.candidate.view in ("given", "gaps") or len(self) < _MANY_ROWS
         least = _LEAST_SHARE if self.target.classes is None else _LEAST_OF_CLASSES
         return 0.0 if keeps_all else least
 
@@ -279,7 +279,7 @@ class GramMember:
 
     Attributes
     ----------
-    view : {"given", "scaled", "quantiles"}
+    view : {"given", "gaps", "scaled", "quantiles"}
         The view of the table on which the kernel is evaluated.
     kernel : Kernel or None
         None for an estimator on the view itself.

@@ -69,6 +69,7 @@ from mercer._nystroem.second_stage import all_rows_are_centers
 from mercer._search.records import KernelTerms, KernelTermsMixin
 from mercer.kernels import Kernel
 from mercer.kernels._leaves import total_effects
+from mercer.preprocessing._filled_values import FilledValues
 
 
 @dataclass(frozen=True)
@@ -296,7 +297,8 @@ class KernelStacking(
 
     def _candidates(self, data: TableSample) -> list[Candidate]:
         """Set the views of the training samples, and return the candidates to evaluate first."""
-        self._views = TableViews(data.weights.representative(data.X))
+        filled = FilledValues.of(self.encoder_, data.X)
+        self._views = TableViews(data.weights.representative(data.X), filled)
         smooth = not (is_classifier(self) and learns_relevance(data.X[: self.max_samples]))
         return first_candidates(self.candidates, self._views, data.names, smooth=smooth)
 
@@ -324,7 +326,7 @@ class KernelStacking(
 
     def _estimators(self, target: EncodedTarget, view: ViewName) -> list[Candidate]:
         """Return the candidates that are fitted out of fold: the default ones, and given ones."""
-        found = given_estimators(self.candidates)
+        found = given_estimators(self.candidates, self._views)
         if has_default(self.candidates) and not self._views.is_sparse:
             found += default_estimators(target, view, self.random_state)
         return with_own_names(found)

@@ -98,16 +98,17 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         Candidates to combine in place of the default ones, or in addition to them if the list
         contains "default": kernels, names of kernels, kernel learners such as
         `GradientOuterProduct()`, or any other estimators that predict, which are fitted in folds.
-        They use the features as given, without scaling. A candidate that fails on the table is left
+        They use the features as given, without scaling; if `encoder` has filled in missing values,
+        estimators that accept these find them missing. A candidate that fails on the table is left
         out with a warning.
     encoder : "auto", transformer or None, default="auto"
         How a table is turned into numbers. "auto" passes data frames that have columns of text,
         categories, dates, booleans or missing values through
         :func:`~mercer.preprocessing.table_encoder`, which needs ``pip install "mercer[tables]"``.
         Other tables are used as they are: arrays, sparse matrices, sources, frames of finite
-        numbers, frames with missing numbers if a candidate accepts them, and frames whose columns
-        are named by an `OnColumns` kernel. A transformer is fitted to any table in memory. With
-        None, no table is encoded.
+        numbers, frames with missing numbers if a candidate accepts them and no default ones are
+        asked for, and frames whose columns are named by an `OnColumns` kernel. A transformer is
+        fitted to any table in memory. With None, no table is encoded.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Whether the kernels that are kept are fitted to all samples exactly, or approximately on
         Nyström features: kernel values at a limited number of centers, in one pass over blocks of

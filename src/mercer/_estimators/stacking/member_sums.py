@@ -117,7 +117,7 @@ def _sum(parts: Sequence[Evaluation], weights: Array, table: ViewedSample) -> Ev
         for k, split in enumerate(splits)
     ]
     kernel = unit_sum([e.kernel for e in parts], weights, X)
-    return evaluated_kernel(candidate, description, table, kernel, unseen)
+    return evaluated_kernel(candidate, table, description, kernel, unseen)
 
 
 def _learned_sum(

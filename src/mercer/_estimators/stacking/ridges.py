@@ -178,10 +178,9 @@ def _evaluated(
     starts = [[mean, *pair] for mean, pair in zip(means, of_parts, strict=bool(means))]
 
     def evaluate_all(kernels: Sequence[Kernel]) -> list[Evaluation]:
-        return [
-            evaluated_kernel(candidate, name, table, kernel, parts)
-            for name, kernel, parts in zip(candidate.descriptions, kernels, unseen, strict=True)
-        ]
+        each = partial(evaluated_kernel, candidate, table)
+        calls = zip(candidate.descriptions, kernels, unseen, strict=True)
+        return list(map_tiles(lambda call: each(*call), list(calls)))
 
     if is_known:
         return evaluate_all([known[key] for key in keys])
@@ -214,8 +213,8 @@ def mean_kernel(one: Kernel, other: Kernel) -> Kernel:
 
 def evaluated_kernel(
     candidate: Candidate,
-    description: str,
     table: ViewedSample,
+    description: str,
     kernel: Kernel,
     unseen: Sequence[tuple[Split, Kernel]] = (),
 ) -> Evaluation:
@@ -224,8 +223,8 @@ def evaluated_kernel(
     Parameters
     ----------
     candidate : Candidate
-    description : str
     table : ViewedSample
+    description : str
     kernel : Kernel
     unseen : sequence of ((ndarray, ndarray), Kernel), default=()
         Training rows and held-out parts of the samples, each with the kernel learned without the

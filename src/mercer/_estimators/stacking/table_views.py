@@ -19,14 +19,16 @@ from mercer._data.types import Array, Features, Table
 from mercer.kernels import Kernel
 from mercer.kernels._kernel import check_takes
 from mercer.preprocessing import SoftClippingScaler
+from mercer.preprocessing._filled_values import FilledValues
 
-ViewName: TypeAlias = Literal["given", "scaled", "quantiles", "unclipped"]
-"""The table as it is, scaled robustly, mapped to normal quantiles column by column, or scaled
-without clipping to measure distances between rows."""
+ViewName: TypeAlias = Literal["given", "gaps", "scaled", "quantiles", "unclipped"]
+"""The table as it is, the same with the values missing that an encoder has filled in, scaled
+robustly, mapped to normal quantiles column by column, or scaled without clipping to measure
+distances between rows."""
 
 
 class TableViews:
-    """Scaled versions of a table, fitted to the training samples.
+    """Versions of a table, fitted to the training samples.
 
     Columns with two values are zeros and ones in each view, because distances between categories
     should not depend on their frequencies. Sparse tables have no view of quantiles and are only
@@ -35,6 +37,8 @@ class TableViews:
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
+    filled : FilledValues, default=None
+        The columns in which an encoder has replaced missing values.
     """
 
     largest_quantile: ClassVar[float] = 3.0
@@ -43,8 +47,9 @@ class TableViews:
     largest_unclipped: ClassVar[float] = 1e15
     """Unclipped values are limited to this size, so that their squares are finite."""
 
-    def __init__(self, X: Features) -> None:
+    def __init__(self, X: Features, filled: FilledValues | None = None) -> None:
         X = X.astype(np.float64, copy=False)
+        self.filled = filled
         self.is_sparse = bool(sp.issparse(X))
         if self.is_sparse:
             self._scaler = _of_arrays(StandardScaler(with_mean=False)).fit(X)
@@ -79,7 +84,7 @@ class TableViews:
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n_samples, n_features)
-        name : {"given", "scaled", "quantiles", "unclipped"}
+        name : {"given", "gaps", "scaled", "quantiles", "unclipped"}
         """
         return self.transforms(X, [name])[name]
 
@@ -89,13 +94,15 @@ class TableViews:
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n_samples, n_features)
-        names : sequence of {"given", "scaled", "quantiles", "unclipped"}
+        names : sequence of {"given", "gaps", "scaled", "quantiles", "unclipped"}
         """
         X = X.astype(np.float64, copy=False)
         found: dict[ViewName, Features] = {"given": X}
         scaled: Features = None
         if "scaled" in names or "quantiles" in names:
             found["scaled"] = scaled = self._scaled(X)
+        if "gaps" in names and self.filled is not None:
+            found["gaps"] = self.filled.removed(X)
         if "unclipped" in names:
             most = self.largest_unclipped
             found["unclipped"] = np.clip(self._scaler.unclipped(X), -most, most)
@@ -163,10 +170,10 @@ def _interpolated(x: Array, knots: Array, references: Array) -> Array:
     """
     found = np.empty_like(x)
     for column, own in enumerate(knots.T):
-        values = x[:, column]
-        upwards = np.interp(values, own, references)
-        downwards = np.interp(-values, -own[::-1], -references[::-1])
-        found[:, column] = 0.5 * (upwards - downwards)
+        found[:, column] = np.interp(x[:, column], own, references)
+    for tied in np.flatnonzero((knots[1:] == knots[:-1]).any(axis=0)):
+        downwards = np.interp(-x[:, tied], -knots[::-1, tied], -references[::-1])
+        found[:, tied] = 0.5 * (found[:, tied] - downwards)
     return found
 
 
@@ -196,7 +203,7 @@ class SeveralViews:
     Attributes
     ----------
     views : TableViews
-    names : tuple of {"given", "scaled", "quantiles", "unclipped"}
+    names : tuple of {"given", "gaps", "scaled", "quantiles", "unclipped"}
     kernels : tuple of Kernel, default=()
         Kernels that determine whether values may be missing.
     """
@@ -227,7 +234,7 @@ class ViewEncoder:
     encoder : transformer or None
         Encodes rows as numbers; None if they already are numbers.
     views : TableViews
-    name : {"given", "scaled", "quantiles", "unclipped"}
+    name : {"given", "gaps", "scaled", "quantiles", "unclipped"}
     """
 
     encoder: Encoder

@@ -10,11 +10,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from mercer._data.cross_validation import group_params
-from mercer._data.folds import Splits
+from mercer._data.folds import Split, Splits
 from mercer._data.sample import Sample
 from mercer._data.types import Array, Table
 from mercer._data.validation import ROUNDING, warn
@@ -23,12 +22,18 @@ from mercer._estimators.kernel_learner import KernelLearner, uniform_kernel
 from mercer._estimators.learners import UniformCombination
 from mercer._estimators.two_stage.kernel_choice import CandidateKernel
 from mercer._gram.dense import UnitScale, gram_less_offset, to_unit_scale
+from mercer._gram.memory import working_memory
+from mercer._gram.tiles import map_tiles
 from mercer._search.targets import Target, Task, output_kernel_of_part
 from mercer._solvers.ridge import (
     check_definite,
 )
 
 Result = TypeVar("Result")
+
+_FEW_VALUES = 50_000
+"""If the folds together have at most this many kernel values, as with 125 samples, threads would
+take longer to start than they save."""
 
 NESTED_ABOVE = 10
 """Kernels with more learned parameters than this are learned again in each fold."""
@@ -159,7 +164,8 @@ class LearnedGram:
             The result of `path` for each fold.
         """
 
-        def fold(train: NDArray[np.intp], test: NDArray[np.intp]) -> Result:
+        def fold(split: Split) -> Result:
+            train, test = split
             if anew:
                 within, across = self._learned_anew(train, test)
             else:
@@ -170,9 +176,10 @@ class LearnedGram:
             weights = self.sample.weights.take(train), self.sample.weights.take(test)
             return path(within, targets[train], across, targets[test], weights)
 
-        # Threads share the Gram matrix, and the solvers release the global interpreter lock.
-        run = Parallel(require="sharedmem")
-        return list(run(delayed(fold)(train, test) for train, test in splits))
+        # Solvers release the global interpreter lock. Learners may be unsafe in threads.
+        n_values = sum(len(train) ** 2 for train, _ in splits)
+        in_threads = not anew and _FEW_VALUES < n_values <= working_memory() / 8
+        return list(map_tiles(fold, splits) if in_threads else map(fold, splits))
 
     def _learned_anew(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> tuple[Array, Array]:
         """Learn a kernel from the training samples of a fold, and return its centered matrices."""

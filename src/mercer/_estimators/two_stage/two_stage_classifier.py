@@ -158,9 +158,8 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     one, so that one grid of C suits every kernel. Probabilities are the softmax of the decision
     values times a factor that is fitted to held-out samples [3]_. On m Nyström features, the second
     stage is ridge regression on class indicators, which takes O(n m^2 + m^3) time.
-    ``joblib.parallel_config(n_jobs=...)`` sets the number of folds that are evaluated at the same
-    time, in threads. :doc:`/guide/fits` describes how ``C="auto"``, ``learner="auto"`` and
-    `scoring` make their choices.
+    :doc:`/guide/fits` describes how ``C="auto"``, ``learner="auto"`` and `scoring` make their
+    choices.
 
     References
     ----------

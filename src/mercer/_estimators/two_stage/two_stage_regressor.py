@@ -149,9 +149,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     of alpha suits every kernel. The leave-one-out residuals of a given learner for all values of
     alpha are computed from one eigendecomposition. A fit takes O(n^3) time, or O(n m^2 + m^3) on m
     Nyström features. On Nyström features, alpha is chosen in five folds, and `cv` is not allowed.
-    ``joblib.parallel_config(n_jobs=...)`` sets the number of folds that are evaluated at the same
-    time, in threads. :doc:`/guide/fits` describes how ``learner="auto"`` and `scoring` make their
-    choices.
+    :doc:`/guide/fits` describes how ``learner="auto"`` and `scoring` make their choices.
 
     References
     ----------

@@ -119,7 +119,8 @@ def _means_of_clusters(
         # The relevance is unknown for user-defined functions.
         found = np.nan_to_num(kernel.relevance(len(relevance[view])), nan=1.0)
         relevance[view] += found / (found.sum() or 1.0)
-    scaled = np.hstack([X * np.sqrt(relevance[name]) for name, X in views.items()])
+    # Estimators, on views without relevant columns, may accept missing values.
+    scaled = np.hstack([np.nan_to_num(X) * np.sqrt(relevance[name]) for name, X in views.items()])
     settings: dict[str, Any] = {"n_init": 1, "max_iter": 10, "init": "random", "random_state": 0}
     with warnings.catch_warnings(), one_blas_thread():
         # Duplicate rows lead to fewer clusters than requested.

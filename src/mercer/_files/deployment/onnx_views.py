@@ -13,6 +13,7 @@ from mercer._data.types import Array
 from mercer._estimators.stacking.table_views import SeveralViews, TableViews
 from mercer._files.deployment.onnx_tensors import Traced, joined, where
 from mercer.preprocessing import SoftClippingScaler
+from mercer.preprocessing._filled_values import FilledValues
 from mercer.preprocessing._soft_clipping import _soft_clipped
 
 _LEAST = 1e-4
@@ -30,9 +31,21 @@ def views_of_table(views_of: SeveralViews, table: Traced) -> dict[Any, Traced]:
         found["unclipped"] = _standardized(views._scaler, _centered(views._scaler, table)).clip(
             -most, most
         )
+    if "gaps" in views_of.names and views.filled is not None:
+        found["gaps"] = _with_gaps(views.filled, table)
     if "quantiles" in views_of.names:
         found["quantiles"] = _quantiles(views, found["scaled"])
     return {name: found[name] for name in views_of.names}
+
+
+def _with_gaps(filled: FilledValues, table: Traced) -> Traced:
+    """Return the table with missing values in place of filled ones."""
+    columns = np.arange(table.shape[1])
+    zeros = np.isin(columns, [*filled.marks, *filled.opposites])
+    own_marks = columns.copy()
+    own_marks[filled.values] = filled.marks
+    is_missing = (table.take(own_marks) > 0.5) & np.isin(columns, filled.values)
+    return where(is_missing, np.nan, table * (1.0 - zeros))
 
 
 def soft_clipped(step: SoftClippingScaler, table: Traced) -> Traced:
