@@ -85,15 +85,19 @@ class GaussianEvidence:
     weights: SampleWeights
     rank: int | None = None
 
-    def amplitude(self, K: Array, noise: float) -> tuple[float, Array, Array]:
+    def amplitude(
+        self, K: Array, noise: float, *, raise_noise: bool = True
+    ) -> tuple[float, Array, Array]:
         """Return tr(Y'A^-1 Y) / (m n), the Cholesky factor of A, and A^-1 Y, for A = K + noise I.
 
         Parameters
         ----------
         K : ndarray of shape (n_samples, n_samples)
         noise : float
+        raise_noise : bool, default=True
+            See :func:`factored`.
         """
-        factor, alpha = factored(K, noise / self.weights.values, self.Y)
+        factor, alpha = factored(K, noise / self.weights.values, self.Y, raise_noise=raise_noise)
         return float(np.sum(self.Y * alpha)) / self._n_observations, factor, alpha
 
     @property
@@ -114,7 +118,8 @@ class GaussianEvidence:
         If the matrix is on a card, weights must be one.
         """
         if isinstance(K, np.ndarray):
-            amplitude, factor, alpha = self.amplitude(K, noise)
+            raise_noise = K.dtype != np.float32
+            amplitude, factor, alpha = self.amplitude(K, noise, raise_noise=raise_noise)
             determinant, inverse = log_determinant(factor), inverted(factor, overwrite=True)
         else:
             xp, Y = namespace(K), like(self.Y, K)
@@ -379,7 +384,7 @@ class KernelParameters:
         try:
             found = self.of_gram.slopes(gram, noise)
         except ValueError:
-            if gram.dtype != np.float32:
+            if not self.in_single or gram.dtype != np.float32:
                 raise
             self._above_noise = 0.0
             return self._slopes(x)
@@ -397,7 +402,9 @@ class KernelParameters:
         return np.concatenate([thetas, logs, [log_noise] if self.noise is None else []])
 
 
-def factored(K: Array, noise: float | Array, Y: Array) -> tuple[Array, Array]:
+def factored(
+    K: Array, noise: float | Array, Y: Array, *, raise_noise: bool = True
+) -> tuple[Array, Array]:
     """Return the Cholesky factor of A = K + noise I, and A^-1 Y.
 
     Parameters
@@ -405,22 +412,24 @@ def factored(K: Array, noise: float | Array, Y: Array) -> tuple[Array, Array]:
     K : ndarray of shape (n_samples, n_samples)
     noise : float or ndarray of shape (n_samples,)
     Y : ndarray of shape (n_samples, n_targets)
+    raise_noise : bool, default=True
+        Whether the noise is raised if A is not positive definite.
 
     Raises
     ------
     ValueError
-        If A is not positive definite in single precision.
+        If A is not positive definite.
 
     Notes
     -----
     A trial step of a search may reach noise below the rounding errors of K, for which A is not
-    positive definite if samples are equal. In double precision, a small multiple of the trace is
-    then added to the noise.
+    positive definite if samples are equal. A small multiple of the trace is then added to the
+    noise.
     """
     try:
         factor = definite_factor(with_diagonal(K, noise))
     except ValueError:
-        if K.dtype == np.float32:
+        if not raise_noise:
             raise
         rounding = len(K) * float(np.finfo(K.dtype).eps * np.trace(K))
         factor = definite_factor(with_diagonal(K, noise + rounding))
