@@ -163,6 +163,36 @@ def test_penalties_of_another_kernel_change_by_the_same_factor() -> None:
     assert_allclose(other.alpha, 3.0 * first.alpha)
 
 
+@pytest.mark.parametrize("y", [Y, LABELS], ids=["responses", "labels"])
+def test_widths_of_responses_with_much_noise_are_those_of_fewer_rows(y: Array) -> None:
+    data, encoding = drawn(y)
+    widened = steps_from(Gaussian(12.0))
+    found = suitable_width(widened, data, encoding, 0, alpha=0.1, error=0.3)
+    compared = suitable_width(widened, data, encoding, 0, alpha=0.1, error=0.05)
+    assert compared.step > 0
+    assert found == (compared if y.dtype.kind == "U" else (0, 0.1, 0.3, 1.0))
+
+
+def test_fits_of_noisy_responses_are_less_precise() -> None:
+    data, encoding = drawn(Y)
+    rows = AllRows(Gaussian(0.3), data, encoding, 0)
+    precise, *others = (rows.choose(ALPHAS[:1], cost=cost)[1] for cost in (0.0, 0.04, 0.25))
+    for values, cost in zip(others, (0.04, 0.25), strict=True):
+        difference = float(np.sqrt(np.mean((values - precise) ** 2)))
+        assert 0.0 < difference < 0.02 * np.sqrt(cost)
+
+
+def test_penalties_are_compared_precisely_where_there_is_hardly_any_noise() -> None:
+    smooth = np.sin(2.0 * X[:, 0]) * X[:, 1]
+    data, encoding = drawn(smooth)
+    alphas = np.array([0.003, 0.01])
+    rows = AllRows(KERNEL, data, encoding, 0)
+    alpha, cost = rows.best_alpha(alphas)
+    choice, _ = rows.choose(np.array([alpha]))
+    assert cost < 1e-3
+    assert_allclose(cost, choice.losses.min(), rtol=0.05)
+
+
 def test_penalties_of_classes_have_the_least_logarithmic_loss() -> None:
     data, encoding = drawn(LABELS)
     alphas = np.array([0.001, 0.1, 10.0])

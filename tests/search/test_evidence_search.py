@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 
 from mercer._data.weights import SampleWeights, UnitWeights
 from mercer._gram.samples import Samples, spread_rows
-from mercer._search.evidence import SAFE_NOISE, GaussianEvidence, KernelSums, Slopes
+from mercer._search.evidence import SAFE_MEAN, GaussianEvidence, KernelSums, Slopes
 from mercer._search.evidence_search import (
     PRIOR_DEVIATION,
     EvidenceMaximum,
@@ -92,11 +92,30 @@ def test_single_precision_is_used_where_the_noise_allows_it(noise: float) -> Non
     for scale in (0.99, 1.0):
         x = np.concatenate([np.full(16, 3.0), [0.0, np.log(noise * scale * 200 * 2)]])
         (one, slopes), (other, expected) = (objective(x) for objective in objectives)
-        is_single = noise * scale >= SAFE_NOISE
+        is_single = noise * scale >= SAFE_MEAN
         assert (objectives[0].gram(x).dtype == np.float32) == is_single
         assert_allclose(one, other, atol=2e-4 if is_single else 0.0)
         size = np.abs(expected).max()
         assert_allclose(slopes, expected, atol=1e-3 * size if is_single else 0.0)
+
+
+def test_single_precision_is_used_for_rough_kernels_with_little_noise() -> None:
+    """The narrow kernel's eigenvalues are large, unlike those of equal rows, or of wide kernels."""
+    X, y = problem(200, 8)
+    X[1::2] = X[::2] + 1e-9 * X[1::2]
+    rough = np.concatenate([np.full(8, -2.0), np.full(8, 3.0), [0.0, np.log(1e-9)]])
+    wide = np.where(rough < 0.0, np.maximum(rough, 3.0), rough)
+    wide[-1] = rough[-1]
+    for rows, is_single in ((slice(None, None, 2), True), (slice(None), False)):
+        one, other = (
+            _Evidence(SUM.bind(X[rows]), X[rows], y[rows], 1.0, in_single=in_single)
+            for in_single in (True, False)
+        )
+        for x in (rough, rough, wide, rough, rough):
+            (value, slopes), (expected, gradient) = one(x), other(x)
+            assert_allclose(value, expected, atol=2e-4)
+            assert_allclose(slopes, gradient, atol=1e-3 * np.abs(gradient).max())
+        assert (value != expected) == is_single
 
 
 def test_differences_of_binary_columns_are_matrix_products() -> None:

@@ -12,10 +12,14 @@ from mercer._data.arrays import indices_like, namespace, to_numpy
 from mercer._data.types import AnyArray, Array
 from mercer._gram.tiles import map_tiles, n_threads
 
-_ROWS, _COLUMNS = 64, 1024
-"""Numbers of rows of a block, and of columns of a tile. A tile stays in the cache for its two
-products. OpenBLAS multiplies up to some 15 vectors with it without copying it into another layout,
-which would take longer than the product."""
+_ROWS, _COLUMNS, _MOST_COLUMNS = 64, 1024, 2048
+"""Number of rows of a block, of columns of a tile that is filled or multiplied with many vectors,
+and of one that is multiplied with few. A tile stays in the cache for its two products."""
+
+_FEW_VECTORS, _UNPACKED = 18, 1e6
+"""OpenBLAS multiplies a tile with up to the first number of vectors without copying it into another
+layout, if there are at most the second number of multiplications. A copy would take longer than the
+product."""
 
 _PARTS = 16
 """Blocks are multiplied in this many parts, whose sums do not depend on the number of threads."""
@@ -134,16 +138,17 @@ class UpperTriangle:
 
     def _product_of(self, part: range, vectors: Array) -> Array:
         """Return the share of some blocks, and of their transposes, in products."""
-        total = np.zeros(vectors.shape, np.float32)
+        total, n_columns = np.zeros(vectors.shape, np.float32), _tile_columns(len(vectors))
         for k in part:
             rows, block = self._rows_of(k), self._blocks[k]
             own, n_own = np.ascontiguousarray(vectors[:, rows]), rows.stop - rows.start
             across = own @ block[:, :n_own]
-            for first in range(n_own, block.shape[1], _COLUMNS):
-                tile = block[:, first : first + _COLUMNS]
+            for first in range(n_own, block.shape[1], n_columns):
+                tile = block[:, first : first + n_columns]
                 columns = slice(rows.start + first, rows.start + first + tile.shape[1])
-                total[:, columns] += own @ tile
+                # This product reads the tile row by row, in the order of memory.
                 across += vectors[:, columns] @ tile.T
+                total[:, columns] += own @ tile
             total[:, rows] += across
         return total
 
@@ -161,6 +166,14 @@ class UpperTriangle:
         """Return what :meth:`blocks` yields in parts of equal size."""
         blocks = list(self.blocks())
         return [[blocks[k] for k in part] for part in self._parts]
+
+
+def _tile_columns(n_vectors: int) -> int:
+    """Return the number of columns of tiles whose products with vectors take the least time."""
+    if n_vectors > _FEW_VECTORS:
+        return _COLUMNS
+    fitting = int(_UNPACKED / (_ROWS * max(n_vectors, 1)))
+    return min(fitting // _ROWS * _ROWS, _MOST_COLUMNS)
 
 
 Symmetric = WholeMatrix | UpperTriangle

@@ -42,8 +42,16 @@ _ROUNDING = 8.0
 its size."""
 
 _TOLERANCE, _COMPARED_TOLERANCE = 1e-3, 1e-2
-"""Tolerances of fits to all rows, in which larger values increase errors on data with little noise,
-and of fits that are only compared; see :meth:`PreconditionedRidge.solve`."""
+"""Tolerances of fits to all rows without noise, and of fits that are only compared; see
+:meth:`PreconditionedRidge.solve`."""
+
+_NEGLIGIBLE = 0.02
+"""Tolerance of fits of responses, relative to the root mean square of their errors. The differences
+from exact solutions, which are about as large as the tolerance, then raise errors by 2e-4."""
+
+_PRECISE = 1e-3
+"""If the squared error of responses, relative to that of the mean, is lower than this, the smaller
+tolerance is also that of fits that are compared: the larger one would add as much error."""
 
 _COMPARED_ITERATIONS = 100
 """Fits that need more iterations are compared without convergence."""
@@ -105,7 +113,7 @@ class AllRows:
         self._ridge = PreconditionedRidge(gram, some)
 
     def choose(
-        self, alphas: Array, scores_of: ScoresOfValues | None = None
+        self, alphas: Array, scores_of: ScoresOfValues | None = None, cost: float = 0.0
     ) -> tuple[RidgeChoice, Array]:
         """Fit at the best penalty, and predict each row out of fold.
 
@@ -114,6 +122,9 @@ class AllRows:
         alphas : ndarray of shape (n_alphas,)
         scores_of : callable, default=None
             Scores by which the penalty is chosen; by default, the squared error is minimized.
+        cost : float, default=0.0
+            An estimate of the squared errors of responses, relative to those of the mean. The less
+            accurate the predictions, the fewer iterations are made.
 
         Returns
         -------
@@ -123,7 +134,10 @@ class AllRows:
         """
         alphas, (held_out, trained) = self._attainable(alphas), self._folds()
         everything = np.ones((1, len(self.data)), dtype=bool)
-        solved, means = self._solved(alphas, np.concatenate([trained, everything]))
+        tol = _TOLERANCE
+        if self.encoding.classes is None:
+            tol = float(np.clip(_NEGLIGIBLE * np.sqrt(cost), _TOLERANCE, _COMPARED_TOLERANCE))
+        solved, means = self._solved(alphas, np.concatenate([trained, everything]), tol)
         values = self._predictions(solved[:-1], means[:-1], held_out)
         losses = self._losses(values, means[:-1], held_out)
         scores = None
@@ -156,6 +170,7 @@ class AllRows:
         n_held_out = np.cumsum(held_out[::-1].sum(axis=1))
         used = slice(-1 - int(np.searchsorted(n_held_out, _COMPARED_HELD_OUT)), None)
         costs: dict[float, float] = {}
+        tol = _COMPARED_TOLERANCE
 
         def compare(found: Array) -> None:
             fresh = np.setdiff1d(self._attainable(found), list(costs))
@@ -163,7 +178,7 @@ class AllRows:
                 solved, means = self._solved(
                     fresh,
                     trained[used],
-                    tol=_COMPARED_TOLERANCE,
+                    tol=tol,
                     max_iter=_COMPARED_ITERATIONS,
                 )
                 values = self._predictions(solved, means, held_out[used])
@@ -174,7 +189,12 @@ class AllRows:
             known = np.sort(list(costs))
             return best_penalty(known, np.array([costs[alpha] for alpha in known]))
 
-        compare(self._mean_weight * (_PENALTIES if alphas is None else alphas))
+        first = self._mean_weight * (_PENALTIES if alphas is None else alphas)
+        compare(first)
+        if self.encoding.classes is None and costs[best()] < _PRECISE:
+            tol = _TOLERANCE
+            costs.clear()
+            compare(first)
         while best() == max(costs) < len(self.data):
             compare(best() * AROUND[-1:])
         least, n_known = 2.0 * self._mean_weight * _LEAST_PENALTY, 0
@@ -315,6 +335,7 @@ def ridge_on_all_rows(
     *,
     random_state: RandomState,
     scores_of: ScoresOfValues | None = None,
+    cost: float = 0.0,
 ) -> tuple[KernelColumns, RidgeChoice, Array]:
     """Fit ridge regression on the kernel between all rows, at a cross-validated penalty.
 
@@ -329,7 +350,7 @@ def ridge_on_all_rows(
         Penalties that are compared on all rows. If None, the best penalty on a part of the rows is
         used; if there is a score, this penalty is compared with two others around it.
     random_state : int, RandomState instance or None
-    scores_of : callable, default=None
+    scores_of, cost : object, default=None
         See :meth:`AllRows.choose`.
 
     Returns
@@ -348,12 +369,13 @@ def ridge_on_all_rows(
     rows = None
     if alphas is None:
         rows = AllRows(kernel, part_of(data, encoding, random_state), encoding, random_state)
-        alphas = penalties_for(rows.best_alpha()[0], data, scored=scores_of is not None)
+        alpha, cost = rows.best_alpha()
+        alphas = penalties_for(alpha, data, scored=scores_of is not None)
     alphas = np.asarray(alphas, dtype=float)
     if rows is None or len(rows.data) < len(data):
         least = float(alphas.min()) / data.all_weights.average
         rows = AllRows(kernel, data, encoding, random_state, least)
-    choice, held_out = rows.choose(alphas, scores_of)
+    choice, held_out = rows.choose(alphas, scores_of, cost)
     return rows.columns, choice, held_out
 
 

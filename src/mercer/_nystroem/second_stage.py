@@ -224,6 +224,7 @@ def fit_nystroem(
     random_state: RandomState = 0,
     scorer: PredictionScorer | None = None,
     max_calibrated: int = 10_000,
+    cost: float = 0.0,
 ) -> NystroemModel:
     """Fit a predictor with a given kernel to all rows of a source, in one pass or two.
 
@@ -245,6 +246,8 @@ def fit_nystroem(
         Scorer of out-of-fold predictions of sampled rows, by which the penalty is chosen.
     max_calibrated : int, default=10000
         Probabilities are calibrated, and penalties scored, on at most this many rows of the sample.
+    cost : float, default=0.0
+        See :meth:`AllRows.choose`.
 
     Returns
     -------
@@ -277,7 +280,7 @@ def fit_nystroem(
         part = data.take(rows := data.covered)
         codes = None if codes is None else codes[rows]
         part = part.take(sample_rows(len(part), max_calibrated, codes, random_state))
-    fit = _Fit(kernel, data, encoding, n_components, alphas, random_state, part, scorer)
+    fit = _Fit(kernel, data, encoding, n_components, alphas, random_state, part, scorer, cost)
     found = fit.on_all_rows if all_rows_are_centers(data, n_components) else fit.on_features
     model, totals = found()
     if encoding.classes is None:
@@ -317,6 +320,7 @@ class _Fit:
     random_state: RandomState
     part: DrawnSample
     scorer: PredictionScorer | None
+    cost: float
 
     def on_all_rows(self) -> tuple[NystroemModel, Array]:
         """Fit on the kernel between all rows, and return the model and the totals of targets."""
@@ -333,6 +337,7 @@ class _Fit:
             self.alphas,
             random_state=self.random_state,
             scores_of=None if self.scorer is None else scores_of,
+            cost=self.cost,
         )
         model = NystroemModel(columns, encoding, choice, data.y.ndim == 1, held_out=held_out)
         return model, totals

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mercer._blocks.approximation import LITTLE_NOISE
 from mercer._blocks.tables import DrawnSample, block_source
 from mercer._data.encoded_targets import TargetEncoding
 from mercer._data.folds import sample_rows
@@ -115,6 +116,7 @@ def with_suitable_widths(
     scored: bool = False,
     like: WidthChoice | None = None,
     alpha: float | None = None,
+    error: float = 0.0,
 ) -> SuitableKernel:
     """Return the kernel with widths adapted to all rows, and the penalties to fit it with.
 
@@ -129,7 +131,7 @@ def with_suitable_widths(
     random_state : int, RandomState instance or None
     scored : bool, default=False
         Whether the penalty is chosen by a score.
-    like, alpha : object, default=None
+    like, alpha, error : object, default=None
         See :func:`suitable_width`.
 
     Returns
@@ -145,7 +147,7 @@ def with_suitable_widths(
     if not all_rows_are_centers(data, n_components):
         return SuitableKernel(rescaled_kernel(kernel, data, encoding, random_state), None)
     widened = _widened(kernel)
-    found = suitable_width(widened, data, encoding, random_state, like, alpha=alpha)
+    found = suitable_width(widened, data, encoding, random_state, like, alpha=alpha, error=error)
     alphas = penalties_for(found.alpha, data, scored=scored)
     return SuitableKernel(widened(-found.step), alphas, found)
 
@@ -158,6 +160,7 @@ def suitable_width(
     like: WidthChoice | None = None,
     *,
     alpha: float | None = None,
+    error: float = 0.0,
 ) -> WidthChoice:
     """Choose the widths and the penalty of least out-of-fold cost on a part of the rows.
 
@@ -176,16 +179,22 @@ def suitable_width(
     alpha : float, default=None
         The best penalty on fewer rows, for a kernel of unit scale, around which penalties are tried
         first.
+    error : float, default=0.0
+        The left-out error with this penalty, relative to that of the mean.
 
     Returns
     -------
     WidthChoice
         Smaller widths are tried as long as costs fall, because widths learned from few rows are too
-        large for many.
+        large for many. For responses with much noise, widths and penalty are those of fewer rows:
+        on average over splits, others change errors by a thousandth (three tables of 3,000 to
+        10,000 rows).
     """
     first = None if alpha is None else float(np.clip(alpha, *_FIRST_PENALTIES))
     if like is not None and like.change is not None and first is not None:
         return like._replace(alpha=first * like.change)
+    if first is not None and encoding.classes is None and error >= LITTLE_NOISE:
+        return WidthChoice(0, first, error, change=1.0)
     part = part_of(data, encoding, random_state)
 
     def compared(step: int, alpha: float | None) -> WidthChoice:

@@ -25,10 +25,10 @@ from mercer._gram.tiles import Tile, assembled, kept, map_tiles
 from mercer.kernels._distances import center_of, inner
 from mercer.kernels._kernel import Kernel
 
-SAFE_NOISE = 1e-6
-"""If the noise variance, divided by the sum of the weights and the number of rows, is lower than
-this, rounding in single precision may change the log marginal likelihood per observation by more
-than 2e-4."""
+SAFE_MEAN = 1e-6
+"""If the harmonic mean of the eigenvalues of K + noise I, divided by the sum of the weights and the
+number of rows, is lower than this, rounding in single precision may change the log marginal
+likelihood per observation by more than 2e-4."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,15 @@ class Slopes:
     inverse : ndarray of shape (n_samples, n_samples)
     factor : ndarray of shape (n_samples, n_columns)
         The derivative with respect to the matrix is `inverse` - `factor` `factor`'.
+    harmonic_mean : float, default=nan
+        Harmonic mean of the eigenvalues of the matrix with the noise.
     """
 
     value: float
     log_noise: float
     inverse: Array
     factor: Array
+    harmonic_mean: float = np.nan
 
 
 class GramObjective(Protocol):
@@ -82,15 +85,19 @@ class GaussianEvidence:
     weights: SampleWeights
     rank: int | None = None
 
-    def amplitude(self, K: Array, noise: float) -> tuple[float, Array, Array]:
+    def amplitude(
+        self, K: Array, noise: float, *, raise_noise: bool = True
+    ) -> tuple[float, Array, Array]:
         """Return tr(Y'A^-1 Y) / (m n), the Cholesky factor of A, and A^-1 Y, for A = K + noise I.
 
         Parameters
         ----------
         K : ndarray of shape (n_samples, n_samples)
         noise : float
+        raise_noise : bool, default=True
+            See :func:`factored`.
         """
-        factor, alpha = factored(K, noise / self.weights.values, self.Y)
+        factor, alpha = factored(K, noise / self.weights.values, self.Y, raise_noise=raise_noise)
         return float(np.sum(self.Y * alpha)) / self._n_observations, factor, alpha
 
     @property
@@ -111,7 +118,8 @@ class GaussianEvidence:
         If the matrix is on a card, weights must be one.
         """
         if isinstance(K, np.ndarray):
-            amplitude, factor, alpha = self.amplitude(K, noise)
+            raise_noise = K.dtype != np.float32
+            amplitude, factor, alpha = self.amplitude(K, noise, raise_noise=raise_noise)
             determinant, inverse = log_determinant(factor), inverted(factor, overwrite=True)
         else:
             xp, Y = namespace(K), like(self.Y, K)
@@ -132,12 +140,13 @@ class GaussianEvidence:
             # The derivative with respect to the amplitude is zero at its optimum.
             multiple = 1.0 / total
             alpha = alpha / float(np.sqrt(amplitude * self.rank * total))
-        inverse *= multiple
         xp = namespace(inverse)
+        mean = n / float(xp.sum(xp.linalg.diagonal(inverse)))
+        inverse *= multiple
         by_sample = to_numpy(xp.linalg.diagonal(inverse) - xp.sum(alpha * alpha, axis=1))
         log_noise = noise * float((by_sample / self.weights.values).sum())
         log_noise += multiple * (total - n)
-        return Slopes(value, log_noise, inverse, alpha)
+        return Slopes(value, log_noise, inverse, alpha, mean)
 
     def _value(self, amplitude: float, determinant: float, noise: float) -> float:
         (n, m), total = self.Y.shape, self.weights.total
@@ -285,7 +294,8 @@ class KernelParameters:
     n_fixed : int, default=0
         Number of leading weights that are fixed to one and left out of x.
     in_single : bool, default=False
-        Whether Gram matrices may be in single precision where the noise is large enough for it.
+        Whether Gram matrices may be in single precision where their eigenvalues are large enough
+        for it.
     """
 
     def __init__(
@@ -300,7 +310,7 @@ class KernelParameters:
     ) -> None:
         self.samples, self.kernels, self.of_gram = samples, list(kernels), of_gram
         self.noise, self.n_fixed, self.in_single = noise, n_fixed, in_single
-        self._sums = dict[object, KernelSums]()
+        self._sums, self._above_noise = dict[object, KernelSums](), 1.0
         self.sizes = [kernel.theta.size for kernel in self.kernels]
         self.ends = np.cumsum(self.sizes)
 
@@ -341,7 +351,8 @@ class KernelParameters:
         if not slopes or (isinstance(evidence, GaussianEvidence) and evidence.weights.is_unit):
             device = device_for_sum(kernels, X)
         is_single = device is None and self.in_single and isinstance(X, np.ndarray)
-        is_single &= noise >= SAFE_NOISE * samples.n_samples * weights.sum()
+        mean = noise * (self._above_noise if slopes else 1.0)
+        is_single = is_single and mean >= SAFE_MEAN * samples.n_samples * weights.sum()
         if (key := (device, is_single)) not in self._sums:
             single = (X - center_of(X)).astype(np.float32) if is_single else X
             table = single if device is None else device.put(X)
@@ -358,9 +369,31 @@ class KernelParameters:
 
     def __call__(self, x: Array) -> tuple[float, Array]:
         """Return the objective and its gradient."""
-        (gram, contracted), (_, weights, noise) = self._summed(x, slopes=True), self._split(x)
-        found = self.of_gram.slopes(gram, noise)
+        found, contracted = self._slopes(x)
+        _, weights, _ = self._split(x)
         return found.value, self._gradient(contracted(found), weights, found.log_noise)
+
+    def _slopes(self, x: Array) -> tuple[Slopes, Callable[[Slopes], Array]]:
+        """Return the derivatives, and the function that contracts them with those of kernels.
+
+        Rough kernels have larger eigenvalues than the noise. Single precision is tried if their
+        mean is large enough at the last point, and its result is used if it is here.
+        """
+        gram, contracted = self._summed(x, slopes=True)
+        _, weights, noise = self._split(x)
+        try:
+            found = self.of_gram.slopes(gram, noise)
+        except ValueError:
+            if not self.in_single or gram.dtype != np.float32:
+                raise
+            self._above_noise = 0.0
+            return self._slopes(x)
+        if self.in_single and not is_foreign(gram):
+            self._above_noise = found.harmonic_mean / noise
+            is_safe = found.harmonic_mean >= SAFE_MEAN * len(gram) * weights.sum()
+            if gram.dtype == np.float32 and not is_safe:
+                return self._slopes(x)
+        return found, contracted
 
     def _gradient(self, total: Array, weights: Array, log_noise: float) -> Array:
         """Return the gradient in x, from contractions of all slopes and of all kernels' values."""
@@ -369,7 +402,9 @@ class KernelParameters:
         return np.concatenate([thetas, logs, [log_noise] if self.noise is None else []])
 
 
-def factored(K: Array, noise: float | Array, Y: Array) -> tuple[Array, Array]:
+def factored(
+    K: Array, noise: float | Array, Y: Array, *, raise_noise: bool = True
+) -> tuple[Array, Array]:
     """Return the Cholesky factor of A = K + noise I, and A^-1 Y.
 
     Parameters
@@ -377,6 +412,13 @@ def factored(K: Array, noise: float | Array, Y: Array) -> tuple[Array, Array]:
     K : ndarray of shape (n_samples, n_samples)
     noise : float or ndarray of shape (n_samples,)
     Y : ndarray of shape (n_samples, n_targets)
+    raise_noise : bool, default=True
+        Whether the noise is raised if A is not positive definite.
+
+    Raises
+    ------
+    ValueError
+        If A is not positive definite.
 
     Notes
     -----
@@ -387,6 +429,8 @@ def factored(K: Array, noise: float | Array, Y: Array) -> tuple[Array, Array]:
     try:
         factor = definite_factor(with_diagonal(K, noise))
     except ValueError:
+        if not raise_noise:
+            raise
         rounding = len(K) * float(np.finfo(K.dtype).eps * np.trace(K))
         factor = definite_factor(with_diagonal(K, noise + rounding))
     return factor, cho_solve((factor, True), Y.astype(K.dtype, copy=False), check_finite=False)

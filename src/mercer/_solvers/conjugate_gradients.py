@@ -239,8 +239,12 @@ class _Systems:
             # rest.
             others = np.flatnonzero(roots[fit] != 1.0)
             left = xp.take(factor, indices_like(others, factor), axis=0)
-            weighted = like(roots[fit, others, None], factor) * left
-            gram = in_double(whole - left.T @ left + weighted.T @ weighted)
+            gram = whole - left.T @ left
+            if len(some := others[roots[fit, others] > 0.0]):
+                part = xp.take(factor, indices_like(some, factor), axis=0)
+                weighted = like(roots[fit, some, None], factor) * part
+                gram += weighted.T @ weighted
+            gram = in_double(gram)
             rounding = shift * _rounding(gram)
             return [_inverse(_shifted(gram, alpha + rounding)) for alpha in alphas]
 

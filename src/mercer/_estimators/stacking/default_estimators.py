@@ -60,7 +60,7 @@ def default_estimators(
     kind = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
     trees = kind(
         learning_rate=0.1 if classes else 0.15,
-        max_iter=50 if small else 150 if classes else 130,
+        max_iter=50 if small else 150 if classes else 100,
         max_leaf_nodes=15 if small else 31,
         max_features=0.5 if classes else 1.0,
         min_samples_leaf=5,

@@ -321,14 +321,15 @@ class DrawnViews(ViewedSample):
         n_rows = data.source.count_rows()
         n_centers = number_of_components(self.n_components, n_rows, preferred=preferred)
         settings: dict[str, Any] = {"n_components": n_centers, "random_state": state}
-        alphas = None
+        alphas, cost = None, 0.0
         if candidate.learns_widths:
-            alpha = None if found is None else found.solver.alpha
-            suitable = with_suitable_widths(
-                kernel, data, encoding, like=like, alpha=alpha, **settings
-            )
+            known: dict[str, Any] = {}
+            if found is not None:
+                known = {"alpha": found.solver.alpha, "error": found.loo_error}
+            suitable = with_suitable_widths(kernel, data, encoding, like=like, **known, **settings)
             kernel, alphas, like = suitable.kernel, suitable.alphas, suitable.choice or like
-        model = fit_nystroem(kernel, data, encoding, alphas=alphas, **settings)
+            cost = suitable.cost
+        model = fit_nystroem(kernel, data, encoding, alphas=alphas, cost=cost, **settings)
         return NystroemMember(view, model.columns.kernel, model, self.target.mean), like
 
     def _many_rows(self, view: ViewName) -> DrawnSample:
