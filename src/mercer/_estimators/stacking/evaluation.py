@@ -36,10 +36,6 @@ _LEAST_SHARE, _MANY_ROWS = 0.05, 500
 """From the second number of rows on, members of at most this share of the weights take a fifth of
 the time of fits, and do not change errors (eight tables of 1,000 rows)."""
 
-_LEAST_OF_CLASSES = 0.08
-"""Members of classes of at most this share take a twentieth of the time of fits to 2,000 rows. The
-mean log-loss is .1 % lower without them with 1,000 rows, and .3 % with 2,000 (nine tables)."""
-
 _APART = 0.8
 """Kernels are learned from evaluated rows if, for each of these, there are fewer rows than this
 that are neither evaluated nor copies of evaluated ones."""
@@ -76,8 +72,7 @@ class ViewedSample(Sample):
         Candidates that a user gives are combined with any weight, and so are those of few samples.
         """
         keeps_all = found.candidate.view in ("given", "gaps") or len(self) < _MANY_ROWS
-        least = _LEAST_SHARE if self.target.classes is None else _LEAST_OF_CLASSES
-        return 0.0 if keeps_all else least
+        return 0.0 if keeps_all else _LEAST_SHARE
 
     def gram(self, kernel: Kernel, view: ViewName) -> tuple[Array, UnitScale]:
         """Return a kernel's centered Gram matrix on a view, at unit scale, and its `UnitScale`."""
