@@ -21,6 +21,7 @@ FRAME = pd.DataFrame(
     {
         "size": np.where(ROWS % 7 == 3, np.nan, RNG.normal(size=N)),
         "missingindicator_size": RNG.normal(size=N),
+        "small_": np.where(ROWS % 4 == 1, np.nan, RNG.normal(size=N)),
         "when": pd.Series(pd.date_range("2024-01-01", periods=N)).where(ROWS % 5 > 0),
         "fresh": ROWS % 2 == 0,
         "color": np.array(["red", "green", None], dtype=object)[ROWS % 3],
@@ -48,11 +49,10 @@ def test_missing_values_come_back_and_one_column_tells_two_categories_apart(make
     assert_array_equal(np.isnan(found[:, place]), FRAME["size"].isna())
     assert not found[:, filled.marks].any()
     assert not found[:, names.index("fresh_False")].any()
-    if "when" in names:
-        when = names.index("when")
-        assert_array_equal(np.isnan(found[:, when]), FRAME["when"].isna())
+    for name in {"small_", "when"} & {*names}:
+        assert_array_equal(np.isnan(found[:, names.index(name)]), FRAME[name].isna())
     changed = [*filled.values, *filled.marks, *filled.opposites]
-    assert len(changed) == (5 if "when" in names else 3)
+    assert len(changed) == (7 if "when" in names else 3)
     assert_array_equal(np.delete(found, changed, axis=1), np.delete(given, changed, axis=1))
     known = ~np.isnan(found[:, filled.values])
     assert_array_equal(found[:, filled.values][known], given[:, filled.values][known])

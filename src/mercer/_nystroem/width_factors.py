@@ -175,7 +175,7 @@ def suitable_width(
     like : WidthChoice, default=None
         The choice for another kernel of the same rows. Its step and its change of the penalty are
         used, because both depend on the numbers of rows above all. If the change is unknown,
-        penalties near that of the other kernel are tried, and no others.
+        only penalties near that of the other kernel are tried.
     alpha : float, default=None
         The best penalty on fewer rows, for a kernel of unit scale, around which penalties are tried
         first.

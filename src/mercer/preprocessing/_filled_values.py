@@ -1,4 +1,4 @@
-"""Which numbers of an encoded table stand for missing values, or repeat other columns."""
+"""Missing values of an encoded table, for estimators that accept them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MARK = "missingindicator_"
 
 @dataclass(frozen=True)
 class FilledValues:
-    """Columns that kernels need, and that estimators do not need which take missing values.
+    """Columns that encode missing values, or repeat others, and that only kernels need.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class FilledValues:
         given = getattr(encoder, "feature_names_in_", [f"x{k}" for k in range(sources.max() + 1)])
         filled, opposites = list[Any](), list[Any]()
         for source in np.unique(sources):
-            places, mark = np.flatnonzero(sources == source), f"{_MARK}{given[source]}"
+            places, mark = np.flatnonzero(sources == source), f"{_MARK}{given[source]}".rstrip("_")
             marks = [place for place in places if str(outputs[place]).rstrip("_").endswith(mark)]
             if marks and marks[0] != places[0]:
                 filled.append((places[0], marks[0]))
