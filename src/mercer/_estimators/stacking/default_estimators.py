@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.svm import SVC
@@ -31,6 +32,11 @@ most a fifth of the time."""
 
 _FEW_ROWS = 5000
 """With fewer rows, slower and smaller trees have a lower log-loss."""
+
+_MANY_ROWS, _MANY_LEAVES = 15_000, {"max_iter": 300, "max_leaf_nodes": 63}
+"""From this number of drawn rows on, larger trees of classes are a second member. The log-loss of
+elec (40,781 rows) falls by 5 %, that of telescope (17,118) by .6 %, and that of creditdefault
+(21,600) rises by .1 %."""
 
 _C_GRID = (1.0, 10.0, 100.0)
 """Candidate values of C, for kernels of unit scale."""
@@ -69,7 +75,10 @@ def default_estimators(
         random_state=random_state,
     )
     several = not classes and target.n_outputs > 1
-    return [estimator_candidate(MultiOutputRegressor(trees) if several else trees, view)]
+    found = [MultiOutputRegressor(trees) if several else trees]
+    if classes and len(target) >= _MANY_ROWS:
+        found.append(clone(trees).set_params(**_MANY_LEAVES))
+    return [estimator_candidate(one, view) for one in found]
 
 
 @serial_algebra()
