@@ -175,12 +175,12 @@ def suitable_width(
     like : WidthChoice, default=None
         The choice for another kernel of the same rows. Its step and its change of the penalty are
         used, because both depend on the numbers of rows above all. If the change is unknown,
-        only penalties near that of the other kernel are tried.
+        only penalties near the other kernel's are tried.
     alpha : float, default=None
         The best penalty on fewer rows, for a kernel of unit scale, around which penalties are tried
         first.
     error : float, default=0.0
-        The left-out error with this penalty, relative to that of the mean.
+        The left-out error with this penalty, divided by the error of predicting the mean.
 
     Returns
     -------

@@ -500,7 +500,7 @@ def penalized_factor(
     """Return the Cholesky factor of the Gram matrix plus penalties, and the penalty used.
 
     If rounding errors exceed the penalty, it is raised to their possible size. The factor has the
-    given precision, by default that of the Gram matrix.
+    given precision; the default is the precision of the Gram matrix.
     """
 
     def factor(penalty: float) -> Array:
