@@ -9,7 +9,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import kernel_ridge, left_out_kernel_ridge
 from sklearn.svm import SVC
-from stacking_cases import labels, problem, ridge_evaluation, values_target, viewed
+from stacking_cases import (
+    labels,
+    problem,
+    ridge_evaluation,
+    values_target,
+    viewed,
+)
 
 from mercer._data.encoded_targets import EncodedTarget, encode_target
 from mercer._data.folds import shuffled_folds

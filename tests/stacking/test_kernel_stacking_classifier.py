@@ -12,6 +12,7 @@ from mercer._data.folds import sample_rows, shuffled_folds
 from mercer._data.resampling import Together
 from mercer._data.sample import content_ranks
 from mercer._estimators.stacking.candidates import given_candidates
+from mercer._estimators.stacking.combination import LogisticCombination
 from mercer._estimators.stacking.out_of_fold import FittedEstimator
 from mercer.kernels import Gaussian, Laplacian, Linear
 
@@ -79,18 +80,21 @@ def test_a_machine_on_the_best_kernel_is_a_member() -> None:
     assert sum(isinstance(m.predictor, FittedEstimator) for m in model._members) == 1
 
 
-def test_the_combination_is_that_of_the_samples_that_candidates_were_compared_on() -> None:
+def test_candidates_are_compared_on_some_samples_and_combined_by_all() -> None:
     X, y = problem(90)
     y = labels(y)
     model = KernelStackingClassifier(KERNELS, max_samples=40).fit(X, y)
     one = Together(90, ranks=content_ranks(X, y))
     target = encode_target(y, classification=True, resampling=one)
-    rows = sample_rows(90, 40, target.codes, 0, one.ranks)
+    table, rows = viewed(X, y, target), sample_rows(90, 40, target.codes, 0, one.ranks)
     # A fit to these rows alone would put them in another order, and draw other folds.
-    found = CLASS_RULE.select(given_candidates(KERNELS, X), viewed(X, y, target).take(rows))
-    few = found.combination
-    assert_allclose(model._combination.slopes, few.slopes, rtol=1e-6, atol=1e-9)
-    assert_allclose(model._combination.intercepts, few.intercepts, atol=1e-9)
+    kept = CLASS_RULE.select(given_candidates(KERNELS, X), table.take(rows)).kept
+    deviations = [e.left_out_deviations(table) for e in kept]
+    expected = CLASS_RULE.combine(deviations, target)
+    assert isinstance(expected, LogisticCombination)
+    used = expected.used
+    assert_allclose(model._combination.slopes, expected.slopes[used], rtol=1e-6, atol=1e-9)
+    assert_allclose(model._combination.intercepts, expected.intercepts, atol=1e-9)
 
 
 @pytest.mark.usefixtures("few_folds")

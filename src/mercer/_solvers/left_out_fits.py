@@ -12,13 +12,14 @@ from mercer._data.types import Array, Rows
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.factors import inverse_factor, inverted
 from mercer._solvers.ridge import (
+    REFINED,
     Ridge,
     factor_solve,
     penalized_factor,
     refined,
     refitted_residuals,
     ridge_factor,
-    solved_ridge,
+    ridge_of,
 )
 
 _IN_SINGLE = 1e-8
@@ -62,6 +63,45 @@ def left_out_residuals(
     ValueError
         If the Gram matrix has a negative eigenvalue.
 
+    Examples
+    --------
+    >>> targets = np.array([[0.0], [0.0], [3.0]])
+    >>> left_out_residuals(np.zeros((3, 3)), targets, 1.0).round(12)
+    array([[-1.5],
+           [-1.5],
+           [ 3. ]])
+    """
+    # An inverse in single precision has no more digits.
+    settings: Any = {"n_last": n_last, "tol": _IN_SINGLE}
+    return fitted_left_out(gram, targets, alpha, weights, resampling, **settings)[1]
+
+
+def fitted_left_out(
+    gram: Array,
+    targets: Array,
+    alpha: float,
+    weights: SampleWeights | Array | None = None,
+    resampling: Resampling | None = None,
+    *,
+    n_last: int | None = None,
+    tol: float = REFINED,
+) -> tuple[Ridge, Array]:
+    """Return kernel ridge regression at one penalty, and its leave-one-out residuals.
+
+    Parameters
+    ----------
+    gram, targets, alpha, weights, resampling, n_last : object
+        See :func:`left_out_residuals`.
+    tol : float, default=1e-12
+        Relative residual at which coefficients are refined enough, if the system was factorized in
+        single precision.
+
+    Returns
+    -------
+    ridge : Ridge
+        The fit to all samples.
+    residuals : ndarray of shape (n_samples, n_outputs) or (n_last, n_outputs)
+
     Notes
     -----
     One Cholesky factorization and the inverse of the factor are computed; squared norms of the
@@ -72,33 +112,23 @@ def left_out_residuals(
     samples, the model is refitted to the others. Large systems with a large penalty are factorized
     in single precision, in half of the time: coefficients are refined, and residuals are multiplied
     by 1 + 3e-4 at most, by rounding.
-
-    Examples
-    --------
-    >>> targets = np.array([[0.0], [0.0], [3.0]])
-    >>> left_out_residuals(np.zeros((3, 3)), targets, 1.0).round(12)
-    array([[-1.5],
-           [-1.5],
-           [ 3. ]])
     """
     weights = as_weights(weights, len(gram))
     resampling = as_resampling(resampling, len(gram))
     first = 0 if n_last is None else len(gram) - n_last
     begin = first if _are_apart(resampling, first) else 0
     factor, alpha = ridge_factor(gram, alpha, weights, constant=1.0)
-    settings: Any = {"constant": 1.0}
-    if factor.dtype == np.float32:
-        # The inverse has no more digits.
-        settings["tol"] = _IN_SINGLE
+    settings: Any = {"constant": 1.0, "tol": tol if factor.dtype == np.float32 else REFINED}
     if begin:
         scaled = refined(factor_solve(factor), gram, targets, alpha, weights, **settings)
     inverse = inverse_factor(factor[begin:, begin:])
     if not begin:
         solve = partial(_solved_by, inverse)
         scaled = refined(solve, gram, targets, alpha, weights, **settings)
+    ridge = ridge_of(weights.scaled(scaled), targets, alpha, weights)
     if resampling.one_at_a_time:
         diagonal, last = np.einsum("ij,ij->j", inverse, inverse).astype(float), slice(begin, None)
-        return _left_out(diagonal, weights.scaled(scaled)[last], alpha, weights, last)
+        return ridge, _left_out(diagonal, ridge.dual_coef_[last], alpha, weights, last)
 
     def of_batches(batches: Sequence[Indices]) -> Iterator[Array]:
         for batch in batches:
@@ -114,7 +144,7 @@ def left_out_residuals(
                 found[here] = _left_out_together(blocks, scaled[some], some, alpha, weights)
             yield found
 
-    return resampling.assembled(of_batches)[first:]
+    return ridge, resampling.assembled(of_batches)[first:]
 
 
 def _solved_by(inverse: Array, right: Array) -> Array:
@@ -226,32 +256,6 @@ def left_out_fits(
     resampling = as_resampling(resampling, len(gram))
     factor, _ = penalized_factor(gram, ridge.alpha, weights, constant=1.0)
     return LeftOutFits(ridge, inverted(factor, overwrite=True), weights, resampling)
-
-
-def fitted_left_out(
-    gram: Array, targets: Array, alpha: float, weights: SampleWeights, resampling: Resampling
-) -> tuple[Array, Array]:
-    """Return the coefficients of the fit to all samples, and the leave-one-out residuals.
-
-    Both arrays have shape (n_samples, n_outputs), and are computed from one factorization; see
-    :func:`left_out_residuals`.
-    """
-    scaled, factor, alpha = solved_ridge(gram, targets, alpha, weights, constant=1.0)
-    ridge = Ridge(weights.scaled(scaled), weights.mean(targets), alpha)
-    inverse = inverted(factor, overwrite=True).astype(float, copy=False)
-    fits = LeftOutFits(ridge, inverse, weights, resampling)
-    if resampling.one_at_a_time:
-        return ridge.dual_coef_, fits.residuals
-
-    def of_batches(batches: Sequence[Indices]) -> Iterator[Array]:
-        for removed in batches:
-            if 2 * removed.shape[1] > len(gram):
-                anew = gram, targets, np.array([alpha]), weights
-                yield np.concatenate([refitted_residuals(*anew, part) for part in removed])
-            else:
-                yield fits._without(removed)
-
-    return ridge.dual_coef_, resampling.assembled(of_batches)
 
 
 def _left_out(

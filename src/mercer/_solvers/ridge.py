@@ -120,9 +120,10 @@ def fit_ridge(
     array([0.5, 1.5])
     """
     weights, targets = as_weights(weights, len(gram)), y.reshape(len(y), -1)
-    scaled, _, alpha = solved_ridge(gram, targets, alpha, weights)
-    dual = weights.scaled(scaled)
-    return ridge_of(dual, y, alpha, weights, means)
+    factor, alpha = ridge_factor(gram, alpha, weights)
+    n_steps = _REFINEMENTS if factor.dtype == np.float32 else 0
+    scaled = refined(factor_solve(factor), gram, targets, alpha, weights, n_steps=n_steps)
+    return ridge_of(weights.scaled(scaled), y, alpha, weights, means)
 
 
 def ridge_of(
@@ -381,48 +382,13 @@ def refitted_residuals(
 _SINGLE_ROWS = 500
 """Smaller systems are always factorized in double precision."""
 
-_REFINEMENTS, _REFINED = 3, 1e-12
+_REFINEMENTS, REFINED = 3, 1e-12
 """Largest number of refinements, and the relative residual at which they end. Each of them
 multiplies the error by at most a hundredth."""
 
 SAFE_ALPHA = 1e-5
 """With a penalty below this times the number of samples, for a kernel of unit scale, systems are
 factorized in double precision: their condition number is too large for single precision."""
-
-
-def solved_ridge(
-    gram: Array, targets: Array, alpha: float, weights: SampleWeights, constant: float = 0.0
-) -> tuple[Array, Array, float]:
-    """Solve the system of kernel ridge regression for coefficients divided by roots of weights.
-
-    Parameters
-    ----------
-    gram : ndarray of shape (n_samples, n_samples)
-        Centered Gram matrix.
-    targets : ndarray of shape (n_samples, n_outputs)
-    alpha : float
-        Penalty, positive. It is raised above the rounding errors of the Gram matrix.
-    weights : SampleWeights
-    constant : float, default=0.0
-        An additional penalty on constants.
-
-    Returns
-    -------
-    solution : ndarray of shape (n_samples, n_outputs)
-    factor : ndarray of shape (n_samples, n_samples)
-        Lower Cholesky factor, in single precision for a large system with a large penalty.
-    alpha : float
-        The penalty that was used.
-
-    Notes
-    -----
-    A factor in single precision takes half of the time. The solution is refined in double
-    precision: each step lowers the error by the condition number times the rounding.
-    """
-    factor, alpha = ridge_factor(gram, alpha, weights, constant)
-    solve, n_steps = factor_solve(factor), _REFINEMENTS if factor.dtype == np.float32 else 0
-    settings: Any = {"constant": constant, "n_steps": n_steps}
-    return refined(solve, gram, targets, alpha, weights, **settings), factor, alpha
 
 
 def factor_solve(factor: Array) -> Callable[[Array], Array]:
@@ -438,7 +404,25 @@ def factor_solve(factor: Array) -> Callable[[Array], Array]:
 def ridge_factor(
     gram: Array, alpha: float, weights: SampleWeights, constant: float = 0.0
 ) -> tuple[Array, float]:
-    """Return the Cholesky factor and the penalty; see :func:`solved_ridge`."""
+    """Return the Cholesky factor of the system of kernel ridge regression, and the penalty used.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n_samples, n_samples)
+        Centered Gram matrix.
+    alpha : float
+        Penalty, positive. It is raised above the rounding errors of the Gram matrix.
+    weights : SampleWeights
+    constant : float, default=0.0
+        An additional penalty on constants.
+
+    Returns
+    -------
+    factor : ndarray of shape (n_samples, n_samples)
+        Lower Cholesky factor, in single precision for a large system with a large penalty: this
+        takes half of the time, and solutions can be refined in double precision.
+    alpha : float
+    """
     safe = SAFE_ALPHA * float(gram.trace())
     in_single = len(gram) >= _SINGLE_ROWS and weights.is_unit and alpha >= safe > 0.0
     precision = np.dtype(np.float32) if in_single else gram.dtype
@@ -454,18 +438,19 @@ def refined(
     *,
     constant: float = 0.0,
     n_steps: int = _REFINEMENTS,
-    tol: float = _REFINED,
+    tol: float = REFINED,
 ) -> Array:
-    """Return the solution of the system of :func:`solved_ridge`, refined in double precision.
+    """Return coefficients divided by roots of weights, refined in double precision.
 
     Parameters
     ----------
     solve : callable
-        Function from a right side to an approximate solution.
+        Function from a right side to an approximate solution of the system.
     gram, targets, alpha, weights, constant : object
-        See :func:`solved_ridge`.
+        See :func:`ridge_factor`.
     n_steps : int, default=3
-        Largest number of refinements.
+        Largest number of refinements. Each step lowers the error by the condition number times the
+        rounding.
     tol : float, default=1e-12
         Relative residual at which they end.
     """

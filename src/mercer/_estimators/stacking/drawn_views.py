@@ -278,16 +278,19 @@ class DrawnViews(ViewedSample):
             return None
         return replace(found, member=EstimatorMember(view, None, None, fitted))
 
-    def fitted(self, kept: Sequence[Evaluation], rows: Array) -> list[AnyMember]:
+    def fitted(
+        self, chosen: Selection, rows: Array, combine: Combine
+    ) -> tuple[list[AnyMember], Selection]:
         """Fit ridge regressions on Nyström features of all rows; see :class:`ViewedSample`."""
-        members, like = dict[int, AnyMember](), None
+        kept, members, like = chosen.kept, dict[int, AnyMember](), None
         # Widths are chosen for the best kernel, and changed by the same factor in others.
         for k in sorted(range(len(kept)), key=lambda k: kept[k].cost):
             if isinstance(one := kept[k], FittedApart):
                 members[k] = one.member
             else:
                 members[k], like = self.member(one.kernel, one.candidate, one, like)
-        return [members[k] for k in range(len(kept))]
+        found = [members[k] for k in range(len(kept))]
+        return found, self.refined(chosen, found, combine, rows)
 
     def member(
         self,
@@ -351,7 +354,7 @@ class DrawnViews(ViewedSample):
     def refined(
         self, found: Selection, members: Sequence[Any], combine: Combine, rows: Array
     ) -> Selection:
-        """Combine the selection by out-of-fold predictions for all drawn samples.
+        """Combine members, fitted to all rows, by out-of-fold predictions for all drawn samples.
 
         Samples from which a kernel was learned, and samples of their groups, are predicted with a
         kernel that was learned without them.

@@ -28,7 +28,7 @@ from mercer._gram.expansion import Term, of_rows_as_they_are
 from mercer._gram.kernel_sums import KernelSum
 from mercer._gram.tiles import map_tiles
 from mercer._solvers.left_out import relative_loss
-from mercer._solvers.left_out_fits import left_out_fits, left_out_residuals
+from mercer._solvers.left_out_fits import fitted_left_out, left_out_fits, left_out_residuals
 from mercer._solvers.ridge import Ridge, fit_ridge
 from mercer.kernels import Kernel
 
@@ -134,59 +134,70 @@ class ViewedSample(Sample):
     ) -> Selection:
         """Add the estimators to the selection, and combine it again.
 
-        Estimators of responses are compared with kernels by fits to as many rows: predictions that
-        an estimator learned from more rows would get weights that kernels deserve in fits to all
-        rows. Those of classes are compared by fits to all rows, because fewer rows raise the
-        log-loss by 1 % (seven tables of 2,000 rows). `combine` is as in :meth:`refined`;
-        `on_failure` is called with a message for each estimator that fails.
+        Estimators are fitted to all rows out of fold: with the number of rows on which kernels are
+        evaluated, the log-loss would be 1 % higher (seven tables of 2,000 rows). `combine` is as in
+        :meth:`fitted`; `on_failure` is called with a message for each estimator that fails.
         """
-        found, evaluated, has_classes = [], self.take(rows), self.target.classes is not None
-        table = self if has_classes else evaluated
+        found = []
         for candidate in self.estimators:
             try:
-                found.append(table._out_of_fold_by(candidate))
+                found.append(self._out_of_fold_by(candidate, rows))
             except Exception as error:
                 on_failure(left_out_message(candidate.descriptions, error))
         if not found:
             return chosen
-        if has_classes:
-            found = [replace(e, deviations=e.deviations[rows]) for e in found]
         every, kept = [*chosen.evaluations, *found], [*chosen.kept, *found]
-        return combined(every, kept, evaluated, combine)
+        return combined(every, kept, self.take(rows), combine)
 
-    def _out_of_fold_by(self, candidate: Candidate) -> Evaluation:
-        """Fit an estimator in folds."""
+    def _out_of_fold_by(self, candidate: Candidate, rows: Array) -> Evaluation:
+        """Fit an estimator to all rows in folds, and evaluate it on some."""
         solver, X = OutOfFold(candidate.estimator, self.random_state), self.X[candidate.view]
         splits = self.target.folds(N_FOLDS, self.random_state)
         predicted = solver.scores(X, self.target, X, splits)
         found = estimated(candidate, solver, None, predicted, self.target)
-        return replace(found, of_all_rows=found.deviations)
+        return replace(found, deviations=found.deviations[rows], of_all_rows=found.deviations)
 
-    def fitted(self, kept: Sequence[Evaluation], rows: Array) -> Sequence[Member]:
-        """Fit predictors to all rows, on the kernels that were evaluated on some rows.
-
-        Estimators are fitted one after the other, because the warnings that they ignore and their
-        numbers of threads are settings of the process.
-        """
-        ridges = map_tiles(lambda e: e.fitted(self), [e for e in kept if e.is_ridge])
-        return [next(ridges) if e.is_ridge else e.fitted(self) for e in kept]
-
-    def refined(
-        self, found: Selection, members: Sequence[Any], combine: Combine, rows: Array
-    ) -> Selection:
-        """Combine the selected members by their predictions of samples that were left out.
+    def fitted(
+        self, chosen: Selection, rows: Array, combine: Combine
+    ) -> tuple[Sequence[Member], Selection]:
+        """Fit the selected predictors to all rows, and combine them by all rows.
 
         Parameters
         ----------
-        found : Selection
-        members : sequence
-            Members on the kernels that are kept, fitted to all rows.
-        combine : callable
-            Function from deviations and a target to a combination.
+        chosen : Selection
         rows : ndarray of int
             The samples on which candidates were evaluated.
+        combine : callable
+            Function from deviations and a target to a combination.
+
+        Returns
+        -------
+        members : sequence
+            One member for each evaluation that is kept.
+        found : Selection
+            The selection, combined by left-out predictions of all rows: these are more rows, and
+            the fits are the members' own, whose errors fall more for some kernels than for others
+            as the number of rows grows.
+
+        Notes
+        -----
+        Estimators are fitted one after the other, because the warnings that they ignore and their
+        numbers of threads are settings of the process.
         """
-        return found
+        kept = chosen.kept
+        if len(rows) == len(self):
+            ridges = map_tiles(lambda e: e.fitted(self), [e for e in kept if e.is_ridge])
+            return [next(ridges) if e.is_ridge else e.fitted(self) for e in kept], chosen
+        both = map_tiles(lambda e: e.fitted_left_out(self), [e for e in kept if e.is_ridge])
+        pairs = [next(both) if e.is_ridge else e.fitted_left_out(self) for e in kept]
+        for e, (_, deviations) in zip(kept, pairs, strict=True):
+            # The kernel was learned from the labels of these rows.
+            if e.unseen:
+                deviations[rows] = e.deviations
+        anew = [replace(e, deviations=d) for e, (_, d) in zip(kept, pairs, strict=True)]
+        combination = combine([e.deviations for e in anew], self.target)
+        found = Selection(chosen.evaluations, anew, combination, self.weights)
+        return [member for member, _ in pairs], found
 
     def without(self, found: Selection, select: Select, combine: Combine) -> CombinedWithout:
         """Return combinations that depend only on some rows; see :func:`left_out_predictions`.
@@ -201,23 +212,23 @@ class ViewedSample(Sample):
             Function from indices of some samples to the selection by these samples alone.
         combine : callable
         """
-        known = {
-            e.description: e.of_all_rows
-            for e in found.evaluations
-            if e.of_all_rows is not None and len(e.of_all_rows) == len(self)
-        }
+        known = {e.description: e.of_all_rows for e in found.evaluations}
 
         def left_out(e: Evaluation) -> Array:
             if e.kernel is not None or not isinstance(e.solver, OutOfFold):
                 return e.left_out_deviations(self)
             # The fits in folds are the same whichever rows select members.
-            if e.description not in known:
-                known[e.description] = e.left_out_deviations(self)
-            return known[e.description]
+            if (of_all := known.get(e.description)) is None:
+                of_all = known[e.description] = e.left_out_deviations(self)
+            return of_all
 
         def chosen(train: Array) -> tuple[Combination, Sequence[Array]]:
             inside = select(train)
-            return inside.combination, [left_out(e) for e in inside.kept]
+            deviations = [left_out(e) for e in inside.kept]
+            if any(e.unseen or len(e.deviations) == len(train) for e in inside.kept):
+                return inside.combination, deviations
+            target = self.target.take(train)
+            return combine([d[train] for d in deviations], target), deviations
 
         return chosen
 
@@ -375,6 +386,10 @@ class Solver(Protocol):
         """Return deviations for all samples, each by a predictor fitted without the sample."""
         ...
 
+    def fit_left_out(self, gram: Array, target: EncodedTarget) -> tuple[Predictor, Array]:
+        """Return the fitted predictor and the left-out deviations."""
+        ...
+
 
 @dataclass(frozen=True)
 class RidgeSolver:
@@ -388,10 +403,15 @@ class RidgeSolver:
 
     def left_out(self, gram: Array, target: EncodedTarget) -> Array:
         """See :class:`Solver`."""
-        residuals = left_out_residuals(
-            gram, target.values, self.alpha, target.weights, target.resampling
-        )
+        settings = self.alpha, target.weights, target.resampling
+        residuals = left_out_residuals(gram, target.values, *settings)
         return np.asarray(target.values - residuals - target.left_out_means)
+
+    def fit_left_out(self, gram: Array, target: EncodedTarget) -> tuple[Ridge, Array]:
+        """See :class:`Solver`."""
+        settings = self.alpha, target.weights, target.resampling
+        ridge, residuals = fitted_left_out(gram, target.values, *settings)
+        return ridge, np.asarray(target.values - residuals - target.left_out_means)
 
 
 @dataclass(frozen=True, eq=False)
@@ -463,6 +483,19 @@ class Evaluation:
             return GramMember(view, None, None, predictor)
         gram, unit = table.gram(self.kernel, view)
         return GramMember(view, self.kernel, unit, self.solver.fit(gram, table.target))
+
+    def fitted_left_out(self, table: ViewedSample) -> tuple[GramMember, Array]:
+        """Fit the predictor, and predict samples that were left out.
+
+        Returns what :meth:`fitted` and :meth:`left_out_deviations` return.
+        """
+        if self.of_all_rows is not None:
+            return self.fitted(table), self.of_all_rows
+        if self.kernel is None:
+            return self.fitted(table), self.left_out_deviations(table)
+        gram, unit = table.gram(self.kernel, self.candidate.view)
+        predictor, deviations = self.solver.fit_left_out(gram, table.target)
+        return GramMember(self.candidate.view, self.kernel, unit, predictor), deviations
 
     def left_out_deviations(self, table: ViewedSample) -> Array:
         """Return the deviations of left-out predictions for all samples of a table.

@@ -268,8 +268,7 @@ class KernelStacking(
         chosen = table.revised(chosen, rows, rule.combine, warn)
         if not chosen.evaluations:
             raise ValueError("No candidate could be evaluated on this table; see the warnings.")
-        members = table.fitted(chosen.kept, rows)
-        found = table.refined(chosen, members, rule.combine, rows)
+        members, found = table.fitted(chosen, rows, rule.combine)
         self._target = target
         self._report(chosen, members, found)
         self._set_training(*table.stored(rows))

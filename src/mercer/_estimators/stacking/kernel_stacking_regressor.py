@@ -119,9 +119,10 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         up to 20,000 samples, or up to 40,000 if there is little noise, in a quarter of the
         available memory. Otherwise, it takes 1,500, or 1,000 for more than 50,000 samples.
     max_samples : int, default=1000
-        Maximum number of samples on which candidates are compared. Kernels are learned from the
-        other samples if there are at least as many of them and samples are left out one at a time.
-        On Nyström features, only up to twice as many are used, or up to 6,000 of more than 15,000.
+        Maximum number of samples on which candidates are compared; the best are combined by their
+        left-out predictions of all samples. Kernels are learned from the other samples if there are
+        at least as many of them and samples are left out one at a time. On Nyström features, only
+        up to twice as many are used, or up to 6,000 of more than 15,000.
     cv : int, cross-validation generator, iterable or None, default=None
         How samples are left out to choose kernels, penalties and weights, and for
         `loo_predictions_`. None leaves out one sample, or one group, at a time. A number stands for

@@ -68,6 +68,10 @@ class OutOfFold:
         splits = target.folds(N_FOLDS, self.random_state)
         return self.scores(rows, target, rows, splits)[0]
 
+    def fit_left_out(self, rows: Features, target: EncodedTarget) -> tuple[FittedEstimator, Array]:
+        """Return the fit to all rows, and the deviations by fits in folds."""
+        return self.fit(rows, target), self.left_out(rows, target)
+
     def scores(
         self, rows: Features, target: EncodedTarget, predicted: Features, splits: Splits
     ) -> tuple[Array, Array]:

@@ -317,8 +317,9 @@ class RidgeStage(ExactStage):
         auto, rows = isinstance(self.alpha, str), np.arange(len(sample))
         start = learned.alpha if auto and self.scoring is None else None
         if start is not None and len(sample) <= _ONE_PENALTY:
-            dual, residuals = fitted_left_out(learned.centered, targets, start, **settings)
-            return TriedPenalties(np.array([start]), [residuals[None]], [rows], lambda _: dual)
+            ridge, residuals = fitted_left_out(learned.centered, targets, start, **settings)
+            parts = [residuals[None]]
+            return TriedPenalties(np.array([start]), parts, [rows], lambda _: ridge.dual_coef_)
         least = LEAST_ALPHA if start is None else float(ALPHAS[0])
         if start is None and auto and len(sample) > _EIGENDECOMPOSED and self.scoring is None:
             some = sample_rows(len(sample), 1000, None, 0, sample.resampling.ranks)
