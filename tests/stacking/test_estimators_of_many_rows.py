@@ -88,7 +88,7 @@ def test_an_estimator_whose_fit_to_all_rows_fails_is_left_out() -> None:
 def test_an_estimator_that_predicts_little_is_kept_if_nothing_else_predicts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(drawn_views, "_LEAST_SHARE", 2.0)
+    monkeypatch.setattr(drawn_views, "LEAST_SHARE", 2.0)
     model = KernelStackingRegressor(
         [LinearRegression()], approximation="nystroem", n_components=60
     ).fit(X, Y)

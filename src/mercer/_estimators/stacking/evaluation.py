@@ -32,9 +32,10 @@ from mercer._solvers.left_out_fits import fitted_left_out, left_out_fits, left_o
 from mercer._solvers.ridge import Ridge, fit_ridge
 from mercer.kernels import Kernel
 
-_LEAST_SHARE, _MANY_ROWS = 0.05, 500
+LEAST_SHARE, _MANY_ROWS = 0.05, 500
 """From the second number of rows on, members of at most this share of the weights take a fifth of
-the time of fits, and do not change errors (eight tables of 1,000 rows)."""
+the time of fits, and do not change errors (eight tables of 1,000 rows). In fits to all rows of ten
+larger tables, they take up to half of the time, and lower the log-loss by a thousandth at most."""
 
 _APART = 0.8
 """Kernels are learned from evaluated rows if, for each of these, there are fewer rows than this
@@ -72,7 +73,7 @@ class ViewedSample(Sample):
         Candidates that a user gives are combined with any weight, and so are those of few samples.
         """
         keeps_all = found.candidate.view in ("given", "gaps") or len(self) < _MANY_ROWS
-        return 0.0 if keeps_all else _LEAST_SHARE
+        return 0.0 if keeps_all else LEAST_SHARE
 
     def gram(self, kernel: Kernel, view: ViewName) -> tuple[Array, UnitScale]:
         """Return a kernel's centered Gram matrix on a view, at unit scale, and its `UnitScale`."""
