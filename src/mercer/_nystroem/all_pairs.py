@@ -50,8 +50,8 @@ _NEGLIGIBLE = 0.02
 from exact solutions, which are about as large as the tolerance, then raise errors by 2e-4."""
 
 _PRECISE = 1e-3
-"""If the squared error of responses, relative to that of the mean, is lower than this, the smaller
-tolerance is also that of fits that are compared: the larger one would add as much error."""
+"""Below this squared error of responses, relative to that of the mean, fits that are compared have
+the smaller tolerance: the larger one would add as much error."""
 
 _COMPARED_ITERATIONS = 100
 """Fits that need more iterations are compared without convergence."""

@@ -28,7 +28,7 @@ from mercer._gram.expansion import Term, of_rows_as_they_are
 from mercer._gram.kernel_sums import KernelSum
 from mercer._gram.tiles import map_tiles
 from mercer._solvers.left_out import relative_loss
-from mercer._solvers.left_out_fits import fitted_left_out, left_out_fits, left_out_residuals
+from mercer._solvers.left_out_fits import fitted_left_out, left_out_fits
 from mercer._solvers.ridge import Ridge, fit_ridge
 from mercer.kernels import Kernel
 
@@ -404,9 +404,7 @@ class RidgeSolver:
 
     def left_out(self, gram: Array, target: EncodedTarget) -> Array:
         """See :class:`Solver`."""
-        settings = self.alpha, target.weights, target.resampling
-        residuals = left_out_residuals(gram, target.values, *settings)
-        return np.asarray(target.values - residuals - target.left_out_means)
+        return self.fit_left_out(gram, target)[1]
 
     def fit_left_out(self, gram: Array, target: EncodedTarget) -> tuple[Ridge, Array]:
         """See :class:`Solver`."""
