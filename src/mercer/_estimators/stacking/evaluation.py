@@ -490,8 +490,6 @@ class Evaluation:
         """
         if self.of_all_rows is not None:
             return self.fitted(table), self.of_all_rows
-        if self.kernel is None:
-            return self.fitted(table), self.left_out_deviations(table)
         gram, unit = table.gram(self.kernel, self.candidate.view)
         predictor, deviations = self.solver.fit_left_out(gram, table.target)
         return GramMember(self.candidate.view, self.kernel, unit, predictor), deviations
