@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 from scipy.special import xlogy
 
-from mercer._data.arrays import overwritten, ratio
+from mercer._data.arrays import decay_less_one, ratio
 from mercer._data.types import Array, Features
 from mercer.kernels._distances import Bandwidth, Bounds, inner, log_interval
 from mercer.kernels._minkowski import log_weighted_powers
@@ -154,7 +154,7 @@ class ExponentialPower(Stationary):
 
     def _from_scaled(self, u: Array) -> Array:
         u **= 0.5 * self.power
-        return overwritten("expm1", overwritten("negative", u))
+        return decay_less_one(u)
 
     def _slope(self, u: Array, shifted: Array) -> Array:
         if self.power == 2.0:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from mercer._data.arrays import copied, overwritten, to_numpy
+from mercer._data.arrays import copied, decay_less_one, to_numpy
 from mercer._data.types import Array, Features
 from mercer.kernels._distances import (
     Bandwidth,
@@ -411,10 +411,10 @@ class Gaussian(Stationary):
 
     def from_squared(self, squared: Array) -> Array:
         """Return the kernel minus one, for given unscaled squared distances."""
-        return overwritten("expm1", squared * -(np.asarray(self._scale()) ** -2.0))
+        return decay_less_one(squared * np.asarray(self._scale()) ** -2.0)
 
     def _from_scaled(self, u: Array) -> Array:
-        return overwritten("expm1", overwritten("negative", u))
+        return decay_less_one(u)
 
     def _slope(self, u: Array, shifted: Array) -> Array:
         return -1.0 - shifted

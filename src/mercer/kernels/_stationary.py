@@ -5,7 +5,14 @@ from typing import Self
 
 import numpy as np
 
-from mercer._data.arrays import at_most, namespace, overwritten, ratio
+from mercer._data.arrays import (
+    at_most,
+    copied,
+    decay_less_one,
+    namespace,
+    overwritten,
+    ratio,
+)
 from mercer._data.types import Array, Features
 from mercer.kernels._distances import Bounds, distance_range, inner, log_interval
 from mercer.kernels._radial import Radial, Stationary
@@ -53,14 +60,13 @@ class Matern(Stationary):
 
     def _from_scaled(self, u: Array) -> Array:
         a = at_most((2.0 * self._smoothness() * u) ** 0.5, NOTHING_BEYOND)
-        xp = namespace(u)
-        shifted = xp.expm1(-a)
+        shifted = decay_less_one(copied(a))
         if self.nu == 0.5:
             return shifted
         polynomial = a if self.nu == 1.5 else a * (1.0 + a / 3.0)
         closed = shifted + polynomial * (1.0 + shifted)
         # The closed form suffers from cancellation for small arguments.
-        return xp.where(a < 0.02, _matern_series(a, self.nu), closed)
+        return namespace(u).where(a < 0.02, _matern_series(a, self.nu), closed)
 
     def _slope(self, u: Array, shifted: Array) -> Array:
         a = at_most((2.0 * self._smoothness() * u) ** 0.5, NOTHING_BEYOND)
@@ -150,8 +156,8 @@ class RationalQuadratic(Stationary):
         alpha = self._checked_alpha()
         u /= alpha
         u = overwritten("log1p", u)
-        u *= -alpha
-        return overwritten("expm1", u)
+        u *= alpha
+        return decay_less_one(u)
 
     def _slope(self, u: Array, shifted: Array) -> Array:
         return -(1.0 + shifted) / (1.0 + u / self._checked_alpha())

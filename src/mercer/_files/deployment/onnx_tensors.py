@@ -149,7 +149,7 @@ class Functions:
     """The functions of the array API standard that kernels call."""
 
     abs, exp, expm1, log1p, negative = np.absolute, np.exp, np.expm1, np.log1p, np.negative
-    asarray = staticmethod(lambda values, dtype=None, device=None: values)
+    asarray = staticmethod(lambda values, dtype=None, device=None, copy=None: values)
     clip = staticmethod(lambda x, min=None, max=None: x.clip(min, max))
     sum = staticmethod(lambda x, axis: x.reduced("ReduceSum", keepdims=0))
     take = staticmethod(lambda x, indices, axis: x.take(indices))

@@ -106,7 +106,8 @@ def _by_gram_matrix(samples: Samples, kernel: Kernel, unit_trace: bool) -> _Pose
     if isinstance(kernel.structure, InnerProduct):
         return None
     try:
-        gram, scale = gram_less_offset(kernel, samples.X), 1.0
+        # LIBSVM keeps its rows in single precision.
+        gram, scale = gram_less_offset(kernel, samples.X, np.float32), 1.0
     except ValueError:  # Values that are not finite are reported where kernels are summed.
         return None
     if not np.ptp(gram[0]):
