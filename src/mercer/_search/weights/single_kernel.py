@@ -77,6 +77,8 @@ def single_kernel_machine(
     Notes
     -----
     The gap is about proportional to LIBSVM's tolerance, by which a second attempt is made.
+    Where the Gram matrix is computed, its entries are in single precision, in which LIBSVM keeps
+    them: the gap is exact to 1e-6.
     """
     loss, n_samples = problems.loss, samples.n_samples
     if not isinstance(loss, SupportVector) or not problems.intercept or problems.Y.shape[1] > 1:
