@@ -16,7 +16,7 @@ from sklearn.model_selection import (
 )
 from stacking_cases import ESTIMATORS, problem, target_for
 
-from mercer import KernelStackingClassifier, KernelStackingRegressor
+from mercer import ForestKernel, KernelStackingClassifier, KernelStackingRegressor
 from mercer._gram.new_rows import largest_gap
 from mercer.kernels import Gaussian, Laplacian
 
@@ -241,6 +241,23 @@ def test_a_fold_may_train_on_one_class_if_another_trains_on_several() -> None:
     assert_allclose(model.loo_predictions_[one[1]], [[0.6, 0.4]] * 12)
     with pytest.raises(ValueError, match="no fold trains on more than one class"):
         KernelStackingClassifier(CANDIDATES, cv=[one]).fit(X, y)
+
+
+def test_kernels_that_memorize_labels_are_combined_by_rows_that_they_do_not_know() -> None:
+    # A forest that is learned from 200 rows knows rows of nearly all groups.
+    gains, kernel = [], Gaussian("median")
+    for seed in range(6):
+        X, y, groups = effects(60, 5, seed)
+        rows = np.random.default_rng(seed).permutation(300)
+        new, expected, _ = effects(400, 5, 100 + seed)
+        scores = [
+            KernelStackingRegressor(candidates, max_samples=200)
+            .fit(X[rows], y[rows], groups=groups[rows])
+            .score(new, expected)
+            for candidates in ([kernel], [kernel, ForestKernel()])
+        ]
+        gains.append(scores[1] - scores[0])
+    assert np.mean(gains) > 0.0
 
 
 def test_a_fold_that_trains_on_one_row_predicts_its_response_or_the_frequencies_of_labels() -> None:

@@ -178,7 +178,9 @@ class ViewedSample(Sample):
         found : Selection
             The selection, combined by left-out predictions of all rows: these are more rows, and
             the fits are the members' own, whose errors fall more for some kernels than for others
-            as the number of rows grows.
+            as the number of rows grows. Kernels that memorize labels would predict rows from
+            which they were learned, or rows of the same groups: with one of them, the selection is
+            as given.
 
         Notes
         -----
@@ -186,7 +188,7 @@ class ViewedSample(Sample):
         numbers of threads are settings of the process.
         """
         kept = chosen.kept
-        if len(rows) == len(self):
+        if _are_of_evaluated_rows(kept, len(self)):
             ridges = map_tiles(lambda e: e.fitted(self), [e for e in kept if e.is_ridge])
             return [next(ridges) if e.is_ridge else e.fitted(self) for e in kept], chosen
         both = map_tiles(lambda e: e.fitted_left_out(self), [e for e in kept if e.is_ridge])
@@ -226,7 +228,8 @@ class ViewedSample(Sample):
         def chosen(train: Array) -> tuple[Combination, Sequence[Array]]:
             inside = select(train)
             deviations = [left_out(e) for e in inside.kept]
-            if any(e.unseen or len(e.deviations) == len(train) for e in inside.kept):
+            kept = inside.kept
+            if any(e.unseen for e in kept) or _are_of_evaluated_rows(kept, len(train)):
                 return inside.combination, deviations
             target = self.target.take(train)
             return combine([d[train] for d in deviations], target), deviations
@@ -501,6 +504,11 @@ class Evaluation:
         """
         rows = table.inputs(self.kernel, self.candidate.view)
         return np.asarray(self.solver.left_out(rows, table.target))
+
+
+def _are_of_evaluated_rows(kept: Sequence[Evaluation], n_rows: int) -> bool:
+    """Return whether only left-out predictions of evaluated rows can combine evaluations."""
+    return any(e.candidate.memorizes_labels or len(e.deviations) == n_rows for e in kept)
 
 
 def estimated(
