@@ -8,10 +8,21 @@ from zipfile import ZipFile
 import numpy as np
 import pytest
 from model_file_cases import refusal, with_schema, write_unchecked
+from numpy.testing import assert_equal
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.model_selection import TimeSeriesSplit
+from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
+    LeaveOneGroupOut,
+    LeaveOneOut,
+    RepeatedKFold,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+    TimeSeriesSplit,
+)
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC
 
@@ -262,3 +273,25 @@ def test_left_out_predictions_of_later_rows_alone_are_saved(
     loaded = mercer.load(tmp_path / "model.skops")
     assert np.array_equal(loaded.loo_predictions_, model.loo_predictions_, equal_nan=True)
     assert np.array_equal(loaded.predict_interval(X[:3]), interval)
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        *(GroupKFold(4), StratifiedGroupKFold(3), LeaveOneGroupOut(), LeaveOneOut()),
+        *(
+            RepeatedKFold(n_splits=3, n_repeats=2, random_state=0),
+            RepeatedStratifiedKFold(random_state=0),
+        ),
+        *(ShuffleSplit(3, random_state=0), GroupShuffleSplit(2, random_state=0)),
+    ],
+    ids=lambda cv: type(cv).__name__,
+)
+def test_models_are_saved_with_their_splitters(tmp_path: Path, cv: Any) -> None:
+    model = TwoStageClassifier().fit(X, Y > 0.0).set_params(cv=cv)
+    mercer.save(model, tmp_path / "model.skops")
+    loaded = mercer.load(tmp_path / "model.skops")
+    groups = np.arange(len(X)) // 5 if "Group" in type(cv).__name__ else None
+    held_out = [[test for _, test in m.cv.split(X, Y > 0.0, groups)] for m in (model, loaded)]
+    assert len(held_out[0]) > 1
+    assert_equal(*held_out)

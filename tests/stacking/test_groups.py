@@ -289,3 +289,20 @@ def test_a_class_within_one_group_is_said() -> None:
     with pytest.warns(UserWarning, match="All samples of a class are in one group"):
         model = KernelStackingClassifier(CANDIDATES).fit(X, np.minimum(groups, 2), groups=groups)
     assert np.isfinite(model.loo_predictions_).all()
+
+
+@pytest.mark.parametrize("n_samples", [150, 250])
+def test_folds_may_leave_out_few_rows_or_train_on_few(n_samples: int) -> None:
+    # Among the rows that are compared, or that some folds hold out, folds may lack either part.
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n_samples, 4))
+    y = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * rng.normal(size=n_samples)
+    rows = np.random.default_rng(0).permutation(n_samples)
+    for folds in (
+        [(rows[40:], rows[:20]), (np.append(rows[:20], rows[40:]), rows[20:40])],
+        [(rows[:2], rows[2:60]), (rows[:60], rows[60:])],
+    ):
+        held_out = np.unique(np.concatenate([test for _, test in folds]))
+        model = KernelStackingRegressor(max_samples=100, cv=folds).fit(X, y)
+        assert np.isfinite(model.predict(X)).all()
+        assert_array_equal(np.flatnonzero(np.isfinite(model.loo_predictions_)), held_out)

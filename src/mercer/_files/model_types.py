@@ -37,7 +37,18 @@ _SKRUB_MODULES = ("skrub._datetime_encoder", "skrub._squashing_scaler", "skrub._
 """Modules of skrub whose transformers are trusted. Some others load language models, or evaluate
 expressions."""
 
-_CLASSES = frozenset(
+_SPLITTERS = frozenset(
+    f"sklearn.model_selection._split.{name}"
+    for name in (
+        *("GroupKFold", "GroupShuffleSplit", "KFold", "LeaveOneGroupOut", "LeaveOneOut"),
+        *("LeavePGroupsOut", "LeavePOut", "PredefinedSplit", "RepeatedKFold"),
+        *("RepeatedStratifiedKFold", "ShuffleSplit", "StratifiedGroupKFold", "StratifiedKFold"),
+        *("StratifiedShuffleSplit", "TimeSeriesSplit"),
+    )
+)
+"""Classes that divide rows, as the parameter `cv`. Those that repeat others hold their classes."""
+
+_CLASSES = _SPLITTERS | frozenset(
     {
         "mercer._data.weights.SampleWeights",
         "mercer._data.weights.UnitWeights",
@@ -52,10 +63,6 @@ _CLASSES = frozenset(
         "sklearn.feature_extraction.text.TfidfTransformer",
         "sklearn.feature_extraction.text.TfidfVectorizer",
         "sklearn.metrics._scorer._PassthroughScorer",
-        "sklearn.model_selection._split.KFold",
-        "sklearn.model_selection._split.PredefinedSplit",
-        "sklearn.model_selection._split.StratifiedKFold",
-        "sklearn.model_selection._split.TimeSeriesSplit",
         "skrub._to_str.ToStr",
     }
 )
@@ -77,7 +84,7 @@ _NAMES: dict[str, frozenset[str]] = {
     "MaskedArrayNode": frozenset({"numpy.ma.MaskedArray", "numpy.ma.core.MaskedArray"}),
     "NdArrayNode": _NUMBERS | {"numpy.ndarray"},
     "SparseMatrixNode": frozenset({f"{csr_matrix.__module__}.{csr_matrix.__name__}"}),
-    "TypeNode": _NUMBERS | frozenset(KEY_TYPES),
+    "TypeNode": _NUMBERS | _SPLITTERS | frozenset(KEY_TYPES),
     "ObjectNode": frozenset(),
 }
 """Kinds of objects in models, as skops calls them, with the names of their types; objects of the

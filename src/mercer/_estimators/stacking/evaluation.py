@@ -193,10 +193,11 @@ class ViewedSample(Sample):
             return [next(ridges) if e.is_ridge else e.fitted(self) for e in kept], chosen
         both = map_tiles(lambda e: e.fitted_left_out(self), [e for e in kept if e.is_ridge])
         pairs = [next(both) if e.is_ridge else e.fitted_left_out(self) for e in kept]
+        known = self.target.take(rows).resampling.covered
         for e, (_, deviations) in zip(kept, pairs, strict=True):
             # The kernel was learned from the labels of these rows.
             if e.unseen:
-                deviations[rows] = e.deviations
+                deviations[rows[known]] = e.deviations[known]
         anew = [replace(e, deviations=d) for e, (_, d) in zip(kept, pairs, strict=True)]
         combination = combine([e.deviations for e in anew], self.target)
         found = Selection(chosen.evaluations, anew, combination, self.weights)
@@ -231,8 +232,11 @@ class ViewedSample(Sample):
             kept = inside.kept
             if any(e.unseen for e in kept) or _are_of_evaluated_rows(kept, len(train)):
                 return inside.combination, deviations
-            target = self.target.take(train)
-            return combine([d[train] for d in deviations], target), deviations
+            target, inner = self.target.take(train), [d[train] for d in deviations]
+            # Fewer rows may be left out in another way than all rows, and more of them.
+            if any(np.isnan(d[target.resampling.covered]).any() for d in inner):
+                return inside.combination, deviations
+            return combine(inner, target), deviations
 
         return chosen
 
