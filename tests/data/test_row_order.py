@@ -90,3 +90,30 @@ def test_left_out_predictions_of_weightless_rows_are_by_the_whole_fit() -> None:
     others = np.flatnonzero(weights == 0.0)
     assert_allclose(model.loo_predictions_[others], without.predict(X[others]))
     assert_allclose(model.loo_score_, without.loo_score_)
+
+
+def test_intervals_of_many_rows_are_those_of_rows_in_another_order() -> None:
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(1200, 2))
+    y = np.sin(2.0 * table[:, 0]) + 0.5 * np.exp(table[:, 1]) * rng.normal(size=1200)
+    order = rng.permutation(1200)
+    one, other = (
+        KernelStackingRegressor([Gaussian(1.0)])
+        .fit(table[rows], y[rows])
+        .predict_interval(NEW[:, :2])
+        for rows in (np.arange(1200), order)
+    )
+    assert_allclose(one, other, atol=1e-3)
+
+
+def test_stacks_of_compared_rows_are_those_of_rows_in_another_order() -> None:
+    rng = np.random.default_rng(1)
+    table = rng.normal(size=(150, 4))
+    y = np.sin(2.0 * table[:, 0]) + table[:, 1] * table[:, 2] + 0.5 * rng.normal(size=150) > 0.0
+    order = np.random.default_rng(0).permutation(150)
+    new = rng.normal(size=(20, 4))
+    one, other = (
+        KernelStackingClassifier(max_samples=100).fit(table[rows], y[rows]).predict_proba(new)
+        for rows in (np.arange(150), order)
+    )
+    assert_allclose(one, other, atol=1e-3)

@@ -289,6 +289,36 @@ def test_a_candidate_that_fails_is_left_out() -> None:
         KernelStackingClassifier([Failing()]).fit(X[:60], TWO[:60])
 
 
+class Few(KNeighborsClassifier):  # type: ignore[misc]
+    """Neighbors that refuse more rows than `most`."""
+
+    def __init__(self, most: int = 100) -> None:
+        super().__init__()
+        self.most = most
+
+    def fit(self, X: Any, y: Any) -> Any:
+        if len(X) > self.most:
+            raise ValueError("too many rows")
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("most", [50, 70, 110])
+@pytest.mark.parametrize("max_samples", [40, 1000])
+def test_a_candidate_that_fails_on_many_rows_alone_is_left_out(most: int, max_samples: int) -> None:
+    candidates = [Gaussian(1.0), Gaussian(2.0), Few(most)]
+    model = KernelStackingClassifier(candidates, max_samples=max_samples)
+    with pytest.warns(UserWarning, match="'Few.*' is left out: too many rows"):
+        model.fit(X[:120], TWO[:120])
+    assert not any("Few" in c.description for c in model.candidates_)
+    assert np.isfinite(model.loo_predictions_).all()
+    assert model.loo_score_ > 0.6
+
+
+def test_an_estimator_alone_that_fails_on_all_rows_says_why() -> None:
+    with pytest.raises(ValueError, match="too many rows"):
+        KernelStackingClassifier([Few(110)]).fit(X[:120], TWO[:120])
+
+
 class FailingOnce(KNeighborsClassifier):  # type: ignore[misc]
     """Neighbors that fail in the one fold that leaves out the first row."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Self, TypeAlias
@@ -34,6 +34,7 @@ from mercer._estimators.stacking.evaluation import (
     estimated,
 )
 from mercer._estimators.stacking.member_sums import with_sums
+from mercer._estimators.stacking.members import Member
 from mercer._estimators.stacking.out_of_fold import OutOfFold
 from mercer._estimators.stacking.ridges import evaluate
 from mercer._estimators.stacking.table_views import TableViews, ViewEncoder, ViewName
@@ -275,7 +276,11 @@ class DrawnViews(ViewedSample):
         return replace(found, member=EstimatorMember(view, None, None, fitted))
 
     def fitted(
-        self, chosen: Selection, rows: Array, combine: Combine
+        self,
+        chosen: Selection,
+        rows: Array,
+        combine: Combine,
+        estimators: Mapping[Evaluation, Member],
     ) -> tuple[list[AnyMember], Selection]:
         """Fit ridge regressions on Nyström features of all rows; see :class:`ViewedSample`."""
         kept, members, like = chosen.kept, dict[int, AnyMember](), None

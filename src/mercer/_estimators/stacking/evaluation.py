@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
@@ -158,8 +158,37 @@ class ViewedSample(Sample):
         found = estimated(candidate, solver, None, predicted, self.target)
         return replace(found, deviations=found.deviations[rows], of_all_rows=found.deviations)
 
+    def with_estimators(
+        self,
+        chosen: Selection,
+        rows: Array,
+        combine: Combine,
+        on_failure: Callable[[str], None],
+    ) -> tuple[Selection, Mapping[Evaluation, Member]]:
+        """Fit the selected estimators to all rows, and leave out those that fail.
+
+        Estimators are fitted one after the other, because the warnings that they ignore and their
+        numbers of threads are settings of the process. Parameters are as in :meth:`revised`.
+        """
+        members = dict[Evaluation, Member]()
+        for e in (e for e in chosen.kept if e.of_all_rows is not None):
+            try:
+                members[e] = e.fitted(self)
+            except Exception as error:
+                every = [other for other in chosen.evaluations if other is not e]
+                if not every:
+                    raise
+                on_failure(left_out_message([e.description], error))
+                rest = [other for other in chosen.kept if other is not e]
+                chosen = combined(every, rest or every, self.take(rows), combine)
+        return chosen, members
+
     def fitted(
-        self, chosen: Selection, rows: Array, combine: Combine
+        self,
+        chosen: Selection,
+        rows: Array,
+        combine: Combine,
+        estimators: Mapping[Evaluation, Member],
     ) -> tuple[Sequence[Member], Selection]:
         """Fit the selected predictors to all rows, and combine them by all rows.
 
@@ -170,6 +199,8 @@ class ViewedSample(Sample):
             The samples on which candidates were evaluated.
         combine : callable
             Function from deviations and a target to a combination.
+        estimators : mapping
+            The estimators among them, which are fitted; see :meth:`with_estimators`.
 
         Returns
         -------
@@ -181,27 +212,41 @@ class ViewedSample(Sample):
             as the number of rows grows. Kernels that memorize labels would predict rows from
             which they were learned, or rows of the same groups: with one of them, the selection is
             as given.
-
-        Notes
-        -----
-        Estimators are fitted one after the other, because the warnings that they ignore and their
-        numbers of threads are settings of the process.
         """
-        kept = chosen.kept
+        kept, ridges = chosen.kept, [e for e in chosen.kept if e.is_ridge]
+        others = {e: estimators.get(e) or e.fitted(self) for e in kept if not e.is_ridge}
         if _are_of_evaluated_rows(kept, len(self)):
-            ridges = map_tiles(lambda e: e.fitted(self), [e for e in kept if e.is_ridge])
-            return [next(ridges) if e.is_ridge else e.fitted(self) for e in kept], chosen
-        both = map_tiles(lambda e: e.fitted_left_out(self), [e for e in kept if e.is_ridge])
-        pairs = [next(both) if e.is_ridge else e.fitted_left_out(self) for e in kept]
-        known = self.target.take(rows).resampling.covered
-        for e, (_, deviations) in zip(kept, pairs, strict=True):
+            fits = map_tiles(lambda e: e.fitted(self), ridges)
+            return [next(fits) if e.is_ridge else others[e] for e in kept], chosen
+        both = map_tiles(lambda e: e.fitted_left_out(self), ridges)
+        pairs = [next(both) if e.is_ridge else (others[e], self._deviations(e)) for e in kept]
+        deviations = [found for _, found in pairs]
+        again = self._combined_by_all(chosen, rows, deviations, combine)
+        return [member for member, _ in pairs], again
+
+    def recombined(self, chosen: Selection, rows: Array, combine: Combine) -> Selection:
+        """Return the selection as :meth:`fitted` combines it, without the members."""
+        if _are_of_evaluated_rows(chosen.kept, len(self)):
+            return chosen
+        deviations = [self._deviations(e) for e in chosen.kept]
+        return self._combined_by_all(chosen, rows, deviations, combine)
+
+    def _deviations(self, e: Evaluation) -> Array:
+        """Return the deviations of left-out predictions for all samples."""
+        return e.left_out_deviations(self) if e.of_all_rows is None else e.of_all_rows
+
+    def _combined_by_all(
+        self, chosen: Selection, rows: Array, deviations: Sequence[Array], combine: Combine
+    ) -> Selection:
+        """Return a selection that is combined by left-out deviations of all rows."""
+        known, anew = self.target.take(rows).resampling.covered, []
+        for e, found in zip(chosen.kept, deviations, strict=True):
             # The kernel was learned from the labels of these rows.
             if e.unseen:
-                deviations[rows[known]] = e.deviations[known]
-        anew = [replace(e, deviations=d) for e, (_, d) in zip(kept, pairs, strict=True)]
-        combination = combine([e.deviations for e in anew], self.target)
-        found = Selection(chosen.evaluations, anew, combination, self.weights)
-        return [member for member, _ in pairs], found
+                found[rows[known]] = e.deviations[known]
+            anew.append(replace(e, deviations=found))
+        combination = combine(deviations, self.target)
+        return Selection(chosen.evaluations, anew, combination, self.weights)
 
     def without(self, found: Selection, select: Select, combine: Combine) -> CombinedWithout:
         """Return combinations that depend only on some rows; see :func:`left_out_predictions`.
@@ -216,27 +261,16 @@ class ViewedSample(Sample):
             Function from indices of some samples to the selection by these samples alone.
         combine : callable
         """
+        # The fits of estimators in folds are the same whichever rows select members.
         known = {e.description: e.of_all_rows for e in found.evaluations}
 
         def left_out(e: Evaluation) -> Array:
-            if e.kernel is not None or not isinstance(e.solver, OutOfFold):
-                return e.left_out_deviations(self)
-            # The fits in folds are the same whichever rows select members.
-            if (of_all := known.get(e.description)) is None:
-                of_all = known[e.description] = e.left_out_deviations(self)
-            return of_all
+            of_all = None if e.of_all_rows is None else known[e.description]
+            return e.left_out_deviations(self) if of_all is None else of_all
 
         def chosen(train: Array) -> tuple[Combination, Sequence[Array]]:
             inside = select(train)
-            deviations = [left_out(e) for e in inside.kept]
-            kept = inside.kept
-            if any(e.unseen for e in kept) or _are_of_evaluated_rows(kept, len(train)):
-                return inside.combination, deviations
-            target, inner = self.target.take(train), [d[train] for d in deviations]
-            # Fewer rows may be left out in another way than all rows, and more of them.
-            if any(np.isnan(d[target.resampling.covered]).any() for d in inner):
-                return inside.combination, deviations
-            return combine(inner, target), deviations
+            return inside.combination, [left_out(e) for e in inside.kept]
 
         return chosen
 
@@ -491,12 +525,10 @@ class Evaluation:
         return GramMember(view, self.kernel, unit, self.solver.fit(gram, table.target))
 
     def fitted_left_out(self, table: ViewedSample) -> tuple[GramMember, Array]:
-        """Fit the predictor, and predict samples that were left out.
+        """Fit a ridge regression, and predict samples that were left out.
 
         Returns what :meth:`fitted` and :meth:`left_out_deviations` return.
         """
-        if self.of_all_rows is not None:
-            return self.fitted(table), self.of_all_rows
         gram, unit = table.gram(self.kernel, self.candidate.view)
         predictor, deviations = self.solver.fit_left_out(gram, table.target)
         return GramMember(self.candidate.view, self.kernel, unit, predictor), deviations

@@ -268,7 +268,8 @@ class KernelStacking(
         chosen = table.revised(chosen, rows, rule.combine, warn)
         if not chosen.evaluations:
             raise ValueError("No candidate could be evaluated on this table; see the warnings.")
-        members, found = table.fitted(chosen, rows, rule.combine)
+        chosen, estimators = table.with_estimators(chosen, rows, rule.combine, warn)
+        members, found = table.fitted(chosen, rows, rule.combine, estimators)
         self._target = target
         self._report(chosen, members, found)
         self._set_training(*table.stored(rows))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,7 +116,12 @@ class LeftOutInputs:
         found = rule.select(
             self.candidates, inside.take(some), others=others, known=known, on_failure=_silent
         )
-        return inside.revised(found, some, rule.combine, _silent)
+        # Other estimators failed on all rows, and are no members.
+        used = {e.description for e in self.found.evaluations}
+        tried = [c for c in inside.estimators if used.issuperset(c.descriptions)]
+        inside = replace(inside, estimators=tried)
+        found = inside.revised(found, some, rule.combine, _silent)
+        return inside.recombined(found, some, rule.combine)
 
     def _score(self, values: Array, folds: Splits) -> float:
         """Return the score of predictions; NaN with a warning if the scorer fails on them.
@@ -157,7 +162,9 @@ class LeftOutInputs:
         """Return the residuals from which scales of intervals are learned, and their samples."""
         target, (views, stored) = self.table.target, self.table.stored(self.rows)
         rows = np.intersect1d(stored, target.resampling.covered)
-        rows = rows[sample_rows(len(rows), max_samples, None, 0)]
+        ranks = target.resampling.ranks
+        own = None if ranks is None else ranks[rows]
+        rows = rows[sample_rows(len(rows), max_samples, None, 0, own)]
         X, groups = next(iter(views.values())), target.resampling.groups
         together = left_out_together(len(rows), None if groups is None else groups[rows])
         if len(rows) < X.shape[0]:
