@@ -194,23 +194,21 @@ def unit_gram(kernel: Kernel, X: Features, weights: Array | None = None) -> tupl
     return to_unit_scale(gram_less_offset(kernel, X), weights, overwrite=True)
 
 
-def gram_less_offset(kernel: Kernel, X: Features, precision: npt.DTypeLike = np.float64) -> Array:
-    """Return the Gram matrix of a kernel less its offset, as an array of float64.
+def gram_less_offset(kernel: Kernel, X: Features) -> Array:
+    """Return the Gram matrix of a kernel less its offset.
 
     Parameters
     ----------
     kernel : Kernel
         A kernel bound to the table.
     X : ndarray or sparse matrix of shape (n_samples, n_features)
-    precision : dtype, default=float64
-        The least precision of the values.
 
     Raises
     ------
     ValueError
         If the kernel has values that are not finite.
     """
-    n, values = X.shape[0], kernel._value_tiles(X, precision)
+    n, values = X.shape[0], kernel._value_tiles(X, np.float64)
 
     def finite(tile: Tile) -> Array:
         block = values(tile.rows, tile.columns)

@@ -162,9 +162,8 @@ class LeftOutInputs:
         """Return the residuals from which scales of intervals are learned, and their samples."""
         target, (views, stored) = self.table.target, self.table.stored(self.rows)
         rows = np.intersect1d(stored, target.resampling.covered)
-        ranks = target.resampling.ranks
-        own = None if ranks is None else ranks[rows]
-        rows = rows[sample_rows(len(rows), max_samples, None, 0, own)]
+        ranks = target.resampling.take(rows).ranks
+        rows = rows[sample_rows(len(rows), max_samples, None, 0, ranks)]
         X, groups = next(iter(views.values())), target.resampling.groups
         together = left_out_together(len(rows), None if groups is None else groups[rows])
         if len(rows) < X.shape[0]:

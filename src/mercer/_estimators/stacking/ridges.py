@@ -322,11 +322,10 @@ class _Part:
 
     def first_alpha(self, n_rows: int, least: float) -> float:
         """Return the best penalty for some of the part; see :func:`first_alpha`."""
-        target, n = self.target, len(self.rows)
-        ranks = target.resampling.ranks
-        some = (
-            len(target) - n + sample_rows(n, n_rows, None, 0, None if ranks is None else ranks[-n:])
-        )
+        target = self.target
+        last = np.arange(len(target))[-len(self.rows) :]
+        ranks = target.resampling.take(last).ranks
+        some = last[sample_rows(len(last), n_rows, None, 0, ranks)]
         settings = target.weights, target.resampling
         return first_alpha(self.gram, target.values, some, *settings, least=least)
 

@@ -77,8 +77,6 @@ def single_kernel_machine(
     Notes
     -----
     The gap is about proportional to LIBSVM's tolerance, by which a second attempt is made.
-    Where the Gram matrix is computed, its entries are in single precision, in which LIBSVM keeps
-    them: the gap is exact to 1e-6.
     """
     loss, n_samples = problems.loss, samples.n_samples
     if not isinstance(loss, SupportVector) or not problems.intercept or problems.Y.shape[1] > 1:
@@ -108,8 +106,7 @@ def _by_gram_matrix(samples: Samples, kernel: Kernel, unit_trace: bool) -> _Pose
     if isinstance(kernel.structure, InnerProduct):
         return None
     try:
-        # LIBSVM keeps its rows in single precision.
-        gram, scale = gram_less_offset(kernel, samples.X, np.float32), 1.0
+        gram, scale = gram_less_offset(kernel, samples.X), 1.0
     except ValueError:  # Values that are not finite are reported where kernels are summed.
         return None
     if not np.ptp(gram[0]):
