@@ -78,9 +78,9 @@ def fetch_sets(
     OSError
         If a source cannot be reached.
     """
+    entries = {name: entry_of(name) for name in names or public_names()}
     folder.mkdir(parents=True, exist_ok=True)
-    for name in names or public_names():
-        entry = entry_of(name)
+    for name, entry in entries.items():
         path = folder / f"{name}.npz"
         if path.exists():
             yield f"{name}: there already"

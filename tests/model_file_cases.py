@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer._files.model_files import _write_compactly, add_checksum
+from mercer._files.model_files import _described, _write_compactly, add_checksum
 
 Members = dict[str, bytes]
 
@@ -34,9 +34,9 @@ def write_members(members: Members, path: Path, compression: int = ZIP_STORED) -
 
 def write_unchecked(model: Any, path: Path) -> None:
     """Write a file that `mercer.save` would refuse to write."""
-    from skops.io import dumps
+    import skops.io  # noqa: F401
 
-    _write_compactly(dumps(model), path)
+    _write_compactly(*_described(model), path)
     add_checksum(path)
 
 

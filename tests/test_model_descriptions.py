@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from model_file_cases import members_of, nodes, refusal, with_schema, write_memb
 
 import mercer
 from mercer._files import model_descriptions, model_types
+from mercer._files.model_files import _described
 from mercer.kernels import Gaussian
 
 LIST = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
@@ -340,6 +343,24 @@ class TestValues:
 
 
 class TestCompactDescriptions:
+    def test_objects_are_described_as_skops_does(self, saved: Path) -> None:
+        """What is written without indentation is what `skops.io.dumps` writes."""
+        from skops.io import dumps
+
+        def anonymous(described: dict[str, Any]) -> dict[str, Any]:
+            """Numbers of objects, after which files of arrays are named, differ between runs."""
+            return {k: v for k, v in described.items() if k not in ("__id__", "file")}
+
+        model = mercer.load(saved)
+        with ZipFile(BytesIO(dumps(model))) as archive:
+            expected = json.loads(archive.read("schema.json"), object_hook=anonymous)
+            n_arrays = len(archive.namelist()) - 1
+        content, description = _described(model)
+        assert expected.pop("_skops_version")
+        assert json.loads(description, object_hook=anonymous) == expected
+        with ZipFile(content) as archive:
+            assert len(archive.namelist()) == n_arrays
+
     def test_what_is_repeated_is_written_once(self, changed: Path) -> None:
         words, kernel = {f"word {number}": number for number in range(1000)}, Gaussian(2.0)
         mercer.save([(words, kernel), (words, kernel)], changed)

@@ -77,9 +77,10 @@ def test_without_a_network_the_command_says_so(
     assert not list(tmp_path.iterdir())
 
 
-def test_sets_without_a_source_are_named() -> None:
+def test_sets_without_a_source_are_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="'sentiment_books' has no public source"):
-        list(fetch_sets(Path("nowhere"), ["sentiment_books"]))
+        list(fetch_sets(tmp_path / "sets", ["banana", "sentiment_books"]))
+    assert not list(tmp_path.iterdir())
     assert set(PUBLIC) - set(public_names()) == {"sentiment_books"}
 
 

@@ -299,12 +299,12 @@ def test_saved_encoders_of_text_are_small(tmp_path: Any) -> None:
     rng = np.random.default_rng(0)
     words = ["".join(rng.choice([*"abcdefghijklmnop"], 7)) for _ in range(2000)]
     said = [" ".join(rng.choice(words, 20)) for _ in range(400)]
-    frame = pd.DataFrame({f"said {k}": said[k:] + said[:k] for k in range(6)})
+    frame = pd.DataFrame({f"said {k}": said[k:] + said[:k] for k in range(2)})
     frame["day"] = pd.date_range("2020-01-01", periods=400, freq="31h")
     model = make_pipeline(table_encoder(), TwoStageRegressor(UniformCombination()))
     model.fit(frame, rng.normal(size=400))
     mercer.save(model, tmp_path / "model.skops")
-    assert (tmp_path / "model.skops").stat().st_size < 2e7
+    assert (tmp_path / "model.skops").stat().st_size < 7e6
     loaded = mercer.load(tmp_path / "model.skops")
     np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
     np.testing.assert_array_equal(

@@ -42,7 +42,7 @@ Described: TypeAlias = dict[str, Any]
 """An object in a description: its kind, its type, its number and what it contains."""
 
 
-def compacted(text: bytes) -> str:
+def compacted(text: str) -> str:
     """Return a description without repetitions, which skops reads as well.
 
     skops describes an object anew wherever it occurs, and each value of a list or a dictionary as
@@ -51,8 +51,8 @@ def compacted(text: bytes) -> str:
 
     Parameters
     ----------
-    text : bytes
-        The description that skops wrote.
+    text : str
+        The description of a model by skops.
     """
     root = json.loads(text, object_hook=_folded)
     found = _without_repetition(root, set()) | {"protocol": root["protocol"]}
