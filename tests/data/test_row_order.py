@@ -17,6 +17,7 @@ from mercer import (
     MKLClassifier,
     TwoStageClassifier,
     TwoStageRegressor,
+    UniformCombination,
 )
 from mercer._data.sample import content_ranks
 from mercer.kernels import Gaussian
@@ -92,15 +93,21 @@ def test_left_out_predictions_of_weightless_rows_are_by_the_whole_fit() -> None:
     assert_allclose(model.loo_score_, without.loo_score_)
 
 
-def test_intervals_of_many_rows_are_those_of_rows_in_another_order() -> None:
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelStackingRegressor([Gaussian(1.0)]),
+        TwoStageRegressor(UniformCombination([Gaussian(1.0)])),
+        TwoStageRegressor(UniformCombination([Gaussian(1.0)]), cv=2),
+    ],
+)
+def test_intervals_of_many_rows_are_those_of_rows_in_another_order(model: Any) -> None:
     rng = np.random.default_rng(0)
     table = rng.normal(size=(1200, 2))
     y = np.sin(2.0 * table[:, 0]) + 0.5 * np.exp(table[:, 1]) * rng.normal(size=1200)
     order = rng.permutation(1200)
     one, other = (
-        KernelStackingRegressor([Gaussian(1.0)])
-        .fit(table[rows], y[rows])
-        .predict_interval(NEW[:, :2])
+        model.fit(table[rows], y[rows]).predict_interval(NEW[:, :2])
         for rows in (np.arange(1200), order)
     )
     assert_allclose(one, other, atol=1e-3)

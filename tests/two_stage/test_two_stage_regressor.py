@@ -14,6 +14,7 @@ from sklearn.model_selection import ShuffleSplit
 
 from mercer import ContinuousAlignment, TwoStageClassifier, TwoStageRegressor, UniformCombination
 from mercer._data.resampling import left_out_together
+from mercer._data.sample import content_ranks
 from mercer._estimators.two_stage import exact_stages
 from mercer._estimators.two_stage.exact_stages import LeftOutChoice
 from mercer._gram.dense import unit_gram
@@ -157,7 +158,7 @@ def test_kernel_and_penalty_are_chosen_without_the_fold(groups: Any) -> None:
     weights = 1.0 + np.arange(60) % 3
     model = TwoStageRegressor().fit(X, y, sample_weight=weights, groups=groups)
     ends = model.predict_interval(X, 0.8, None)
-    resampling = left_out_together(60, groups)
+    resampling = left_out_together(60, groups, ranks=content_ranks(X, y))
     expected, chosen = np.empty(60), set()
     for train, test in resampling.folds(5, None, 0):
         inside = None if groups is None else groups[train]

@@ -235,11 +235,13 @@ class HeldOutResiduals:
         max_samples : int, default=1000
             Maximum number of residuals; the default is the number that stacks evaluate.
         """
-        some = sample_rows(len(rows), max_samples, None, 0)
+        ranks = None if sample.ranks is None else sample.ranks[rows]
+        some = sample_rows(len(rows), max_samples, None, 0, ranks)
         drawn, table, groups = rows[some], sample.X, sample.groups
         X = None if table is None else table[drawn].astype(np.float64, copy=False)
         of_groups, codes = (None, drawn) if groups is None else (groups[drawn], None)
-        together = left_out_together(len(some), of_groups, codes)
+        ranks = None if ranks is None else ranks[some]
+        together = left_out_together(len(some), of_groups, codes, ranks=ranks)
         return cls(X, residuals[some].reshape(len(some), -1), sample.weights.take(drawn), together)
 
     @property

@@ -164,8 +164,8 @@ class LeftOutInputs:
         rows = np.intersect1d(stored, target.resampling.covered)
         ranks = target.resampling.take(rows).ranks
         rows = rows[sample_rows(len(rows), max_samples, None, 0, ranks)]
-        X, groups = next(iter(views.values())), target.resampling.groups
-        together = left_out_together(len(rows), None if groups is None else groups[rows])
+        X, taken = next(iter(views.values())), target.resampling.take(rows)
+        together = left_out_together(len(rows), taken.groups, ranks=taken.ranks)
         if len(rows) < X.shape[0]:
             X = X[np.searchsorted(stored, rows)]
         residuals, weights = target.values[rows] - values[rows], target.weights.take(rows)

@@ -18,7 +18,6 @@ from sklearn.preprocessing import KernelCenterer
 from mercer._data.cross_validation import folds_of
 from mercer._data.encoded_targets import encode_target
 from mercer._data.folds import N_FOLDS, Split, Splits, sample_rows
-from mercer._data.resampling import left_out_together
 from mercer._data.sample import Sample
 from mercer._data.types import Array, Penalties, Scoring, own_fields
 from mercer._data.weights import SampleWeights
@@ -410,7 +409,7 @@ class LeftOutChoice:
     @property
     def is_nested(self) -> bool:
         """Whether the number of samples permits repeating the choices without each fold."""
-        together = left_out_together(len(self.sample), self.sample.groups).together
+        together = self.sample.resampling.together
         n = len(self.sample)
         n_units = n if together is None else len(np.unique(together))
         return n_units >= LEAST_NESTED and n <= MOST_NESTED
@@ -419,7 +418,7 @@ class LeftOutChoice:
     @serial_algebra()
     def held_out(self) -> HeldOutResiduals:
         """Leave-one-out residuals of each fold, with the kernel and penalty chosen without it."""
-        sample, resampling = self.sample, left_out_together(len(self.sample), self.sample.groups)
+        sample, resampling = self.sample, self.sample.resampling
         settings: dict[str, Any] = {"weights": sample.weights, "resampling": resampling}
         target = encode_target(sample.y, classification=False, **settings)
         residuals = np.empty_like(target.values)
