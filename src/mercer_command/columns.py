@@ -53,6 +53,9 @@ DATES: tuple[Role, ...] = ("date", "time", "duration")
 USED: tuple[Role, ...] = ("number", "category", *DATES, "text")
 """Models learn from columns of these roles; all others are left out."""
 
+_MOST_ODD = 1000
+"""Largest number of distinct cells that could not be read which are known later."""
+
 _NUMBER: tuple[ReadAs, str] = ("number", "")
 """Reading and notation of columns that hold numbers, not text."""
 
@@ -90,6 +93,8 @@ class Column:
         is far from all others.
     dropped : tuple of (str, int)
         Texts of a column of text that count as missing values, and their numbers.
+    odd : tuple of str
+        Cells that could not be read and count as missing, such as "unknown" among numbers.
     """
 
     name: str
@@ -100,6 +105,7 @@ class Column:
     warnings: tuple[str, ...] = ()
     sentinel: float | None = None
     dropped: Counts = ()
+    odd: tuple[str, ...] = ()
 
     @property
     def is_used(self) -> bool:
@@ -206,7 +212,7 @@ class ReadColumn(NamedTuple):
         if n_odd := len(self.odd):
             verb = "cell counts" if n_odd == 1 else "cells count"
             named = listing(self.odd.drop_duplicates(), most=4)
-            told.append(f"{n_odd:,} {verb} as missing, not being a {self.reading.read_as}: {named}")
+            told.append(f"{n_odd:,} {verb} as missing, not being a {self.reading.kind}: {named}")
         return told
 
 
@@ -253,7 +259,7 @@ def read_columns(
     numbers, none = plain.frame(frame.index), pd.Series(dtype=str)
     for name in (n for n in frame.columns if n not in known):
         if name not in untyped:
-            found[name] = ReadColumn(frame[name], None, none)
+            found[name] = _typed(frame[name], told.get(name, _NUMBER)[0] == "flag")
             continue
         if name in plain.values:
             mark = told[name][1] if name in told else ""
@@ -270,6 +276,15 @@ def read_columns(
             values = pd.Series(as_dates(converted(values, "date")), values.index)
         found[name] = ReadColumn(values, reading, odd)
     return found
+
+
+def _typed(column: Cells, is_flag: bool) -> ReadColumn:
+    """Return a column that has a type; flags may be given as 0 and 1."""
+    if not is_flag or column.dtype.kind not in "iuf":
+        return ReadColumn(column, None, pd.Series(dtype=str))
+    reading = CellReading("flag")
+    values, odd = parse_cells(column, reading)
+    return ReadColumn(values, reading, odd)
 
 
 def recognize_columns(
@@ -338,7 +353,8 @@ def recognize_columns(
                 told = f"{told}; --columns '{shown(name)}=category' keeps them apart"
                 column = replace(column, warnings=(*column.warnings, told))
         typed[name] = values
-        column = replace(column, missing=float(values.isna().to_numpy().mean()))
+        share, odd = float(values.isna().to_numpy().mean()), tuple(read.odd.unique()[:_MOST_ODD])
+        column = replace(column, missing=share, odd=odd)
         columns.append(
             _chosen(column, read, choices[name])
             if name in choices

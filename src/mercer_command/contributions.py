@@ -116,11 +116,10 @@ def reasons(
         The columns that are explained one by one; the others are explained together. None stands
         for all columns.
     """
-    alone = list(typed.columns) if names is None else [*names]
-    single, groups = set(alone), dict[str, list[str]]()
+    single, groups = set(typed.columns if names is None else names), dict[str, list[str]]()
+    alone = [name for name in typed.columns if name in single]
     if rest := [name for name in typed.columns if name not in single]:
         groups[f"the other {len(rest):,} columns"] = rest
-        alone = [name for name in typed.columns if name in single]
     parts = []
     for start in range(0, len(typed), _BATCH):
         part = typed.iloc[start : start + _BATCH]

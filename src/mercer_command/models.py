@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 
 from mercer.inspection import ModelReport, report
 from mercer.preprocessing import convert
-from mercer_command.columns import DATES, Choice, recognize_columns
+from mercer_command.columns import DATES
 from mercer_command.importances import ColumnImportance, columns_that_matter
 from mercer_command.members import named_members
 from mercer_command.messages import counted
@@ -232,16 +232,14 @@ def explain(model: TableModel, frame: pd.DataFrame) -> Trial:
     ValueError
         If the table lacks columns of the model.
     """
-    name, role, notation = model["reader"].target
+    name, role, _ = model["reader"].target
     task: Task = "classification" if is_classifier(model) else "regression"
     y = None
     if name in frame.columns:
-        choice = Choice(role, "" if notation == "flag" else notation)
-        missing = {name: (model["reader"].missing or {}).get(name, [])}
-        typed, _ = recognize_columns(frame[[name]], {name: choice}, missing=missing)
+        typed = model["reader"].target_cells(frame).to_frame()
         known = typed[name].notna().to_numpy()
         if known.any():
-            frame, y = frame[known], _target(typed.loc[known, [name]], model, role)
+            frame, y = frame[known], _target(typed[known], model, role)
     X = model["reader"].transform(frame)
     rows, chosen, told = _unseen(model, X)
     X, y = X.iloc[chosen], None if y is None else y[chosen]

@@ -105,10 +105,12 @@ def make_model(
     settings |= {"encoder": encoder} if problem.n_rows is None else {}
     known = settings.keys() & estimator.get_params()
     target, used = problem.target_column, [one for one in problem.columns if one.is_used]
+    absent = {name: list(codes) for name, codes in problem.missing.items()}
+    absent |= {column.name: [*absent.get(column.name, ()), *column.odd] for column in used}
     reader = TableReader(
         [[column.name, column.role, column.format] for column in used],  # Saved as one value.
         (target.name, target.role, target.format),
-        {name: list(codes) for name, codes in problem.missing.items()},
+        {name: codes for name, codes in absent.items() if codes},
     )
     model = TableModel(
         [

@@ -15,7 +15,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.utils import Tags
 
 from mercer.preprocessing import convert, encoded_columns, is_text
-from mercer_command.columns import DATES, Choice, Role, read_columns
+from mercer_command.columns import DATES, Choice, ReadColumn, Role, read_columns
 from mercer_command.messages import did_you_mean, listing, shown
 from mercer_command.missing_words import usual_texts, words_in
 from mercer_command.plain_numbers import plain_numbers
@@ -104,9 +104,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X = self._checked(X)
         texts = [name for name in self._not_numbers(X) if is_text(X[name])]
         self.words_ = {name: words for name in texts if (words := words_in(X[name]))}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # `transform` issues its warnings later.
-            typed = self.transform(X)
+        typed, _ = self._converted(X)
         for name, role, _ in self.columns:
             if role == "category":
                 self.spellings_[name] = by_spelling(_texts(typed[name]).dropna().unique())
@@ -154,15 +152,41 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ValueError
             If columns are missing, or hold text that cannot be read.
         """
-        X = self._checked(X)
+        typed, read = self._converted(self._checked(X))
+        for name, one in read.items():
+            _check(name, one)
+        return typed
+
+    def target_cells(self, X: pd.DataFrame) -> Cells:
+        """Convert the column of the target, in whose notation the other columns have a say.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n_samples, n_columns)
+            A data frame with the columns of the model and the target.
+
+        Raises
+        ------
+        ValueError
+            If columns are missing, or the target holds text that cannot be read.
+        """
+        assert self.target is not None
+        name, *_ = self.target
+        typed, read = self._read(self._checked(X), [*self.columns, self.target])
+        if name in read:
+            _check(name, read[name])
+        return typed[name]
+
+    def _converted(self, X: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, ReadColumn]]:
+        """Return the converted columns, and how those that are no plain numbers were read."""
         names, own = [name for name, _, _ in self.columns], set(self._not_numbers(X))
         if not own:
-            return X[names]
-        others = self._read(X, [one for one in self.columns if one[0] in own])
+            return X[names], {}
+        others, read = self._read(X, [one for one in self.columns if one[0] in own])
         if len(own) == len(names):
-            return others
+            return others, read
         rest = X[[name for name in names if name not in own]]
-        return pd.concat([rest, others], axis="columns")[names]
+        return pd.concat([rest, others], axis="columns")[names], read
 
     def _not_numbers(self, X: pd.DataFrame) -> list[str]:
         """Return the columns other than those that hold the numbers that they are read as."""
@@ -175,34 +199,31 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         return [name for name, role, _ in self.columns if not is_number(name, role)]
 
-    def _read(self, X: pd.DataFrame, columns: Sequence[Sequence[Any]]) -> pd.DataFrame:
+    def _read(
+        self, X: pd.DataFrame, columns: Sequence[Sequence[Any]]
+    ) -> tuple[pd.DataFrame, dict[str, ReadColumn]]:
         """Convert some of the columns."""
         X, usual = X[[name for name, _, _ in columns]], usual_texts(is_typed=False)
         numbers = [name for name, role, _ in columns if role == "number"]
+        absent = {name: usual - {*self.words_.get(name, ())} for name, _, _ in columns}
+        if self.target is not None:  # Names of classes are as they were told.
+            absent[self.target[0]] = usual_texts(is_typed=True)
         plain = plain_numbers(X, numbers if not self.missing else [])
         if len(plain.values) == len(columns):
-            return plain.frame(X.index)
+            return plain.frame(X.index), {}
         found = read_columns(
             X,
             {name: Choice(role, "flag" * (f == "flag")) for name, role, f in columns},
-            {name: usual - {*self.words_.get(name, ())} for name, _, _ in columns},
+            absent,
             self.missing or {},
             preferred={name: notation for name, _, notation in columns},
             plain=plain,
         )
         typed: dict[str, Cells] = {}
         for name, role, _ in columns:
-            read = found[name]
-            if not read.suits:
-                raise ValueError(
-                    f"Column '{shown(name)}' holds text, but the model needs {role}s: "
-                    f"{listing(read.odd.drop_duplicates(), most=4)}."
-                )
-            for note in read.notes():
-                warnings.warn(f"column '{shown(name)}': {note}", UserWarning, stacklevel=2)
-            typed[name] = read.values
-            if role in ("date", "time") and read.values.dtype.kind in "iuf":
-                typed[name] = pd.Series(as_dates(read.values.to_numpy(dtype=float)), X.index)
+            values = typed[name] = found[name].values
+            if role in ("date", "time") and values.dtype.kind in "iuf":
+                typed[name] = pd.Series(as_dates(values.to_numpy(dtype=float)), X.index)
         for name, known in self.spellings_.items():
             if name not in typed:
                 continue
@@ -210,7 +231,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             told = pd.Series(known_spelling(texts, known), X.index, dtype=object)
             if not told.equals(texts):
                 typed[name] = told
-        return pd.DataFrame(typed, index=X.index)
+        return pd.DataFrame(typed, index=X.index), found
 
     def _checked(self, X: pd.DataFrame) -> pd.DataFrame:
         """Return X as a data frame of pandas, after checking that it has the columns."""
@@ -232,6 +253,18 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.no_validation = True
         return tags
+
+
+def _check(name: str, read: ReadColumn) -> None:
+    """Warn of cells that could not be read, and refuse a column that holds too many."""
+    if not read.suits:
+        kind = "number" if read.reading is None else read.reading.kind
+        raise ValueError(
+            f"Column '{shown(name)}' holds text, but the model needs {kind}s: "
+            f"{listing(read.odd.drop_duplicates(), most=4)}."
+        )
+    for note in read.notes():
+        warnings.warn(f"column '{shown(name)}': {note}", UserWarning, stacklevel=3)
 
 
 def _texts(cells: Cells) -> Cells:

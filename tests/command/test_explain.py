@@ -197,3 +197,39 @@ def test_columns_matter_by_contributions_where_no_target_is_known(
     sizes = dict(zip(values.feature_names, np.abs(values.values).mean(axis=0), strict=True))
     shown = [re.search(rf"{re.escape(column)} +([\d.]+)", told) for column in sizes]
     assert [float(one[1]) for one in shown if one] == pytest.approx([*sizes.values()], rel=0.01)
+
+
+def test_reasons_name_the_cells_of_their_columns(run: Run) -> None:
+    """The most important column is not the first, and the table has its target."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"small": rng.integers(10, 90, N), "large": rng.integers(1000, 9000, N)})
+    table["y"] = 0.01 * table["large"] + 0.1 * table["small"]
+    table.to_csv("t.csv", index=False)
+    run("fit t.csv --target y --learner uniform --no-refit --out m.skops")
+    run("explain m.skops t.csv --out why.csv")
+    found = pd.read_csv("why.csv")
+    told = found[["why_1", "why_2"]].astype(str).agg(" ".join, axis=1)
+    for words, small, large in zip(told, table["small"], table["large"], strict=True):
+        assert re.findall(r"large (\d+)", words) in ([], [str(large)])
+        assert re.findall(r"small (\d+)", words) in ([], [str(small)])
+
+
+def test_targets_are_read_like_the_columns_of_their_table(run: Run, folder: Path) -> None:
+    _, cells = typed(folder)
+    point = cells.apply(lambda column: column.str.replace(",", ".", regex=False))
+    comma = point.apply(lambda column: column.str.replace(".", ",", regex=False))
+    said = []
+    for table, separator in ((cells, ";"), (comma, ";"), (point, ",")):
+        table.to_csv("t.csv", index=False, sep=separator)
+        # Cells are told as they are written.
+        said.append(run("explain", folder / "m.skops", "t.csv").said.replace(",", "."))
+    assert "tried on 15 rows with their targets" in said[0]
+    assert said[0] == said[1] == said[2]
+
+
+def test_an_empty_target_is_to_be_predicted(run: Run, folder: Path) -> None:
+    _, cells = typed(folder)
+    cells.assign(**{"weight (kg)": ""}).to_csv("t.csv", index=False, sep=";")
+    empty = run("explain", folder / "m.skops", "t.csv").said
+    cells.drop(columns="weight (kg)").to_csv("t.csv", index=False, sep=";")
+    assert run("explain", folder / "m.skops", "t.csv").said == empty

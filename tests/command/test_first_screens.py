@@ -172,7 +172,7 @@ SCREENS = {
         (RANDOM,),
         "find out first what -200 means in 'y'; if it stands for missing values, "
         "--missing 'y=-200' leaves these rows out.",
-        (CONSTANT, "90% intervals hold 98.3%"),
+        (CONSTANT,),
     ),
     "a value for missing that is left out": Screen(
         sentinel, (RANDOM,), "use it.", options=("--missing", "y=-200")

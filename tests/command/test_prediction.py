@@ -180,3 +180,18 @@ def test_empty_lines_are_predicted_or_named(run: Run) -> None:
     result = run("predict m.skops new.csv --out p.csv")
     assert "the last line is empty and is left out" in " ".join(result.stderr.split())
     assert len(pd.read_csv("p.csv")) == 3
+
+
+@pytest.mark.parametrize("share", [0.02, 0.5])
+def test_words_among_numbers_are_missing_in_any_number_of_rows(run: Run, share: float) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=120).round(3)
+    cells = np.where(rng.uniform(size=120) < share, "unknown", x.astype(str))
+    table = pd.DataFrame({"x": cells, "z": rng.normal(size=120), "y": 2.0 * x})
+    table.to_csv("t.csv", index=False)
+    run("fit t.csv --target y --learner uniform --no-refit --out own.skops")
+    run("predict own.skops t.csv --out p.csv")
+    table[cells == "unknown"][:1].to_csv("one.csv", index=False)
+    run("predict own.skops one.csv --out one_p.csv")
+    expected = pd.read_csv("p.csv")["prediction"][cells == "unknown"].iloc[0]
+    assert pd.read_csv("one_p.csv")["prediction"].tolist() == [expected]

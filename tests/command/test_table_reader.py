@@ -44,6 +44,26 @@ def test_codes_are_known_in_the_form_of_any_program(known: list[str]) -> None:
     assert one_missing.isna().tolist() == [False, True]
 
 
+@pytest.mark.parametrize("cells", ["TRUE FALSE", "1 0", "yes no", "T f", "1.0 0.0", "On off"])
+def test_truth_values_have_many_spellings(cells: str) -> None:
+    assert read(cells.split(), "category", "flag").tolist() == [True, False]
+    numbers = pd.DataFrame({"c": [1.0, 0.0, np.nan]})
+    found = TableReader([["c", "category", "flag"]]).fit(None).transform(numbers)["c"]
+    assert found.tolist() == [True, False, None]
+    with pytest.raises(ValueError, match="holds text, but the model needs truth values: 'WAHR'"):
+        read(["WAHR", "TRUE"], "category", "flag")
+
+
+def test_a_notation_stays_where_other_columns_have_theirs() -> None:
+    """Columns with different decimal marks."""
+    columns = [["kg", "number", "comma"], ["lat", "number", "point"]]
+    reader = TableReader(columns).fit(None)
+    found = reader.transform(pd.DataFrame({"kg": ["2,500", "7,250"], "lat": ["46.1", "47.25"]}))
+    assert found["kg"].tolist() == [2.5, 7.25]
+    english = pd.DataFrame({"kg": ["2,500", "7,250"], "lat": ["46,1", "47,25"]})
+    assert reader.transform(english)["lat"].tolist() == [46.1, 47.25]
+
+
 def test_codes_of_numbers_are_known_as_text() -> None:
     numbers = pd.DataFrame({"a": [1, 2, 30] * 2, "f": [True, False, True] * 2})
     reader = TableReader([("a", "category", ""), ("f", "category", "")]).fit(numbers)

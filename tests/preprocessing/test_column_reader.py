@@ -138,3 +138,23 @@ def test_most_columns_decide_on_the_order_of_days_and_months(
     cells = ["01/02/2024", "01/02/2025"]
     found = readings(a=first, b=others, c=others, d=cells)["d"]
     assert parse_cells(pd.Series(cells), found)[0].dt.month.tolist() == [month, month]
+
+
+def test_truth_values_may_come_back_as_numbers_or_text() -> None:
+    known = pd.DataFrame({"flag": [True, False, True], "x": [1.0, 2.0, 3.0]})
+    reader = ColumnReader().fit(known)
+    for cells in ([1, 0, 1], [1.0, 0.0, 1.0], ["TRUE", "FALSE", "TRUE"], ["yes", "no", "yes"]):
+        found = reader.transform(known.assign(flag=cells))["flag"]
+        assert found.tolist() == [True, False, True]
+    with pytest.warns(UserWarning, match="1 cells of column 'flag' are no truth values .* '7'"):
+        assert reader.transform(known.assign(flag=[1, 0, 7]))["flag"].tolist() == [
+            True,
+            False,
+            None,
+        ]
+
+
+def test_points_before_three_digits_may_separate_thousands() -> None:
+    found = readings(c=["51.037", "517", "2.250"])["c"]
+    assert found.warnings == ("the point is taken for a decimal mark",)
+    assert readings(c=["51.037", "0.517", "2.250"])["c"].warnings == ()

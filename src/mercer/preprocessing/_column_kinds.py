@@ -93,6 +93,20 @@ def kind_of(column: Features) -> Kind:
     return "text" if len(texts) < len(known) or holds_words(texts) else "identifier"
 
 
+def are_flags(column: Features) -> bool:
+    """Return whether the known values of a column are truth values.
+
+    Parameters
+    ----------
+    column : Series or ndarray of shape (n_samples,)
+    """
+    if getattr(column.dtype, "kind", "O") in "biufmM":
+        return bool(column.dtype.kind == "b")
+    cells = plain_column(column)
+    types = set(map(type, cells.dropna())) if str(cells.dtype) != "category" else set()
+    return bool(types) and types <= {bool, np.bool_}
+
+
 def holds_words(texts: Iterable[str], n_inspected: int = 1000) -> bool:
     """Return whether distinct texts consist of varying words, unlike "row 17" or "A-0017".
 

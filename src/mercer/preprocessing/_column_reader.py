@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from mercer._data.types import Features, PerSample
 from mercer.preprocessing._column_kinds import (
+    are_flags,
     is_duration,
     kind_of,
     named_columns,
@@ -94,12 +95,14 @@ class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Parse columns of text in data frames that hold numbers, dates, times or durations.
 
     All other columns, and arrays, are left unchanged. Data frames of polars become those of pandas.
+    Columns of truth values are also read from numbers and from text, such as 0 and 1, or yes and
+    no.
 
     Attributes
     ----------
     columns_ : list of (str, str, str)
-        For each column of text that is parsed: its name, what its cells are read as, and their
-        format; see :class:`mercer.preprocessing.CellReading`.
+        For each column of text that is parsed, and of truth values: its name, what its cells are
+        read as, and their format; see :class:`mercer.preprocessing.CellReading`.
     dates_ : list of str
         Columns that hold dates or durations and are no text. If they are text later, as they are in
         files, it is parsed.
@@ -152,8 +155,9 @@ class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                     self.columns_.append((name, reading.read_as, reading.format))
                 for told in reading.warnings:
                     warnings.warn(f"column {name!r}: {told}", UserWarning, stacklevel=2)
-            others = (name for name in columns if name not in readings)
+            others = [name for name in columns if name not in readings]
             self.dates_ = [name for name in others if kind_of(columns[name]) == "date"]
+            self.columns_ += [(name, "flag", "") for name in others if are_flags(columns[name])]
         validate_data(self, X, skip_check_array=True)
         return self
 
@@ -182,10 +186,15 @@ class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             if reading.read_as in ("date", "time", "duration"):
                 readings[name] = reading
         for name, reading in readings.items():
-            if name in X.columns and is_text(X[name]):
+            if name in X.columns and _is_read(X[name], reading):
                 X[name], odd = parse_cells(X[name], reading)
                 if len(odd):
                     named = ", ".join(repr(cell) for cell in odd.drop_duplicates()[:4])
-                    told = f"{len(odd)} cells of column {name!r} are no {reading.read_as}s"
+                    told = f"{len(odd)} cells of column {name!r} are no {reading.kind}s"
                     warnings.warn(f"{told} and count as missing: {named}", stacklevel=2)
         return X
+
+
+def _is_read(column: Features, reading: CellReading) -> bool:
+    """Return whether the cells of a column are not yet what they are read as."""
+    return is_text(column) or (reading.read_as == "flag" and not are_flags(column))

@@ -22,6 +22,12 @@ ReadAs: TypeAlias = Literal["number", "date", "time", "duration", "flag", "text"
 CODES = "codes with leading zeros"
 """Description of a column whose cells consist of digits but are no numbers."""
 
+_TRUTH_VALUES = {
+    **dict.fromkeys(("true", "t", "yes", "y", "on", "1", "1.0"), True),
+    **dict.fromkeys(("false", "f", "no", "n", "off", "0", "0.0"), False),
+}
+"""Meanings of the cells of a column of flags, in lower case."""
+
 Cells: TypeAlias = "pd.Series[Any]"
 """A column of a data frame: text, or numbers, dates or flags that were read from text."""
 
@@ -51,15 +57,21 @@ class CellReading:
     facts: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
+    @property
+    def kind(self) -> str:
+        """What the cells are, in words."""
+        return "truth value" if self.read_as == "flag" else self.read_as
+
     def suits(self, values: Cells, odd: pd.Series[str]) -> bool:
-        """Return whether enough of the known cells could be read.
+        """Return whether enough of the known cells, or of the distinct ones, could be read.
 
         Parameters
         ----------
         values, odd : Series
             Return values of :func:`parse_cells`.
         """
-        return len(odd) <= (1.0 - READABLE) * (len(odd) + int(values.notna().sum()))
+        counts = (len(odd), values.count()), (odd.nunique(), values.nunique())
+        return any(n_odd <= (1.0 - READABLE) * (n_odd + known) for n_odd, known in counts)
 
 
 def is_text(column: Cells) -> bool:
@@ -132,8 +144,12 @@ def cell_readings(
         role, notation_of = wanted.get(name, (None, ""))
         cells = plain_column(frame[name])
         found[name] = _possible(cells, role, notation_of, likely.get(name, ""), separator)
-    sure = [one for one, *others in found.values() if not others]
-    decimal = _most_common(one.format for one in sure if one.read_as == "number")
+    only = {name: one for name, (one, *others) in found.items() if not others}
+    sure = only.values()
+    marks = {name: one.format for name, one in only.items() if one.read_as == "number"}
+    decimal = _most_common(marks.values())
+    # If numbers have the marks that are likely, those of other columns tell nothing about a column.
+    as_likely = all(mark == likely.get(name, mark) for name, mark in marks.items())
     order = _most_common(_day_first(one.format) for one in sure if one.read_as == "date")
     decided: dict[str, CellReading] = {}
     for name, possible in found.items():
@@ -141,7 +157,7 @@ def cell_readings(
         if order is not None:
             wishes += [one.format for one in possible if _day_first(one.format) is order]
         if possible[0].read_as == "number":
-            wishes = [decimal, likely.get(name)]
+            wishes = [likely.get(name), decimal] if as_likely else [decimal, likely.get(name)]
         elif decimal == "comma":  # Where decimals have commas, days precede months.
             possible.sort(key=lambda one: not _day_first(one.format))
         suiting = [one for wish in wishes for one in possible if wish and one.format == wish]
@@ -157,7 +173,7 @@ def parse_cells(
     Parameters
     ----------
     cells : Series of str of shape (n_rows,)
-        The column.
+        The column. Flags may also be numbers or truth values.
     reading : CellReading
         How the column is read, as returned by :func:`cell_readings`.
     missing : collection of str, default=None
@@ -190,13 +206,17 @@ def parse_cells(
     import pandas as pd
 
     cells = plain_column(cells)
+    if reading.read_as == "flag":
+        cells = cells.astype(object).map(str, na_action="ignore")
     text = cells.str.strip()
     if reading.read_as != "text" or missing is None:
         missing = missing_texts(reading.read_as)
     text = text.mask(text.isin(list(missing)))
-    if reading.read_as in ("flag", "text"):
-        values = text.str.lower() == "true" if reading.read_as == "flag" else text
-        return values.astype(object).where(text.notna(), None), text.iloc[:0]
+    if reading.read_as == "flag":
+        values = text.str.lower().map(_TRUTH_VALUES)
+        return values.astype(object).where(values.notna(), None), text[text.notna() & values.isna()]
+    if reading.read_as == "text":
+        return text.astype(object).where(text.notna(), None), text.iloc[:0]
     found: Any
     if reading.read_as == "number":
         found = notation.parse_numbers(text, "comma" if reading.format == "comma" else "point")
@@ -284,7 +304,8 @@ def _numbers(known: pd.Series[str], separator: str) -> list[CellReading]:
     sign = "comma" if known.str.contains(",").any() else "point"
     if sign == "comma" and separator == ";":
         found.reverse()
-    if sign == "point" and separator != ";":
+    # Fractions that all have three digits are written for whole numbers, too.
+    if sign == "point" and separator != ";" and known.str.contains(".", regex=False).all():
         return found
     meaning = "decimal mark" if sign == found[0].format else "separator of thousands"
     return [replace(one, warnings=(f"the {sign} is taken for a {meaning}",)) for one in found]
