@@ -138,7 +138,7 @@ class AllRows:
         if self.encoding.classes is None:
             tol = float(np.clip(_NEGLIGIBLE * np.sqrt(cost), _TOLERANCE, _COMPARED_TOLERANCE))
         solved, means = self._solved(alphas, np.concatenate([trained, everything]), tol)
-        values = self._predictions(solved[:-1], means[:-1], held_out)
+        values = self._predictions(solved[:-1], means[:-1], trained, held_out)
         losses = self._losses(values, means[:-1], held_out)
         scores = None
         if scores_of is not None:
@@ -181,7 +181,7 @@ class AllRows:
                     tol=tol,
                     max_iter=_COMPARED_ITERATIONS,
                 )
-                values = self._predictions(solved, means, held_out[used])
+                values = self._predictions(solved, means, trained[used], held_out[used])
                 compared = self._costs(values, means, held_out[used])
                 costs.update(zip(fresh.tolist(), compared.tolist(), strict=True))
 
@@ -240,17 +240,20 @@ class AllRows:
             solved = np.concatenate([solved, -solved.sum(axis=-1, keepdims=True)], axis=-1)
         return solved, means
 
-    def _predictions(self, solved: Array, means: Array, held_out: Array) -> Array:
+    def _predictions(self, solved: Array, means: Array, trained: Array, held_out: Array) -> Array:
         """Return mean out-of-fold predictions, which are NaN for rows that no fold holds out.
 
-        They have shape (n_rows, n_alphas, n_outputs).
+        They have shape (n_rows, n_alphas, n_outputs). Intercepts are those at which the residuals
+        of the training rows have the mean zero, which iterations reach slowly.
         """
         n_fits, n_alphas, n_rows, n_outputs = solved.shape
         vectors = solved.transpose(0, 1, 3, 2).reshape(-1, n_rows)
         fitted = self._ridge.products(vectors).reshape(n_fits, n_alphas, n_outputs, n_rows)
         total = np.zeros((n_rows, n_alphas, n_outputs))
-        for of_fit, mean, inside in zip(fitted, means, held_out, strict=True):
-            total[inside] += mean + of_fit[:, :, inside].transpose(2, 0, 1)
+        for of_fit, mean, known, inside in zip(fitted, means, trained, held_out, strict=True):
+            shares = self.weights * known / (self.weights @ known)
+            intercepts = mean - of_fit @ shares
+            total[inside] += intercepts + of_fit[:, :, inside].transpose(2, 0, 1)
         counts = held_out.sum(axis=0)[:, None, None]
         return np.asarray(total / np.where(counts > 0, counts, np.nan))
 
@@ -292,11 +295,16 @@ class AllRows:
         return np.array([log_loss(found) for found in values[known].transpose(1, 0, 2)])
 
     def _fit(self, solved: Array, mean: Array) -> LinearFit:
-        """Return the fit as a linear function of kernel values minus their means at the rows."""
-        coefficients = np.asarray(solved, dtype=float)
+        """Return the fit as a linear function of kernel values minus their means at the rows.
+
+        The intercept is that at which residuals have the mean zero; see `_predictions`.
+        """
+        if np.isinf(self.scale):
+            return LinearFit(np.zeros_like(solved, dtype=float), mean, mean)
+        coefficients, fitted = np.asarray(solved, dtype=float), self._ridge.products(solved.T)
         total = coefficients.sum(axis=0)
         centered = coefficients - self.shares[:, None] * total
-        return LinearFit(centered / self.scale, mean + total, mean)
+        return LinearFit(centered / self.scale, mean + total - fitted @ self.shares, mean)
 
 
 def _without(means: Array, held_out: Array) -> Array:
@@ -394,7 +402,7 @@ class PairedGram(NamedTuple):
     means : ndarray of shape (n_rows,)
         Means of the kernel's values at each row, less its offset.
     scale : float
-        The number by which the centered matrix was divided.
+        The number by which the centered matrix was divided; infinite for a constant kernel.
     """
 
     values: Symmetric
@@ -440,7 +448,7 @@ def paired_gram(kernel: Kernel, X: Features, shares: Array) -> PairedGram:
         for _, _, block in gram.blocks():
             block[:, :] = 0.0
         _center(gram, np.zeros_like(means), 0.0, 1.0)
-        return PairedGram(gram, means, 1.0)
+        return PairedGram(gram, means, np.inf)
     _center(gram, means, overall, scale)
     return PairedGram(gram, means, scale)
 
