@@ -35,7 +35,7 @@ def learned_scale(
     X: np.ndarray, e: np.ndarray, groups: np.ndarray | None = None
 ) -> ResidualScale | None:
     """The scale of residuals as a function of a table."""
-    return held_out(X, e, groups).scales(0.9)[0]
+    return held_out(X, e, groups).scales()[0]
 
 
 def test_scales_are_proportional_to_sizes() -> None:
@@ -249,6 +249,18 @@ def test_residuals_from_the_mean_of_others_have_no_scale(structure: str) -> None
         found = Residuals(X[:n], np.abs(residuals), weights, together)
         taken += found.clear_scale(0.9) is not None
     assert taken <= 1
+
+
+@pytest.mark.parametrize("seed", [6, 9, 19, 30])
+def test_intervals_of_less_coverage_are_within_those_of_more(seed: int) -> None:
+    """Scales that hardly matter are not used for one coverage alone."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(70, 2))
+    y = X[:, 0] + np.exp(0.4 * X[:, 1]) * rng.normal(size=70)
+    model = KernelStackingRegressor([Gaussian(1.0)]).fit(X, y)
+    ends = np.array([model.predict_interval(X, coverage) for coverage in (0.6, 0.7, 0.8, 0.9)])
+    assert (np.diff(ends[..., 0], axis=0) <= 0.0).all()
+    assert (np.diff(ends[..., 1], axis=0) >= 0.0).all()
 
 
 def quantile(values: np.ndarray, masses: np.ndarray, coverage: float) -> float:

@@ -12,7 +12,13 @@ from sklearn.base import clone
 from sklearn.datasets import make_regression
 from sklearn.model_selection import ShuffleSplit
 
-from mercer import ContinuousAlignment, TwoStageClassifier, TwoStageRegressor, UniformCombination
+from mercer import (
+    ContinuousAlignment,
+    EvidenceMaximization,
+    TwoStageClassifier,
+    TwoStageRegressor,
+    UniformCombination,
+)
 from mercer._data.resampling import left_out_together
 from mercer._data.sample import content_ranks
 from mercer._estimators.two_stage import exact_stages
@@ -248,3 +254,16 @@ def test_an_array_in_place_of_a_data_frame_is_warned_of_once(learner: Any) -> No
             found = method(X)
         assert len(told) == 1
         assert_array_equal(found, method(frame))
+
+
+def test_held_out_errors_of_widths_learned_from_noise_are_those_of_new_rows() -> None:
+    """Six widths are fewer than `NESTED_ABOVE`, and are learned from 40 rows."""
+    held_out, new = [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(540, 6)), rng.normal(size=540)
+        y[:40] = (y[:40] - y[:40].mean()) / y[:40].std(ddof=1)
+        model = TwoStageRegressor(EvidenceMaximization()).fit(X[:40], y[:40])
+        held_out.append(np.mean(model.cv_residuals_**2))
+        new.append(np.mean((model.predict(X[40:]) - y[40:]) ** 2))
+    assert np.mean(held_out) > 0.9 * np.mean(new)

@@ -115,6 +115,10 @@ class Sample:
             return part
         return replace(part, weightless_y=_safe_indexing(self.y, np.flatnonzero(weights == 0.0)))
 
+    def in_units(self, unit: float) -> Self:
+        """Return the samples with weights divided by their unit; see `SampleWeights.unit`."""
+        return self if unit == 1.0 else replace(self, weights=self.weights.relative())
+
     @cached_property
     def ranks(self) -> Array | None:
         """Positions of the samples when ordered by their contents; None for Gram matrices."""

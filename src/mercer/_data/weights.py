@@ -72,6 +72,20 @@ class SampleWeights:
         """Mean of the weights."""
         return 1.0 if self.is_unit else float(self.values.mean())
 
+    @property
+    def unit(self) -> float:
+        """The mean of the weights if it is below 1/100 or above 100, and one otherwise.
+
+        Weights may have any unit, and penalties are searched near one. Weights that are numbers of
+        copies stay as they are, so that they are equivalent to repeated samples.
+
+        Examples
+        --------
+        >>> SampleWeights(np.array([1.0, 3.0])).unit, SampleWeights(np.array([1e-6, 3e-6])).unit
+        (1.0, 2e-06)
+        """
+        return 1.0 if 0.01 <= self.average <= 100.0 else self.average
+
     def relative(self) -> SampleWeights:
         """Return the weights scaled to a mean of one, as unit weights if all are equal.
 

@@ -101,6 +101,9 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
     """
 
     _memorizes_labels: ClassVar[bool] = False
+    _samples_per_parameter: ClassVar[int] = 0
+    """With fewer samples for each parameter beyond two, held-out errors on the learned kernel are
+    too small unless it is learned again in each fold."""
 
     task: Task
     output_kernel: OutputKernelSource = None

@@ -25,6 +25,9 @@ from mercer._solvers.ridge import Ridge, fit_ridge
 from mercer.kernels import Gaussian
 from mercer.kernels._kernel import Kernel
 
+_JUDGED_COVERAGE = 0.9
+"""Coverage of the intervals by which scales are judged."""
+
 
 @dataclass(frozen=True)
 class ResidualScale:
@@ -259,10 +262,13 @@ class HeldOutResiduals:
 
     __getstate__ = own_fields
 
-    def scales(self, coverage: float) -> list[ResidualScale | None]:
-        """Return the scale of each output's residuals; see :meth:`Residuals.clear_scale`."""
+    def scales(self) -> list[ResidualScale | None]:
+        """Return the scale of each output's residuals; see :meth:`Residuals.clear_scale`.
+
+        One coverage decides for all, so that intervals of less coverage are within those of more.
+        """
         none: list[ResidualScale | None] = [None] * self.residuals.shape[1]
-        return [each.clear_scale(coverage) for each in self.of_outputs] or none
+        return [each.clear_scale(_JUDGED_COVERAGE) for each in self.of_outputs] or none
 
     def rescaled(
         self,

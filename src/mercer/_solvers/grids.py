@@ -49,6 +49,26 @@ def as_grid(name: str, value: Penalties, default: Array) -> Array:
     return grid
 
 
+def rescaled(value: Penalties, factor: float) -> Penalties:
+    """Return given values of a parameter in another unit, and "auto" as it is.
+
+    Parameters
+    ----------
+    value : "auto", float or sequence of float
+    factor : float
+
+    Examples
+    --------
+    >>> rescaled(3, 2.0), rescaled([1, 3], 2.0), rescaled("auto", 2.0)
+    (6.0, array([2., 6.]), 'auto')
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Real):
+        return factor * float(value)
+    return factor * np.asarray(value, dtype=float)
+
+
 def grid_results(name: str, grid: Array, scores: Array) -> dict[str, Array]:
     """Return scores of shape (n_splits, n_grid), under the names of scikit-learn's searches."""
     return {

@@ -127,8 +127,13 @@ class GeneralizedKernelMachine(MachineParameters):
             found = losses(predicted(values, rows), rows)
             return 2.0 * float(data.weights.take(rows).mean(found))
 
+        weight_unit = data.weights.unit
+        data = data.in_units(weight_unit)
         kernels = self._dictionary(data)
-        grid = None if isinstance(self.alpha, str) else as_grid("alpha", self.alpha, np.ones(1))
+        likelihoods = [replace(one, weights=data.weights) for one in likelihoods]
+        grid = None
+        if not isinstance(self.alpha, str):
+            grid = as_grid("alpha", self.alpha, np.ones(1)) / weight_unit
         fits = list[tuple[GLMFit, Kernel, UnitScale, bool]]()
         with reported_steps(self, len(kernels)) as report, serial_algebra():
             for kernel in kernels:
@@ -138,10 +143,12 @@ class GeneralizedKernelMachine(MachineParameters):
                 report()
         fits.sort(key=lambda fit: fit[0].loss)
         self.candidates_ = [
-            EvaluatedKernel(kernel.describe(), kernel, found.alpha, found.loss)
+            EvaluatedKernel(kernel.describe(), kernel, weight_unit * found.alpha, found.loss)
             for found, kernel, _, _ in fits
         ]
         self._store(data, *fits[0])
+        best = fits[0][0]
+        self.alpha_, self.alphas_ = weight_unit * best.alpha, weight_unit * best.alphas
         return predicted(fits[0][0].left_out, np.arange(len(data.weights)))
 
     def _encoded(
@@ -207,8 +214,7 @@ class GeneralizedKernelMachine(MachineParameters):
             warn("The learned kernel is constant on the training set, and so are all predictions.")
             dual[:] = 0.0
         self.dual_coef_ = data.of_all(dual)
-        self.alpha_, self.loo_deviance_ = found.alpha, found.loss
-        self.alphas_, self.loo_deviances_ = found.alphas, found.losses
+        self.loo_deviance_, self.loo_deviances_ = found.loss, found.losses
         self.X_fit_ = data.stored
         self._store_levels(np.array([machine.levels for machine in found.machines]))
 

@@ -114,6 +114,7 @@ class EvidenceMaximization(KernelLearner):
     """
 
     _kernels_parameter = None
+    _samples_per_parameter = 200
 
     kernel: KernelSource | None = None
     _: KW_ONLY

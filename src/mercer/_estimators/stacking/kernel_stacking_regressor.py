@@ -330,7 +330,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         check_is_fitted(self)
         scales: list[ResidualScale | None] = [None] * self._target.n_outputs
         if scale is not None:
-            scales = self._residuals()[1].scales(coverage)
+            scales = self._residuals()[1].scales()
         intervals = partial(self._intervals, coverage=coverage, scales=scales)
         return self._for_rows(X, intervals, all_views=True)
 

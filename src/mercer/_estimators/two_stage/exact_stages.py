@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.residual_scale import HeldOutResiduals
 from mercer._model_selection.scoring import PredictionScorer, prediction_scorer
 from mercer._search.targets import Target, Task, response_deviation
-from mercer._solvers.grids import as_grid, first_best, grid_results, warn_at_edge
+from mercer._solvers.grids import as_grid, first_best, grid_results, rescaled, warn_at_edge
 from mercer._solvers.left_out import (
     ALPHA_GRID,
     ALPHAS,
@@ -148,6 +148,16 @@ class SecondStage:
     calibration: Calibration | None = None
     candidates: Sequence[CandidateKernel] = ()
 
+    def rescaled(self, name: str, factor: float) -> Self:
+        """Return the evaluation with the penalty, whose name is given, in another unit."""
+        if factor == 1.0:
+            return self
+        results = self.results and {
+            key: factor * values if key == f"param_{name}" else values
+            for key, values in self.results.items()
+        }
+        return replace(self, penalty=factor * self.penalty, results=results)
+
 
 def best(evaluations: Iterable[SecondStage]) -> SecondStage:
     """Return the evaluation with the best score, or the first one if there are no scores or ties.
@@ -245,6 +255,10 @@ class ExactStage(ABC):
     def evaluate(self, learned: LearnedGram) -> SecondStage:
         """Choose a penalty, and fit the predictor."""
 
+    @abstractmethod
+    def in_units(self, unit: float) -> Self:
+        """Return the stage with weights divided by a unit, and penalties in this unit."""
+
 
 @dataclass(frozen=True)
 class RidgeStage(ExactStage):
@@ -258,11 +272,19 @@ class RidgeStage(ExactStage):
     scoring : str, callable or None
     chooses_kernel : bool
         Whether the kernel is the isotropic kernel with the lowest held-out error.
+    weight_unit : float, default=1.0
+        The unit by which weights were divided, in which warnings name penalties.
     """
 
     alpha: Penalties
     scoring: Scoring
     chooses_kernel: bool
+    weight_unit: float = 1.0
+
+    def in_units(self, unit: float) -> Self:
+        """See :class:`ExactStage`."""
+        alpha = rescaled(self.alpha, 1.0 / unit)
+        return replace(self, sample=self.sample.in_units(unit), alpha=alpha, weight_unit=unit)
 
     def evaluate(self, learned: LearnedGram) -> SecondStage:
         """See :class:`ExactStage`; of equally good values of alpha, the largest is chosen."""
@@ -278,7 +300,7 @@ class RidgeStage(ExactStage):
         results = grid_results("alpha", tried.alphas, self._scores(tried, targets, unit))
         scores = results["mean_test_score"]
         if not tried.has_settled:
-            warn_at_edge("alpha", tried.alphas, scores)
+            warn_at_edge("alpha", self.weight_unit * tried.alphas, scores)
         at = first_best(scores)
         alpha = float(tried.alphas[at])
         residuals = deviation * np.concatenate([found[at] for found in tried.residuals])
@@ -451,11 +473,19 @@ class MachineStage(ExactStage):
     classes : ndarray of shape (n_classes,)
         The labels.
     scoring : str, callable or None
+    weight_unit : float, default=1.0
+        The unit by which weights were divided, in which warnings name penalties.
     """
 
     C: Penalties
     classes: Array
     scoring: Scoring
+    weight_unit: float = 1.0
+
+    def in_units(self, unit: float) -> Self:
+        """See :class:`ExactStage`."""
+        C = rescaled(self.C, unit)
+        return replace(self, sample=self.sample.in_units(unit), C=C, weight_unit=unit)
 
     @early_stops_ignored()
     def evaluate(self, learned: LearnedGram) -> SecondStage:
@@ -500,7 +530,7 @@ class MachineStage(ExactStage):
         if len(grid) > 1 or scores is not None:
             results, kept = choice.results, replace(kept, correct=choice.correct)
             score = choice.accuracy if scores is None else float(np.nanmax(means))
-            warn_at_edge("C", grid, means, unbounded=choice.unbounded)
+            warn_at_edge("C", grid / self.weight_unit, means, unbounded=choice.unbounded)
         return SecondStage(learned.learner, None, choice.C, results, score, kept, temperature)
 
     def _scores(self, codes: NDArray[np.intp], paths: Sequence[SVMPath]) -> Array:

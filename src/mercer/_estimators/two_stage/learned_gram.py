@@ -127,8 +127,10 @@ class LearnedGram:
 
     @property
     def is_learned_in_folds(self) -> bool:
-        """Whether the kernel has more than `NESTED_ABOVE` learned parameters."""
-        return n_learned_parameters(self.learner) > NESTED_ABOVE
+        """Whether the kernel has more than `NESTED_ABOVE` learned parameters, or few samples."""
+        n_learned = n_learned_parameters(self.learner)
+        least = getattr(self.learner, "_samples_per_parameter", 0) * (n_learned - 2)
+        return n_learned > NESTED_ABOVE or len(self.gram) < least
 
     @cached_property
     def centering(self) -> UnitScale:

@@ -266,8 +266,11 @@ class TwoStage(
         check_in_use(self, self._penalty, exact=exact)
         X = fit_encoder(self, X, y, sample_weight)
         stage: Any
+        unit = 1.0
         if exact:
             stage = self._exact_stage(*tables.in_memory(X, y), sample_weight, groups)
+            unit = stage.sample.weights.unit
+            stage = stage if unit == 1.0 else stage.in_units(unit)
         else:
             stage = self._feature_stage(X, y, sample_weight, groups)
         if self.scoring is not None:
@@ -282,7 +285,11 @@ class TwoStage(
             report()
             found = best(stage.evaluate(one) for one in chain([first], learned))
             report()
-        return self._store(found, found.candidates or candidates)
+        candidates = [
+            replace(one, alpha=unit * one.alpha) for one in found.candidates or candidates
+        ]
+        factor = unit if self._penalty == "alpha" else 1.0 / unit
+        return self._store(found.rescaled(self._penalty, factor), candidates)
 
     def _store(self, found: SecondStage, candidates: Sequence[CandidateKernel]) -> Self:
         """Set the fitted attributes from the best evaluation."""

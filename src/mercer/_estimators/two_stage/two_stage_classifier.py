@@ -70,9 +70,10 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         be given instead. Samples that several folds hold out count in each of them. None stands for
         five folds, and for leave-one-out errors in the choice of the kernel. Kernels with more than
         10 learned parameters, such as kernels with one width per feature, are learned again in each
-        fold, because otherwise labels of the held-out samples would leak into them. For other
-        kernels, all folds use the same Gram matrix. An error is raised on Nyström features, or if
-        `cv` would have no effect.
+        fold, because otherwise labels of the held-out samples would leak into them; those of
+        `EvidenceMaximization` also with fewer than 200 samples for each parameter beyond two. For
+        other kernels, all folds use the same Gram matrix. An error is raised on Nyström features,
+        or if `cv` would have no effect.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn or its name, such as "neg_log_loss" or "roc_auc". It replaces the
         accuracy in the choice of C and of the kernel, and is applied to held-out probabilities (see

@@ -68,8 +68,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         count in each of them. None stands for exact leave-one-out errors of samples or groups, and
         for five folds if the kernel is learned again in each fold. Kernels with more than 10
         learned parameters, such as kernels with one width per feature, are learned again, because
-        otherwise responses of the held-out samples would leak into them. An error is raised on
-        Nyström features, or if `cv` would have no effect.
+        otherwise responses of the held-out samples would leak into them; those of
+        `EvidenceMaximization` also with fewer than 200 samples for each parameter beyond two. An
+        error is raised on Nyström features, or if `cv` would have no effect.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn or its name, such as "neg_mean_absolute_error". It replaces the
         squared error in the choice of alpha and of the kernel, and is applied to predictions of
@@ -319,7 +320,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             held_out = held_out.held_out
             masses = held_out.masses
             residuals = held_out.residuals[:, 0] if residuals.ndim == 1 else held_out.residuals
-        scales = [] if scale is None else held_out.scales(coverage)
+        scales = [] if scale is None else held_out.scales()
         features: Features = None
         known = self
         if not self._is_approximate() and getattr(self.learner_, "X_fit_", None) is not None:
