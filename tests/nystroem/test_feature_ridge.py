@@ -13,6 +13,7 @@ from nystroem_reference import naive_losses, naive_split_losses
 from sklearn import config_context
 from sklearn.linear_model import Ridge
 
+from mercer import EvidenceMaximization, TwoStageClassifier, TwoStageRegressor
 from mercer._blocks.blocks import Block
 from mercer._blocks.listed_folds import ListedFolds
 from mercer._blocks.row_sample import row_folds
@@ -226,3 +227,26 @@ def test_targets_and_features_without_variation() -> None:
 def test_penalties_are_positive_and_finite(alphas: list[float]) -> None:
     with pytest.raises(ValueError, match="alphas must be positive and finite"):
         ridge_on_features(sums_of(Y), FEATURES, np.array(alphas))
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e8])
+def test_rows_far_outside_leave_predictions_finite(scale: float) -> None:
+    """Their features are so large that those of all others are rounding errors."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(303, 5))
+    X[300:] = scale * X[:3]
+    y = np.sin(2.0 * X[:, 0].clip(-3.0, 3.0)) + 0.1 * rng.normal(size=303)
+    settings: dict[str, Any] = {"approximation": "nystroem", "n_components": 30}
+    found = TwoStageRegressor(EvidenceMaximization(), **settings).fit(X, y).predict(X)
+    assert np.abs(found).max() < 5.0
+    labels = (y > 0.0).astype(int)
+    probabilities = TwoStageClassifier(**settings).fit(X, labels).predict_proba(X)
+    assert np.isfinite(probabilities).all()
+
+
+@pytest.mark.parametrize(("scale", "size"), [(1e200, "large"), (1e-200, "small")])
+def test_values_whose_squares_overflow_are_refused(scale: float, size: str) -> None:
+    X = scale * np.random.default_rng(0).normal(size=(50, 2))
+    model = TwoStageRegressor(approximation="nystroem", n_components=10)
+    with pytest.raises(ValueError, match=f"values too {size} to be squared"):
+        model.fit(X, np.arange(50.0))

@@ -136,7 +136,10 @@ def _solved(matrix: Array, right: Array) -> Array:
         # NumPy's factorization lets other threads run, and estimates no condition number.
         factor = np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
-        return np.asarray(scipy.linalg.solve(matrix, right, assume_a="pos"))
+        values, vectors = np.linalg.eigh(matrix)
+        # Directions of smaller eigenvalues are rounding errors.
+        used = values > len(values) * np.finfo(float).eps * values[-1]
+        return np.asarray((vectors[:, used] / values[used]) @ (vectors[:, used].T @ right))
     return np.asarray(scipy.linalg.cho_solve((factor, True), right, check_finite=False))
 
 

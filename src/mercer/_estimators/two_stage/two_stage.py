@@ -333,6 +333,7 @@ class TwoStage(
         drawn = tables.drawn_rows(
             on_numbers(self), X, y, sample_weight, groups, random_state=state, **self._target_checks
         )
+        check_squares(drawn.X)
         classes = self._task == "classification"
         target = encode_target(drawn.y, classification=classes, weights=drawn.weights)
         if target.classes is not None:
