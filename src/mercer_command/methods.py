@@ -255,11 +255,11 @@ def check_metric(name: str | None, problem: Problem) -> None:
         return
     names = CLASS_METRICS if problem.task == "classification" else RESPONSE_METRICS
     checked_name(f"metric of {problem.task}", name, names)
-    if reason := why_undefined(name, problem.target):
+    if reason := why_undefined(name, problem.target, is_graded=problem.kind == "ordinal"):
         raise InputError(reason)
 
 
-def why_undefined(name: str, y: Array) -> str:
+def why_undefined(name: str, y: Array, *, is_graded: bool) -> str:
     """Return the reason why a score is undefined for targets; empty if it is defined.
 
     Parameters
@@ -267,12 +267,14 @@ def why_undefined(name: str, y: Array) -> str:
     name : str
         A score for targets of this task.
     y : ndarray of shape (n_rows,)
+    is_graded : bool
+        Whether classes have an order.
     """
     is_numeric = y.dtype.kind in "iuf"
     if name == "roc_auc" and len(set(y.tolist())) != 2:
         return "roc_auc is for two classes; balanced_accuracy is for more"
-    if name == "mae" and not is_numeric:
-        return "mae is for classes that are numbers"
+    if name == "mae" and not (is_numeric or is_graded):
+        return "mae is for classes that are numbers, or grades in the order that --order names"
     if name == "poisson_deviance" and not (is_numeric and (y >= 0.0).all()):
         return "poisson_deviance is for counts, which are not negative"
     if name == "log_rmse" and not (is_numeric and (y > 0.0).all()):

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
 
+from mercer import KernelOrdinalClassifier
 from mercer.inspection import ModelReport, report
 from mercer.preprocessing import convert
 from mercer_command.columns import DATES
@@ -274,7 +275,8 @@ def _tested(trial: Trial, y: Array) -> Trial:
     if known.sum() < MIN_ROWS:
         return replace(trial, told="; ".join(filter(None, (trial.told, *remarks))))
     metric = trial.model.metric_
-    if reason := why_undefined(metric, y[known]):
+    is_graded = isinstance(trial.model[-1], KernelOrdinalClassifier)
+    if reason := why_undefined(metric, y[known], is_graded=is_graded):
         remarks.insert(0, f"The score of the fit is left out: {reason}")
     first = None if reason else metric
     tested = report(trial.model, trial.X[known], y[known], metric=first)

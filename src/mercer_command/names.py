@@ -9,7 +9,7 @@ KINDS = {"ordinal": "classification", "count": "regression"}
 """The task of each kind of target that has a learner of the same name."""
 
 CLASS_METRICS = ("error", "balanced_accuracy", "roc_auc", "log_loss", "mae")
-"""Scores for classes; `roc_auc` is for two classes, and `mae` for classes that are numbers."""
+"""Scores for classes; `roc_auc` is for two classes, and `mae` for grades."""
 
 RESPONSE_METRICS = ("rmse", "mae", "r2", "log_rmse", "poisson_deviance")
 """Scores for responses; the last two are for positive, heavy-tailed responses and for counts."""

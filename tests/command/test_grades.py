@@ -1,5 +1,6 @@
 """Targets that are grades, as numbers or in words, and counts."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,24 @@ def test_grades_and_counts(run: Run, task: str, target: str, lines: list[str]) -
     assert all(line in said for line in lines)
     predicted = load_model(Path("m.skops")).predict(frame[["sugar", "acidity"]])
     assert np.corrcoef(predicted, frame[target])[0, 1] > 0.7
+
+
+def test_grades_in_words_are_scored_like_those_in_numbers(run: Run) -> None:
+    frame, words = rated(), np.array(["poor", "fair", "good", "very good", "top"])
+    numbers = frame[["sugar", "acidity", "grade"]]
+    order = ["--order", ",".join(words), "--metric", "mae"]
+    named = numbers.assign(grade=words[numbers["grade"] - 3])
+    said = [
+        told(run, numbers, "--task", "ordinal", target="grade"),
+        told(run, named, *order, "--out", "m.skops", target="grade"),
+        told(run, named, *order[:2], target="grade"),
+    ]
+    errors = [re.search(r"Its mean absolute error, in grades, is ([\d.]+)", one) for one in said]
+    assert all(errors)
+    verdicts = [one.partition("Verdict: ")[2][:20] for one in said]
+    assert len(set(verdicts)) == 1
+    explained = run("explain m.skops t.csv", table=None).said
+    assert "mean absolute" in explained
 
 
 def test_grades_and_counts_are_checked(run: Run) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from scipy import stats
@@ -98,8 +99,10 @@ class Truth:
         Value at which smaller responses are clipped before logarithms are compared; None if
         logarithms are not compared.
     kind : {"", "ordinal", "count"}
-        "ordinal" for classes that are grades: ordered numbers, for which errors have a size.
-        "count" for responses that are counts.
+        "ordinal" for classes that are grades, for which errors have a size. "count" for responses
+        that are counts.
+    grades : sequence of str, default=()
+        Grades in words, from the lowest to the highest; none for grades that are numbers.
     scale : {"squares", "logarithms", "deviances"}
         Errors by which predictors are compared: squared errors, squared errors of logarithms, or
         Poisson deviances.
@@ -111,7 +114,15 @@ class Truth:
     groups: Array | None = None
     log_floor: float | None = None
     kind: str = ""
+    grades: Sequence[str] = ()
     scale: Scale = "squares"
+
+    def grades_of(self, classes: Array) -> Array:
+        """Return classes that are grades as numbers, or as their positions in the order."""
+        if not self.grades:
+            return classes.astype(float)
+        positions = {grade: float(position) for position, grade in enumerate(self.grades)}
+        return np.array([positions[grade] for grade in classes.tolist()])
 
     @property
     def units(self) -> Array:
@@ -241,7 +252,7 @@ def _classes(truth: Truth, predictions: Predictions, units: Array) -> dict[str, 
     found, codes = {"error": share(errors, units)}, truth.codes
     found["balanced_accuracy"] = mean_share(1.0 - errors, units, codes)
     if truth.kind == "ordinal":
-        sizes = np.abs(y.astype(float) - predictions.values.astype(float))
+        sizes = np.abs(truth.grades_of(y) - truth.grades_of(predictions.values))
         found["mae"] = _mean(sizes, units, codes)
     if predictions.probabilities is not None:
         own = predictions.probabilities[np.arange(len(y)), np.searchsorted(truth.classes, y)]
@@ -355,9 +366,13 @@ def with_scores(
     score is a mean of.
     """
     known, kind, floor = truth if past is None else past, "", None
+    grades: list[str] = []
     if truth.task == "classification":
+        is_number = np.asarray(truth.classes).dtype.kind in "iuf"
+        if isinstance(step, KernelOrdinalClassifier) and not is_number:
+            grades = step.classes_.tolist()
         is_graded = metric == "mae" or isinstance(step, KernelOrdinalClassifier)
-        kind = "ordinal" * (is_graded and np.asarray(truth.classes).dtype.kind in "iuf")
+        kind = "ordinal" * (is_graded and (is_number or bool(grades)))
     else:
         asked = metric == "poisson_deviance" and bool((known.y >= 0.0).all())
         kind = "count" * (asked or isinstance(step, KernelPoissonRegressor))
@@ -367,7 +382,8 @@ def with_scores(
             floor = float(both[both > 0.0].min())
     scales: dict[str, Scale] = {"log_rmse": "logarithms", "poisson_deviance": "deviances"}
     scale = scales.get(metric or default_metric(known.y, truth.task, kind), "squares")
-    marked = (replace(one, kind=kind, log_floor=floor, scale=scale) for one in (truth, known))
+    given: Any = {"kind": kind, "grades": grades, "log_floor": floor, "scale": scale}
+    marked = (replace(one, **given) for one in (truth, known))
     truth, known = marked
     return truth, None if past is None else known
 
