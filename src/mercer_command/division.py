@@ -8,7 +8,7 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
-from mercer_command.messages import InputError, counted, listing
+from mercer_command.messages import InputError, counted, listing, shown
 from mercer_command.problem import COPIES, Problem
 from mercer_command.target_column import MIN_ROWS, Rows
 from mercer_command.values import Array
@@ -114,9 +114,11 @@ def _drawn(problem: Problem, n_test: int, repeats: int, seed: int) -> list[Pair]
     if problem.task == "classification":
         drawn, n_classes = StratifiedShuffleSplit, np.unique(problem.target).size
         if min(n_train, n_test) < n_classes:
+            label = problem.target[0]
+            text = f", the texts of '{shown(problem.name)}', such as '{shown(label)}'"
             raise InputError(
                 f"{counted(n_train, 'row')} to learn from and {n_test} to test on are too few for "
-                f"{n_classes} classes"
+                f"{n_classes} classes{text if isinstance(label, str) else ''}"
             )
     splitter = drawn(repeats, train_size=n_train, test_size=n_test, random_state=seed)
     pairs = splitter.split(problem.features, problem.target)

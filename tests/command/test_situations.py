@@ -232,3 +232,11 @@ def test_times_with_and_without_a_zone(run: Run) -> None:
     line = error_line("predict m.skops local.csv --out p.csv")
     assert "Times of column 'at' have no time zone, and those of the training rows had one" in line
     run("predict m.skops zone.csv --out p.csv")
+
+
+def test_numbers_with_units_that_are_read_as_classes_are_named(run: Run) -> None:
+    x = np.random.default_rng(0).normal(size=240).round(3)
+    table = pd.DataFrame({"x": x, "y": [f"{50 + 10 * v:.1f} kg" for v in x]})
+    table.to_csv("t.csv", index=False)
+    said = error_line("fit t.csv --target y")
+    assert re.search(r"too few for \d+ classes, the texts of 'y', such as '[\d.]+ kg'", said)
