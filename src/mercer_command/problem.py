@@ -195,6 +195,8 @@ def as_problem(
     typed, columns = recognize_columns(frame, choices, **reading, plain=cells.plain)
     asked = typed, columns, target, task, notes
     used, values, decided, target_column, words = known_target(*asked, order=order)
+    if getattr(typed[target].iloc[used[0]], "tzinfo", None) is not None:
+        notes.append(f"'{shown(target)}' holds times with a zone; predictions are times in UTC")
     times = None if time is None else times_of(typed.iloc[used], time, target)
     if times is not None:
         sorting = np.argsort(times, kind="stable")

@@ -240,3 +240,12 @@ def test_numbers_with_units_that_are_read_as_classes_are_named(run: Run) -> None
     table.to_csv("t.csv", index=False)
     said = error_line("fit t.csv --target y")
     assert re.search(r"too few for \d+ classes, the texts of 'y', such as '[\d.]+ kg'", said)
+
+
+def test_predicted_times_of_a_zone_are_in_another(run: Run) -> None:
+    x = np.random.default_rng(0).uniform(0.0, 48.0, size=60).round(1)
+    times = pd.Timestamp("2024-01-10") + pd.to_timedelta(x, unit="h")
+    said = "'eta' holds times with a zone; predictions are times in UTC"
+    table = pd.DataFrame({"x": x, "eta": times.strftime("%Y-%m-%dT%H:%M:%S+05:30")})
+    assert said in told(run, table, target="eta")
+    assert said not in told(run, table.assign(eta=times.strftime("%Y-%m-%d %H:%M")), target="eta")
