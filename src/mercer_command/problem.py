@@ -195,8 +195,7 @@ def as_problem(
     typed, columns = recognize_columns(frame, choices, **reading, plain=cells.plain)
     asked = typed, columns, target, task, notes
     used, values, decided, target_column, words = known_target(*asked, order=order)
-    if getattr(typed[target].iloc[used[0]], "tzinfo", None) is not None:
-        notes.append(f"'{shown(target)}' holds times with a zone; predictions are times in UTC")
+    notes += _zone_notes(target, typed[target].iloc[used[0]])
     times = None if time is None else times_of(typed.iloc[used], time, target)
     if times is not None:
         sorting = np.argsort(times, kind="stable")
@@ -221,6 +220,13 @@ def as_problem(
         words=(*words, *dropped_words({one.name: one.dropped for one in rest if one.is_used})),
         beside=typed[[column.name for column in rest if column.role == "identifier"]],
     )
+
+
+def _zone_notes(target: str, cell: object) -> list[str]:
+    """Return a note if the target's cells are times with a time zone."""
+    if getattr(cell, "tzinfo", None) is None:
+        return []
+    return [f"'{shown(target)}' holds times with a zone; predictions are times in UTC"]
 
 
 def _checked_target(frame: pd.DataFrame, target: str) -> str:
