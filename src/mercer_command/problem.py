@@ -195,7 +195,6 @@ def as_problem(
     typed, columns = recognize_columns(frame, choices, **reading, plain=cells.plain)
     asked = typed, columns, target, task, notes
     used, values, decided, target_column, words = known_target(*asked, order=order)
-    notes += _zone_notes(target, typed[target].iloc[used[0]])
     times = None if time is None else times_of(typed.iloc[used], time, target)
     if times is not None:
         sorting = np.argsort(times, kind="stable")
@@ -205,7 +204,7 @@ def as_problem(
         # A column may be constant in the remaining rows.
         typed, columns = recognize_columns(frame.iloc[used], choices, **reading)
     groups, columns, told = _grouped(frame.iloc[used], typed, columns, group, target)
-    notes += told
+    notes += [*_zone_notes(target, typed[target].iloc[0]), *told]
     rest = tuple(column for column in columns if column.name != target)
     features = _used_columns(typed, rest, notes)
     read = features, values, target, decided, rest, target_column, tuple(notes)
