@@ -34,8 +34,6 @@ def write_members(members: Members, path: Path, compression: int = ZIP_STORED) -
 
 def write_unchecked(model: Any, path: Path) -> None:
     """Write a file that `mercer.save` would refuse to write."""
-    import skops.io  # noqa: F401
-
     _write_compactly(*_described(model), path)
     add_checksum(path)
 

@@ -259,7 +259,11 @@ def read_columns(
     numbers, none = plain.frame(frame.index), pd.Series(dtype=str)
     for name in (n for n in frame.columns if n not in known):
         if name not in untyped:
-            found[name] = _typed(frame[name], told.get(name, _NUMBER)[0] == "flag")
+            values, odd, reading = frame[name], none, None
+            if told.get(name, _NUMBER)[0] == "flag" and values.dtype.kind in "iuf":
+                reading = CellReading("flag")
+                values, odd = parse_cells(values, reading)
+            found[name] = ReadColumn(values, reading, odd)
             continue
         if name in plain.values:
             mark = told[name][1] if name in told else ""
@@ -276,15 +280,6 @@ def read_columns(
             values = pd.Series(as_dates(converted(values, "date")), values.index)
         found[name] = ReadColumn(values, reading, odd)
     return found
-
-
-def _typed(column: Cells, is_flag: bool) -> ReadColumn:
-    """Return a column that has a type; flags may be given as 0 and 1."""
-    if not is_flag or column.dtype.kind not in "iuf":
-        return ReadColumn(column, None, pd.Series(dtype=str))
-    reading = CellReading("flag")
-    values, odd = parse_cells(column, reading)
-    return ReadColumn(values, reading, odd)
 
 
 def recognize_columns(

@@ -146,6 +146,8 @@ def test_truth_values_may_come_back_as_numbers_or_text() -> None:
     for cells in ([1, 0, 1], [1.0, 0.0, 1.0], ["TRUE", "FALSE", "TRUE"], ["yes", "no", "yes"]):
         found = reader.transform(known.assign(flag=cells))["flag"]
         assert found.tolist() == [True, False, True]
+    for missing in (np.nan, None, ""):
+        assert reader.transform(known.assign(flag=missing))["flag"].tolist() == [None] * 3
     with pytest.warns(UserWarning, match="1 cells of column 'flag' are no truth values .* '7'"):
         assert reader.transform(known.assign(flag=[1, 0, 7]))["flag"].tolist() == [
             True,

@@ -65,7 +65,7 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = Tr
     ...     mercer.load(Path(folder, "model.skops"))
     TwoStageClassifier(C=1.0)
     """
-    import skops.io  # noqa: F401  Its functions for the types of objects are registered.
+    import skops.io  # noqa: F401  Its absence is noticed before anything is computed.
 
     from mercer._model_selection.deferred import Deferred, without_inputs
 

@@ -368,11 +368,11 @@ def with_scores(
     known, kind, floor = truth if past is None else past, "", None
     grades: list[str] = []
     if truth.task == "classification":
+        is_graded = isinstance(step, KernelOrdinalClassifier)
         is_number = np.asarray(truth.classes).dtype.kind in "iuf"
-        if isinstance(step, KernelOrdinalClassifier) and not is_number:
+        if is_graded and not is_number:
             grades = step.classes_.tolist()
-        is_graded = metric == "mae" or isinstance(step, KernelOrdinalClassifier)
-        kind = "ordinal" * (is_graded and (is_number or bool(grades)))
+        kind = "ordinal" * (is_graded or (metric == "mae" and is_number))
     else:
         asked = metric == "poisson_deviance" and bool((known.y >= 0.0).all())
         kind = "count" * (asked or isinstance(step, KernelPoissonRegressor))

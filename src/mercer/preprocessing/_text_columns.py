@@ -207,14 +207,11 @@ def parse_cells(
 
     cells = plain_column(cells)
     if reading.read_as == "flag":
-        cells = cells.astype(object).map(str, na_action="ignore")
+        return _parse_flags(cells)
     text = cells.str.strip()
     if reading.read_as != "text" or missing is None:
         missing = missing_texts(reading.read_as)
     text = text.mask(text.isin(list(missing)))
-    if reading.read_as == "flag":
-        values = text.str.lower().map(_TRUTH_VALUES)
-        return values.astype(object).where(values.notna(), None), text[text.notna() & values.isna()]
     if reading.read_as == "text":
         return text.astype(object).where(text.notna(), None), text.iloc[:0]
     found: Any
@@ -229,6 +226,15 @@ def parse_cells(
         found = notation.parse_times(text, reading.format or "%H:%M")
     numbers = pd.Series(found, cells.index)
     return numbers, text[text.notna() & numbers.isna()]
+
+
+def _parse_flags(cells: Cells) -> tuple[Cells, pd.Series[str]]:
+    """Convert text, numbers or truth values to truth values; see :func:`parse_cells`."""
+    text = cells.astype(object).map(lambda cell: str(cell).strip(), na_action="ignore")
+    text = text.mask(text.isin(list(missing_texts("flag"))))
+    values = text.map(lambda cell: _TRUTH_VALUES.get(cell.lower()), na_action="ignore")
+    values = values.astype(object).where(values.notna(), None)
+    return values, text[text.notna() & values.isna()]
 
 
 def missing_texts(read_as: ReadAs = "text") -> frozenset[str]:

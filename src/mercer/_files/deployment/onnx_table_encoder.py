@@ -34,8 +34,7 @@ def _table(step: TableEncoder, columns: Columns) -> Columns:
 
 
 def _read(step: ColumnReader, columns: Columns) -> Columns:
-    if text := [repr(name) for name, kind, _ in step.columns_ if kind != "flag"]:
-        named = ", ".join(text)
+    if named := ", ".join(repr(name) for name, kind, _ in step.columns_ if kind != "flag"):
         raise TypeError(f"Text that is read as numbers or dates has no operators in ONNX: {named}.")
     return columns
 
